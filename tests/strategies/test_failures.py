@@ -70,11 +70,108 @@ def test_a_failure_that_a_later_success_answered_says_so():
         ("npm run check", "npm test", False),
         ("make lint", "make lint && git commit -m done", True),
         ("ls nothing", "ls", False),
+        ("pytest", "pytest tests/a.py", False),
+        ("pytest -q", "pytest -q --ignore=tests/slow", False),
+        ("pytest", "pytest --deselect tests/a.py::test_a", False),
+        ("pytest", "pytest --collect-only -q", False),
+        ("pytest --collect-only", "pytest", True),
+        ("pytest tests", "pytest tests -m fast", False),
+        ("pytest -m browser -v", "pytest -m browser", True),
+        ("pytest -m browser", "pytest tests/a.py::test_a", False),
+        ("pytest -m browser", "pytest", True),
+        ("pytest -x --lf", "pytest --tb=short", True),
+        ("pytest tests/a.py::test_a", "pytest tests/a.py -n 4", True),
+        ("pytest tests/a.py", "pytest tests", True),
+        ("pytest", "pytest | grep FAILED", False),
+        ("pytest", "pytest | tail -5", True),
+        ("pytest", "pytest > out.txt", False),
+        ("pytest", "pytest > out.txt; tail out.txt", True),
+        ("pytest", "pytest &", False),
+        ("pytest --verbose tests/a.py", "pytest tests/b.py", False),
+        ("pytest", "pytest --verbose tests/a.py", False),
+        ("pytest --cov-fail-under=99", "pytest", False),
+        ("go test -race ./...", "go test ./...", False),
+        ("go test ./...", "go test", False),
+        ("go test ./a/b", "go test ./a/...", True),
+        ("cd /app/api && pytest", "cd /app/web && pytest", False),
+        ("pytest", "cd tests && pytest", False),
+        ("/app/.venv/bin/python -m pytest tests", "uv run --quiet pytest tests", True),
+        ("python a.py", "python b.py", False),
+        ("python - <<'E'\nprint(1)\nE", "python - <<'E'\nprint(2)\nE", False),
+        ("python -c 'import a'", "uv run python -c 'import a'", True),
+        ("git push", "git push -n", False),
+        ("npm test", "npm test -- a.test.ts", False),
+        ("npm test -- a.test.ts", "npm test", True),
     ],
 )
 def test_which_later_run_answers_an_earlier_one(earlier, later, answers):
     first, then = (list(command_runs(simple_commands(command))) for command in (earlier, later))
     assert any(one.answers(other) for one in then for other in first) is answers
+
+
+def test_a_failure_for_a_file_that_is_not_there_is_answered_by_its_name_only():
+    record = record_of(
+        run("pytest tests/test_gone.py", "ERROR: file or directory not found: tests/test_gone.py"),
+        run("pytest", "61 passed in 0.3s"),
+        run("pytest tests/test_new.py", "ERROR: file or directory not found: tests/test_new.py"),
+        run("pytest tests/test_new.py", "1 passed in 0.3s"),
+    )
+    assert "Bash pytest tests/test_gone.py: failed\n" in record
+    assert "Bash pytest tests/test_new.py: failed (succeeded later: 7)\n" in record
+
+
+def test_a_filter_hides_how_a_run_ended_unless_its_summary_is_shown():
+    failed = run("pytest tests", FAILS)
+    assert "(succeeded later" not in record_of(failed, run("pytest tests | grep Error", ""))
+    assert "(succeeded later: 3)" in record_of(failed, run("pytest tests | grep -E 'passed|failed'", "61 passed in 1s"))
+
+
+def test_all_that_a_command_ran_must_succeed():
+    failed = run("make build && pytest tests", FAILS)
+    assert "(succeeded later" not in record_of(failed, run("make build", "done"))
+    assert "(succeeded later: 5)" in record_of(failed, run("make build", "done"), run("pytest", "61 passed in 1s"))
+
+
+def test_a_run_in_the_background_answers_nothing():
+    answer = "Command running in background with ID: b0u219cy0. Output is being written to: /tmp/b0u219cy0.output"
+    assert "(succeeded later" not in record_of(run("pytest tests", FAILS), run("pytest tests", answer))
+
+
+def edit(old, new, result, path="/app/sums.py"):
+    return ("Edit", {"file_path": path, "old_string": old, "new_string": new}, result)
+
+
+SAME = "No changes to make: old_string and new_string are exactly the same."
+MISSED = "String to replace not found in file."
+BODY = "def total(values):\n    result = sum(values)\n    return result\n"
+
+
+@pytest.mark.parametrize(
+    ("failed", "later", "answers"),
+    [
+        (edit(BODY, BODY, SAME), edit("def other():", "def another():", "Edited."), False),
+        (edit(BODY, BODY, SAME), edit(BODY, "def total(): ...", "Edited."), True),
+        (edit(BODY, BODY, SAME), edit(BODY, "def total(): ...", "Edited.", "/app/other.py"), False),
+        (edit(BODY, "x", MISSED), edit(f"import os\n\n{BODY}", "x", "Edited."), True),
+        (edit(BODY, "x", MISSED), edit(BODY.replace("result\n", "result  # sum\n"), "x", "Edited."), True),
+        (edit(BODY, "x", MISSED), edit("    return result", "x", "Edited."), False),
+        (edit(BODY, "x", MISSED), ("Write", {"file_path": "/app/sums.py", "content": "x"}, "Written."), True),
+        (("Write", {"file_path": "/app/sums.py", "content": "x"}, MISSED), edit(BODY, "x", "Edited."), False),
+    ],
+)
+def test_a_later_edit_answers_a_failed_one_if_it_replaces_the_same_text(failed, later, answers):
+    assert ("(succeeded later: 3)" in record_of(failed, later)) is answers
+
+
+def patch(old, new, result):
+    text = f"*** Begin Patch\n*** Update File: app/a.py\n@@\n-{old}\n+{new}\n*** End Patch"
+    return ("apply_patch", {"input": text}, result)
+
+
+def test_a_later_patch_answers_a_failed_one_if_it_replaces_the_same_text():
+    failed = patch("total = count(values)", "total = 3", "Error: the patch does not apply")
+    assert "(succeeded later: 3)" in record_of(failed, patch("total = count(values)", "total = 4", "Success."))
+    assert "(succeeded later" not in record_of(failed, patch("other = count(words)", "other = 4", "Success."))
 
 
 @pytest.mark.parametrize(

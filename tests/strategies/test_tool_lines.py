@@ -37,7 +37,7 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: s
         ("Bash", {"command": "cd /app && timeout 60 make check 2>&1 | tail -20"}, "", "make check", "no output"),
         ("Read", {"file_path": "src/a.py"}, "1\n2\n3\n4\n5\n6\n7\n8\n9", "src/a.py", "9 lines"),
         ("Edit", {"file_path": "src/a.py", "old": "x", "new": "y"}, "ok", "src/a.py", ""),
-        ("Grep", {"pattern": "x_y", "path": "src"}, "a.py:1\nb.py:2", "x_y", "2 matches"),
+        ("Grep", {"pattern": "x_y", "path": "src"}, "a.py:1\n" * 40, "x_y", "40 matches"),
         ("Grep", {"pattern": "x_y"}, "No matches found", "x_y", "no matches"),
         ("WebFetch", {"url": "https://x.io/a"}, "1\n2\n3\n4\n5\n6\n7\n8\n9", "https://x.io/a", "9 lines"),
         ("run_sql", {"query": "select 1"}, "1\n2\n3\n4\n5\n6\n7\n8\n9", "select 1", "9 lines"),
@@ -138,7 +138,11 @@ def test_a_long_output_without_an_exit_code_failed_if_a_line_begins_like_an_erro
     ("command", "text", "outcome"),
     [
         ("sed -n '1,9p' a.go && cat b.go", f"{MANY}error: is a word\n1 failed\n", "602 lines"),
-        ("git log --oneline", "1a fix\n2b error: clean up 3 failed tests\n3c\n4d\n5e", "5 lines"),
+        (
+            "git log --oneline",
+            "1a fix\n2b error: clean up 3 failed tests\n3c",
+            "«1a fix ⏎ 2b error: clean up 3 failed tests ⏎ 3c»",
+        ),
         (
             "go test ./...; echo GO_TEST_EXIT=$?",
             "ok  \tx.io/a\t0.2s\nok  \tx.io/b\t(cached)\nGO_TEST_EXIT=0\n",

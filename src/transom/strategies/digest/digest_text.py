@@ -20,6 +20,7 @@ from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.failures import Failures
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.message_quotes import MOSTLY_TALK, MessageQuotes, Spans
+from transom.strategies.digest.noise import Noise, NoiseIndex
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
@@ -52,8 +53,8 @@ PLAN = 0.1
 """The share of a record for the newest plan."""
 
 OF_LISTS, STALE = 0.4, 0.8
-"""The worth of a name in the result of a search, which can be made again, and in text that a later call changed, as
-shares of one elsewhere."""
+"""The worth of a name in the result of a search or among lines that all say the same, which can be made again, and in
+text that a later call changed, as shares of one elsewhere."""
 
 MIN_FOR_WORDS = 0.05
 """If names leave less than this share of a digest, words are not looked at."""
@@ -213,12 +214,12 @@ class _FoldedTurns:
     @cached_property
     def _items(self) -> list[tuple[str, ...]]:
         """The names for which each passage may be quoted."""
-        return [() if self.failures.is_noise(passage) else passage.names for passage in self.passages]
+        return [() if self._is_noise(passage) else passage.names for passage in self.passages]
 
     @cached_property
     def _factors(self) -> list[float]:
-        """The worth of each passage's names: less in the result of a search, and where a later call changed the file or
-        object that it shows."""
+        """The worth of each passage's names: less in the result of a search, among lines that all say the same, and
+        where a later call changed the file or object that it shows."""
         last = self.index.last_changes()
         factors: dict[int, float] = {}
         for unit in self.units:
@@ -228,7 +229,23 @@ class _FoldedTurns:
             for at, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True):
                 if indexed.calls[at].says == "matches":
                     factors[seq] = OF_LISTS
-        return [factors.get(passage.entry, 1.0) for passage in self.passages]
+        return [
+            OF_LISTS
+            if self._noise(passage).is_repeated(passage.start, passage.end)
+            else factors.get(passage.entry, 1.0)
+            for passage in self.passages
+        ]
+
+    def _noise(self, passage: Passage) -> Noise:
+        """The noise in the text of a passage."""
+        fact, is_stored = self._fact(passage.entry), passage.entry < self.index.n
+        return self.target.derived.of(NoiseIndex).at(passage.entry, passage.text, fact, is_stored=is_stored)
+
+    def _is_noise(self, passage: Passage) -> bool:
+        """Whether a passage is not quoted for its names or words: of a check it says nothing that failed, or it is none
+        for reading."""
+        unreadable = self._noise(passage).is_unreadable(passage.start, passage.end)
+        return unreadable or self.failures.is_noise(passage)
 
     def _quotable(self, unit: Unit) -> Iterator[int]:
         """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the
@@ -256,7 +273,7 @@ class _FoldedTurns:
         choice.cover(names * room, items, index.weight, covered=self.covered | quoted, factors=self._factors)
         left = room - choice.spent
         if left > MIN_FOR_WORDS * room:
-            cover_words(view, index, choice, left, self.units, self.beside, without=self.failures.is_noise)
+            cover_words(view, index, choice, left, self.units, self.beside, without=self._is_noise)
         chosen: Spans = {}
         for at in sorted(choice.taken):
             passage = passages[at]

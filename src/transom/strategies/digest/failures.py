@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from transom.core.edit import Span
-from transom.core.message import Fact
+from transom.core.message import Assistant, Fact
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.command_runs import CommandRun
+from transom.strategies.digest.edit_answers import ReplacedText, replaced_text
 from transom.strategies.digest.failure_lines import failure_spans
-from transom.strategies.digest.index import Index
+from transom.strategies.digest.index import Index, is_one_of
 from transom.strategies.digest.message_quotes import QuotedMessages, Spans
 from transom.strategies.digest.passages import Passage, readable
 from transom.strategies.digest.tool_lines import CallFacts
-from transom.strategies.digest.tool_outcomes import is_failure, summary_lines
+from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure, summary_lines
 
 MOST = (600, 300, 160)
 """Characters that are quoted of the newest failure of a command that no later success answered, of the one before, and
@@ -26,7 +28,7 @@ LONGEST = 3_000
 """Characters of an output that may be chosen for a quote."""
 
 NEAR = 20
-"""How many runs of a program after a failure are looked at, whether they answer it."""
+"""How many runs of a program, and edits of a file, after a failure are looked at, whether they answer it."""
 
 OF_A_LINE = 8
 """Tokens of the number and the marks around a quoted failure, about."""
@@ -35,15 +37,25 @@ PASTED = 200
 """Tokens of a message from which it may be a pasted test run."""
 
 
-class _Ended(NamedTuple):
-    """A call that has its result: the entry of its turn, its index, what it was about, the entry of its result, and
-    whether it failed."""
+_IS_MISSING = re.compile(r"(?i)(?<!command )not found|no such file|(?:does not|n't) exist|cannot find")
+"""A failure for a file or test that is not there: what does not name it again says nothing about it."""
+
+
+class Ended(NamedTuple):
+    """A call that has its result: the entry of its turn, its index, what it was about, the entry of its result, how it
+    ended, and whether it failed."""
 
     turn: int
     at: int
     facts: CallFacts
     result: int
+    outcome: ResultFacts
     failed: bool
+
+    @property
+    def edited(self) -> frozenset[str]:
+        """The files that it was to edit; a command says what it runs instead."""
+        return self.facts.changes if self.facts.says == "nothing" else frozenset()
 
 
 class Failures:
@@ -54,24 +66,16 @@ class Failures:
 
     @cached_property
     def answered(self) -> dict[tuple[int, int], int]:
-        """The failed calls, by the entry of their turn and their index, that a later success answered: the entry of
-        its turn."""
+        """The failed calls, by the entry of their turn and their index, that later successes answered: the entry of
+        the turn with the last that it took."""
         found: dict[tuple[int, int], int] = {}
-        later = sorted((*self.units, *self.beside), key=lambda unit: unit.seqs[0], reverse=True)
-        runs: dict[tuple[str, ...], list[tuple[CommandRun, int]]] = {}
-        edited: dict[str, int] = {}
-        for ended in (one for unit in later for one in reversed(list(self._ended(unit)))):
-            names = ended.facts.changes if ended.facts.says == "nothing" else frozenset[str]()
+        units = sorted((*self.units, *self.beside), key=lambda unit: unit.seqs[0], reverse=True)
+        later = _LaterCalls(self.view)
+        for ended in (one for unit in units for one in reversed(list(self._ended(unit)))):
             if not ended.failed:
-                edited.update(dict.fromkeys(names, ended.turn))
-                for run in ended.facts.runs:
-                    runs.setdefault(run.program, []).append((run, ended.turn))
-                continue
-            answers = [edited[name] for name in names if name in edited]
-            for run in ended.facts.runs:
-                answers += [turn for one, turn in runs.get(run.program, ())[-NEAR:] if one.answers(run)]
-            if answers:
-                found[ended.turn, ended.at] = min(answers)
+                later.add(ended)
+            elif (turn := later.answer(ended)) is not None:
+                found[ended.turn, ended.at] = turn
         return found
 
     def quoted(self, room: float) -> QuotedMessages:
@@ -136,12 +140,64 @@ class Failures:
         is_run = len(sources) == 1 and any(True for _ in summary_lines(sources[0][0]))
         return failure_spans(sources[0][0], LONGEST) if is_run else []
 
-    def _ended(self, unit: Unit) -> Iterator[_Ended]:
+    def _ended(self, unit: Unit) -> Iterator[Ended]:
         head, *results = unit.seqs
         calls = self.index.at(self.view, head).calls
         for at, seq in zip(unit.answered_calls, results, strict=True):
             if (ended := self.index.at(self.view, seq).result) is not None:
-                yield _Ended(head, at, calls[at], seq, is_failure(calls[at], ended) or ended.refused)
+                failed = is_failure(calls[at], ended) or ended.refused
+                yield Ended(head, at, calls[at], seq, ended, failed)
+
+
+class _LaterCalls:
+    """The calls that succeeded after a failure, added from the newest to the oldest."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._runs: dict[str, list[tuple[CommandRun, Ended]]] = {}
+        self._edits: dict[str, list[Ended]] = {}
+
+    def add(self, ended: Ended) -> None:
+        """Add a call that did not fail. One that still runs has not succeeded yet."""
+        if ended.outcome.session:
+            return
+        for name in ended.edited:
+            self._edits.setdefault(name.rpartition("/")[2], []).append(ended)
+        for run in ended.facts.runs:
+            self._runs.setdefault(run.program, []).append((run, ended))
+
+    def answer(self, failed: Ended) -> int | None:
+        """The turn with which all that a failed call was to do had succeeded; None if that is not known."""
+        names = sorted(failed.edited)
+        answers = [self._edit_of(failed, name) for name in names] or [
+            self._run(failed, run) for run in failed.facts.runs
+        ]
+        known = [turn for turn in answers if turn is not None]
+        return max(known) if known and len(known) == len(answers) else None
+
+    def _run(self, failed: Ended, run: CommandRun) -> int | None:
+        """The first turn with a run that covers what this one did."""
+        by_name = bool(_IS_MISSING.search(failed.outcome.failure or failed.outcome.line))
+        for one, later in reversed(self._runs.get(run.program, ())[-NEAR:]):
+            seen = later.outcome.summary and not later.outcome.error
+            if one.answers(run, by_name=by_name, seen=seen):
+                return later.turn
+        return None
+
+    def _edit_of(self, failed: Ended, name: str) -> int | None:
+        """The first turn with an edit of a file that did what this one was to do."""
+        mine: ReplacedText | None = None
+        for later in reversed(self._edits.get(name.rpartition("/")[2], ())[-NEAR:]):
+            if same := next((one for one in later.edited if is_one_of(one, (name,))), None):
+                mine = mine or self._replaced(failed, name)
+                if self._replaced(later, same).answers(mine):
+                    return later.turn
+        return None
+
+    def _replaced(self, ended: Ended, name: str) -> ReplacedText:
+        turn = self.view.fetch(ended.turn).body
+        assert isinstance(turn, Assistant)
+        return replaced_text(turn.calls[ended.at], name)
 
 
 def _length(spans: Sequence[Span]) -> int:

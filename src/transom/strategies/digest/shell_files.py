@@ -52,7 +52,7 @@ def shell_files(command: str, commands: Sequence[SimpleCommand]) -> ShellFiles:
     changes: set[str] = set()
     restored: set[str] = set()
     first: set[str] = set()
-    for words, targets, body in commands:
+    for words, targets, body, _ in commands:
         if not words and not targets:
             continue
         first |= changes

@@ -20,11 +20,13 @@ _PREFIXES = frozenset(
 
 
 class SimpleCommand(NamedTuple):
-    """One command of a line: its `words`, what its output goes `into`, and the text that is its input (`body`)."""
+    """One command of a line: its `words`, what its output goes `into`, the text that is its input (`body`), and the
+    operator at its `end`, such as a pipe."""
 
     words: list[str]
     into: list[str]
     body: str
+    end: str = ""
 
 
 def simple_commands(text: str) -> Iterator[SimpleCommand]:
@@ -54,7 +56,7 @@ def simple_commands(text: str) -> Iterator[SimpleCommand]:
         elif token[0] == "<":
             takes = "<<" if takes in {"<", "<<"} else "<"
         elif token["end"]:
-            yield SimpleCommand(_bare(words), targets, body)
+            yield SimpleCommand(_bare(words), targets, body, token["end"])
             words, targets, body, takes = [], [], "", ""
     yield SimpleCommand(_bare(words), targets, body)
 

@@ -97,6 +97,9 @@ SETTINGS = frozenset(
 )
 """Arguments that say how a call is made, not what it is about. Numbers say that too."""
 
+FOLDERS = ("workdir", "cwd")
+"""Arguments that name the folder in which a command is run."""
+
 DESCRIBES = ("description", "justification", "explanation", "summary")
 """Arguments in which agents say what a call is for."""
 
@@ -220,7 +223,7 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
         restored=files.restored or NO_NAMES,
         did=one_line(did.line, OUTCOME),
         added=did.added,
-        runs=tuple(command_runs(commands)),
+        runs=tuple(command_runs(commands, next((value for key, value in values if key in FOLDERS), ""))),
         deed=one_line(deed, DESCRIPTION),
     )
 

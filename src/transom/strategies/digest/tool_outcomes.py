@@ -16,26 +16,40 @@ from msgspec import Struct
 from transom import texts
 from transom.core.message import Text, ToolResult
 from transom.strategies.digest.command_output import SCANNED
+from transom.strategies.digest.noise import without_controls
 from transom.strategies.digest.tool_lines import OUTCOME, CallFacts, one_line
 from transom.strategies.text.stubs import SUMMARY, begins_as_error, key_line, stated_code
 
-SHORT_OUTPUT, SHORT_LINES = 160, 4
-"""Characters and lines up to which the output of a command is its own outcome."""
+SHORT_OUTPUT, SHORT_LINES, SHORT_MATCHES = 160, 4, 120
+"""Characters and lines up to which the output of a command is its own outcome, and characters of the matches of a
+search."""
 
-ONE_LINER = 60
-"""Characters up to which a result of one line is its own outcome."""
+ONE_LINER, REFUSAL = 60, 200
+"""Characters up to which a result of one line is its own outcome, and may be the refusal of a tool."""
 
 CodeAt = Literal["", "before", "inside", "behind"]
 _REFUSED = re.compile(
     r"(?i)\s*(?:the user (?:doesn't|does not|didn't) want|.{0,40}\brejected by (?:the )?user"
     r"|user (?:denied|rejected|declined))"
 )
+_DENIES = re.compile(
+    r"(?i)(?:ENOENT|EISDIR|EACCES|EPERM|ENOTDIR|cannot|can't|could not|couldn't|unable to|failed to|permission denied"
+    r"|access denied|operation not permitted|no such|no changes made|not found|request failed"
+    r"|file content \([^)\n]{1,60}\) exceeds|\S+ requested permissions? to )"
+    r"|(?:(?:the|a|an) )?(?:\w+:? ){0,2}?(?:'[^'\n]{1,160}'|\"[^\"\n]{1,160}\"|`[^`\n]{1,160}`|\S{1,160}) ?:? ?"
+    r"(?:does not exist|doesn't exist|(?:is |was )?not found|no such file|(?:is )?not (?:permitted|allowed)"
+    r"|permission denied|cannot be (?:read|found|opened))"
+)
+"""How a tool that reads or edits says in one line that it could not: something is not there or not allowed."""
+
 TRACEBACK = "Traceback"
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception)\b", re.MULTILINE)
 _FAIL = r"FAIL(?:ED)?(?=\W{0,9}$|[^\w\s:]|:(?!\s*0\b)|\t|  |\s+[\[(]|\s+[A-Z]|\s+[^\s\d]\S*[/.:(_]\S)"
 """The word as test runners write it: alone, in front of a colon, or of the name of a test, a package or a file. In
 prose (`FAIL rate is 0%`) it is a word like others."""
-_PROSE = re.compile(rf"(?!{_FAIL})FAIL")
+_NO_SUMMARY = re.compile(rf"(?!{_FAIL})FAIL|[\w.]*(?:Error|Exception)\b(?!:)|\[[^\]]{{1,100}} [0-9a-f]{{7,40}}\] ")
+"""What begins like a summary and is none: prose, the name of an exception, the title of a commit."""
+
 _FAIL_LINE = re.compile(rf"^[^\w\n]{{0,20}}(?:--- FAIL|{_FAIL})", re.MULTILINE)
 _ERROR_LINE = re.compile(
     rf"^[^\w\n]{{0,20}}(?:--- FAIL|{_FAIL}"
@@ -48,18 +62,33 @@ _ERROR_LINE = re.compile(
 )
 """A line that begins like the error of a command, or of a build or a test run."""
 _GREEN = re.compile(r"\b[1-9]\d*\s+(?:\w+\s+)?(?:passed|passing)\b")
+_NOTHING = re.compile(r"\b0 (?:errors?|failed|failures?|problems?|issues?)\b")
 _RED_COUNT = re.compile(r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failing|failures?|errors?)\b")
 _RED = re.compile(
     rf"{_RED_COUNT.pattern}"
     rf"|^\W*(?:{_FAIL}|panic|fatal)|[\w.]*Error:|\[(?:build|setup) failed\]"
 )
-_PASSED = re.compile(r"^(?:ok\s+[\w./-]+\s+(?:\d|\(cached\))|PASS\Z|All checks passed|Success: no issues found)")
+_PASSED = re.compile(
+    r"^(?:ok\s+[\w./-]+\s+(?:\d|\(cached\))|PASS\Z|All checks passed|Success: no issues found|Successfully \w)"
+)
 _ECHOED = re.compile(
     r"(?im)^\W{0,9}(?:(?:\w{1,40}_)?exit(?:[ _]?(?:code|status))?\s?=|exit(?:[ _]?(?:code|status))?\s?:)"
     r"\s?(\d{1,3})\W{0,9}$"
 )
 """What `echo "exit=$?"` prints, as agents have it behind a pipe that hides the exit code."""
 _RUNNING = re.compile(r"^Process running with session ID (\w{1,40})$", re.MULTILINE)
+_IN_BACKGROUND = re.compile(r"\s*Command (?:is )?running in (?:the )?background with ID: (\w{1,40})")
+_REMARK = re.compile(r"(?:\A|\n)Shell cwd was reset to [^\n]*\s*\Z")
+"""What a tool says behind the output of a command that went to another folder."""
+
+_FOUND = re.compile(r"Found \d+ (?:files?|lines?|matches|results?):?")
+_COMMITTED = re.compile(r"^\[[^\]\n]{1,100} ([0-9a-f]{7,40})\] ", re.MULTILINE)
+_PUSHED = re.compile(
+    r"^ [ *+=-] (?:\[new (?:branch|tag|reference)\]|[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40}) +\S+ -> \S+", re.MULTILINE
+)
+_MAKES = frozenset(f"git {verb}" for verb in ("commit", "push", "merge", "rebase", "cherry-pick", "revert"))
+"""Commands whose outcome is the commit that they made, or what they pushed."""
+
 _LETTERS = re.compile(r"[^\W\d_]{3}|\d")
 _TAG = re.compile(r"\A\s*<[a-zA-Z][\w-]{0,40}>\s*")
 """A tag in front of an error, as in "<tool_use_error>File does not exist"."""
@@ -89,17 +118,20 @@ class ResultFacts(Struct, frozen=True, gc=False):
     text: str = ""
     refused: bool = False
     session: str = ""
+    passed: str = ""
+    denies: bool = False
+    made: str = ""
 
 
 def result_facts(result: ToolResult) -> ResultFacts:
     """How a call ended, read from its result."""
-    text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
+    text = without_controls("\n".join(part.text for part in result.parts if isinstance(part, Text)))
     header = HEADER.match(text)
-    body = text[header.end() :] if header else text
+    body = _REMARK.sub("", text[header.end() :] if header else text)
     found = stated_code(text)
     passed = _passed(body)
     failed = result.failed or (found is None and not passed and begins_as_error(text))
-    running = _RUNNING.search(header[0]) if header else None
+    running = _RUNNING.search(header[0]) if header else _IN_BACKGROUND.match(body)
     echoed = _ECHOED.findall(body[-SCANNED:])
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
     summaries = [line for line, _ in summary_lines(body)]
@@ -115,21 +147,32 @@ def result_facts(result: ToolResult) -> ResultFacts:
         lines_of = body[:SCANNED].splitlines()
         line = summaries[-1] if summaries else next((line for line in lines_of if _LETTERS.search(line)), "")
         line = red or error or line or next((line for line in lines_of if line.strip()), "")
-    short = len(body) <= SHORT_OUTPUT and 1 < lines <= SHORT_LINES
+    denies = not failed and lines == 1 and len(body) <= REFUSAL and bool(_DENIES.match(_TAG.sub("", body.strip())))
+    short = len(body) <= SHORT_OUTPUT and 0 < lines <= SHORT_LINES
+    passed_line = next((one for one in reversed(summaries) if _is_green(one)), "") if error and not red else ""
     return ResultFacts(
         failed=failed,
         code=found[0] if found else None,
         code_at=_code_at(text, *found[1], len(text) - len(body)) if found else "",
         echoed=next((int(one) for one in echoed if int(one)), 0) if echoed else None,
         line=one_line(line, OUTCOME),
-        failure=one_line(failure, OUTCOME) if failed or echoed or (found and found[0]) else "",
+        failure=one_line(failure, OUTCOME) if failed or denies or echoed or (found and found[0]) else "",
         lines=lines,
         summary=bool(summaries) or bool(error),
         error=bool(error),
-        text=" ⏎ ".join(filter(None, map(str.strip, body.splitlines()))) if short else "",
+        text=_in_short(body) if short else "",
         refused=bool(_REFUSED.match(body)),
         session=running[1] if running and found is None else "",
+        passed=one_line(passed_line, OUTCOME),
+        denies=denies,
+        made=_made(body),
     )
+
+
+def _in_short(text: str) -> str:
+    """The lines of a short text in one line, without one that only counts the others."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    return " ⏎ ".join(lines[1:] if len(lines) > 1 and _FOUND.fullmatch(lines[0]) else lines)
 
 
 def _code_at(text: str, start: int, end: int, header: int) -> CodeAt:
@@ -145,8 +188,23 @@ def summary_lines(text: str) -> Iterator[tuple[str, int]]:
     for line in text[at:].splitlines(keepends=True):
         at += len(line)
         found = line.strip("\r\n").strip(" =-")
-        if (SUMMARY.search(found) and not _PROSE.match(found)) or _PASSED.search(found):
+        is_summary = SUMMARY.search(found) and not _NO_SUMMARY.match(found)
+        if is_summary or _PASSED.search(found):
             yield found, at
+
+
+def _is_green(summary: str) -> bool:
+    """Whether a line sums up a run in which nothing failed."""
+    green = _GREEN.search(summary) or _PASSED.search(summary) or _NOTHING.search(summary)
+    return bool(green) and not _RED_COUNT.search(summary)
+
+
+def _made(text: str) -> str:
+    """The commit that the output of git names first, else the line of a branch that it pushed; "" if there is none."""
+    if found := _COMMITTED.search(text[:SCANNED]):
+        return found[1]
+    found = _PUSHED.search(text[-SCANNED:])
+    return one_line(found[0].strip(" *+=-"), OUTCOME) if found else ""
 
 
 def _passed(text: str) -> int:
@@ -184,9 +242,9 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
     if result.refused:
         return "refused by the user"
     is_failed, code = is_failure(call, result), exit_code(call, result)
-    line = texts.in_a_line((is_failed and result.failure) or result.line)
+    line = texts.in_a_line((result.failure if is_failed else result.passed) or result.line)
     is_below = " ".join(quoted[: 2 * SCANNED].split()).startswith(line.removesuffix(" …"))
-    own = f"{texts.OPEN}{line}{texts.CLOSE}" if line and not is_below else ""
+    own = _own(line) if line and not is_below else ""
     if is_failed:
         ended = f"exit {code}" if code else "failed"
         return f"{ended}: {own}" if own else ended
@@ -195,16 +253,25 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
         return f"{ended}: {own}" if own else ended
     if call.says == "nothing":
         return _edited(call, quoted)
+    if result.made and result.made not in quoted and any(run.program in _MAKES for run in call.runs):
+        return _own(result.made)
     if call.says in {"first line", "reply"} or (call.says == "summary" and result.summary and not call.shows):
         return own
     if call.says == "matches":
         none = not result.lines or (result.lines == 1 and result.line[:3].lower() in {"no ", "no"})
-        return "no matches" if none else _number(result.lines, "match", "matches")
+        few = not quoted and 0 < len(result.text) <= SHORT_MATCHES and not result.text.startswith(("{", "["))
+        matches = _own(result.text) if few else _number(result.lines, "match", "matches")
+        return "no matches" if none else matches
     if result.lines <= 1 and len(result.line) <= ONE_LINER:
         return own or ("" if result.lines else "no output")
     if call.says == "summary" and result.text and not quoted:
-        return f"{texts.OPEN}{texts.in_a_line(result.text)}{texts.CLOSE}"
+        return _own(result.text)
     return _number(result.lines, "line", "lines")
+
+
+def _own(words: str) -> str:
+    """Words of the tool itself, in quotation marks."""
+    return f"{texts.OPEN}{texts.in_a_line(words)}{texts.CLOSE}"
 
 
 def _edited(call: CallFacts, quoted: str) -> str:
@@ -212,15 +279,18 @@ def _edited(call: CallFacts, quoted: str) -> str:
     line = texts.in_a_line(call.did)
     if not line or " ".join(line.removesuffix(" …").split()) in " ".join(quoted.split()):
         return ""
-    return f"{texts.ADDED if call.added else texts.TAKEN_AWAY} {texts.OPEN}{line}{texts.CLOSE}"
+    return f"{texts.ADDED if call.added else texts.TAKEN_AWAY} {_own(line)}"
 
 
 def is_failure(call: CallFacts, result: ResultFacts) -> bool:
     """Whether a call failed: by its exit code or its first words; of a command, by the summary of a test run, or, where
-    no exit code is known, by a line that begins like an error."""
+    no exit code is known, by a line that begins like an error; of a read or an edit, also if all that it gave
+    is a line which says that something is not there or not allowed."""
     code = exit_code(call, result)
     found_nothing = call.finds and code == 1
     if (result.failed or code) and not found_nothing:
+        return True
+    if result.denies and call.says in {"lines", "nothing"}:
         return True
     if call.says != "summary" or call.shows:
         return False

@@ -33,7 +33,8 @@ _MATTERS = re.compile(
 )
 _CODE = re.compile(r"[{};,(]\s*$|^[\s\d:>+→-]*(?:except|catch|return|if|raise|throw|func|def|class|import|from)\b")
 SUMMARY = re.compile(
-    r"\b\d+ (?:\w+ )?(?:passed|failed|errors?|failures?|warnings?|skipped|tests?|problems?)\b"
+    r"\b\d+ (?:(?!of\b|in\b|at\b)\w+ )?"
+    r"(?:passed|failed|errors?|failures?|warnings?|skipped|tests?|problems?)\b(?![/.]\w)"
     r"|^[\w.]*(?:Error|Exception)\b|^(?:FAIL|Tests?:|Ran |BUILD |fatal)"
 )
 _MINOR = re.compile(r"(?i)warn|passed")

@@ -1,0 +1,215 @@
+"""Noise in the output of tools: what nobody reads, and lines that all say the same.
+
+Data without blanks (base64, minified code, long rows of digits) and what a terminal draws (control codes, spinners,
+lines that are drawn again) are never quoted for their names. Lines of one shape (progress, dependencies) are
+worth less, since they can be made again.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from transom.core.edit import Span
+from transom.core.message import Fact, ToolResult
+from transom.strategies.digest.passages import readable
+
+CACHED = 10_000
+"""Entries whose noise is cached."""
+
+SCANNED = 200_000
+"""Characters at the start of a text that are looked at."""
+
+RUN, SHORT_RUN, SHORT_RUNS = 160, 40, 4
+"""Characters without a blank from which they may be data, and characters and number of adjacent lines that may be
+together."""
+
+LONG_LINE, FEW_BLANKS = 400, 16
+"""Characters of a line from which it may be minified code, if fewer than one in so many is a blank."""
+
+LINES, BEFORE = 12, 6
+"""Adjacent lines that have the shape of one of so many before them, from which they are repeated."""
+
+CODES = 0.2
+"""The share of a line that is control codes, from which it is noise."""
+
+_NO_BLANKS = re.compile(rf"(?<![!-~])[!-~]{{{RUN},}}+")
+_ENCODED = re.compile(rf"(?<![!-~])(?:[A-Za-z0-9+/=_-]{{{SHORT_RUN},}}+\s++){{{SHORT_RUNS},}}")
+_OF_ENCODING = re.compile(r"[A-Za-z0-9+/=_-]{80,}")
+_MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])|[0-9a-fA-F]{80}")
+_OF_CODE = re.compile(r"[;(){}=&|?!,:]")
+_OF_NUMBERS = re.compile(r"[\d.,+-]")
+
+_COLOR = r"\x1b\[[\d;]{0,20}m"
+_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)?|[@-Z\\-_=>])")
+_FRAME = re.compile(rf"(?!{_COLOR})\x1b\[|[\u2800-\u28ff\x08]")
+_REDRAWN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
+_DIFFERS = re.compile(r"[\d/\\.@]")
+"""In a word that differs between lines of one shape: numbers, paths, versions."""
+
+_CODE_ENDS = ("{", "}", ";", ",", "(", "[", ":", ")", "]", ">")
+"""Ends of lines of code, which have the same shape more often. (`[ 41%]` is none.)"""
+
+
+class Noise(Struct, frozen=True, gc=False):
+    """The spans of a text that are `unreadable`, and those with lines that are `repeated`."""
+
+    unreadable: tuple[Span, ...] = ()
+    repeated: tuple[Span, ...] = ()
+
+    def is_unreadable(self, start: int, end: int) -> bool:
+        """Whether most of a span is."""
+        return _share(self.unreadable, start, end) > 0.5
+
+    def is_repeated(self, start: int, end: int) -> bool:
+        """Whether most of a span is."""
+        return _share(self.repeated, start, end) > 0.5
+
+
+QUIET = Noise()
+
+
+class NoiseIndex:
+    """The noise in the entries of one log, each looked at once."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, list[Noise]] = {}
+
+    def at(self, seq: int, text: int, fact: Fact, *, is_stored: bool) -> Noise:
+        """The noise in one of the texts of an entry. `is_stored`: the entry stays as it is."""
+        found = self._of.get(seq)
+        if found is None:
+            found = [noise_of(one, is_result=isinstance(fact, ToolResult)) for one, _ in readable(fact)]
+            if is_stored:
+                if len(self._of) >= CACHED:
+                    self._of.clear()
+                self._of[seq] = found
+        return found[text]
+
+
+def noise_of(text: str, *, is_result: bool = True) -> Noise:
+    """The noise in a text, in time that grows with its length. Repeated lines are looked for in the result of a tool
+    only (`is_result`)."""
+    if len(text) < RUN:
+        return QUIET
+    text = text[:SCANNED]
+    spans = sorted((*_data(text), *_frames(text)))
+    repeated = tuple(_repeated(text)) if is_result and text.lstrip()[:1] not in {"{", "["} else ()
+    return Noise(_joined(spans), repeated) if spans or repeated else QUIET
+
+
+def without_controls(text: str) -> str:
+    """A text as a terminal shows it: without control codes, and of a line that was drawn again the last one."""
+    if "\x1b" in text:
+        text = _CONTROL.sub("", text)
+    return _REDRAWN.sub("", text) if "\r" in text else text
+
+
+def _data(text: str) -> Iterator[Span]:
+    """Encoded data, minified code and rows of numbers, in lines without blanks."""
+    for found in _NO_BLANKS.finditer(text):
+        run = found[0]
+        if "://" not in run[:80] and _is_data(run):
+            yield found.span()
+    for start, end in _lines(text) if len(text) >= LONG_LINE else ():
+        is_dense = end - start >= LONG_LINE and FEW_BLANKS * text.count(" ", start, end) < end - start
+        if is_dense and _is_minified(text[start:end]):
+            yield start, end
+    for found in _ENCODED.finditer(text):
+        if _MIXED.match(found[0]):
+            yield found.span()
+
+
+def _is_data(run: str) -> bool:
+    """Whether a run of characters without a blank is data: it is no path, no URL and no JSON."""
+    encoded = sum(
+        len(part) for part in _OF_ENCODING.findall(run) if _MIXED.match(part) and 40 * part.count("/") < len(part)
+    )
+    if 2 * encoded > len(run) or 10 * len(_OF_NUMBERS.findall(run)) > 8 * len(run):
+        return True
+    return _is_minified(run)
+
+
+def _is_minified(text: str) -> bool:
+    """Whether a text with few blanks is code: neither JSON, which is full of quotes, nor a URL, which has no braces."""
+    quotes, braces = text.count('"') + text.count("'"), text.count(";") + text.count("{") + text.count("}")
+    return 8 * len(_OF_CODE.findall(text)) > len(text) > 25 * quotes and 50 * braces > len(text)
+
+
+def _frames(text: str) -> Iterator[Span]:
+    """The lines that a terminal draws: spinners, lines that are drawn again, and those that are mostly codes."""
+    if not ("\x1b" in text or "\r" in text or _FRAME.search(text)):
+        return
+    for start, end in _lines(text):
+        line = text[start:end]
+        codes = sum(len(code) for code in _CONTROL.findall(line)) if "\x1b" in line else 0
+        if codes > CODES * len(line) or _FRAME.search(line):
+            yield start, end
+        elif found := _REDRAWN.match(line):
+            yield start, start + found.end()
+
+
+def _repeated(text: str) -> Iterator[Span]:
+    """The spans of many lines that have the shape of one just before."""
+    shapes: deque[tuple[int, str, str, str]] = deque(maxlen=BEFORE)
+    first = last = count = 0
+    for start, end in _lines(text):
+        words = text[start:end].split()
+        if not words:
+            continue
+        shape = _shape(words)
+        if shape in shapes:
+            first = first if count else start
+            last, count = end, count + 1
+        else:
+            if count >= LINES:
+                yield first, last
+            count = 0
+        if shape:
+            shapes.append(shape)
+    if count >= LINES:
+        yield first, last
+
+
+def _shape(words: Sequence[str]) -> tuple[int, str, str, str] | None:
+    """What lines have in common that differ in numbers and paths: how many words, the first two and the last of them;
+    None of code, and of lines that have no word in common: a list of files is full of names that are needed later."""
+    last = words[-1]
+    if len(words) == 1 or (last.endswith(_CODE_ENDS) and not last.endswith("%]")):
+        return None
+    first, second, last = ("#" if _DIFFERS.search(word) else word for word in (*words[:2], last))
+    return (len(words), first, second, last) if any(map(str.isalpha, (first, second, last))) else None
+
+
+def _lines(text: str) -> Iterator[Span]:
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield start, end
+        start = end + 1
+
+
+def _joined(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """Spans in order that do not overlap."""
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return tuple(joined)
+
+
+def _share(spans: Sequence[Span], start: int, end: int) -> float:
+    """The share of a span that is in others, which are in order."""
+    at = bisect_left(spans, start, key=lambda span: span[1])
+    covered = 0
+    while at < len(spans) and spans[at][0] < end:
+        covered += min(end, spans[at][1]) - max(start, spans[at][0])
+        at += 1
+    return covered / max(1, end - start)

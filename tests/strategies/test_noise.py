@@ -1,0 +1,115 @@
+"""A record quotes nothing that nobody can read, and less of what only repeats itself."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import time
+
+import pytest
+
+import transom
+from transom.strategies.digest.noise import noise_of, without_controls
+
+DATA = base64.b64encode(random.Random(1).randbytes(900)).decode()
+LINES = "\n".join(DATA[at : at + 76] for at in range(0, len(DATA), 76))
+CODE = "!function(e,t){var n=e.a(t);if(!n||n.b){return;}e.c=(t,n)=>{return n?t:e;};}" * 9
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DATA,
+        f'{{"image": "data:image/png;base64,{DATA}"}}',
+        LINES,
+        CODE,
+        ",".join(f"{at}.5,-{at}" for at in range(90)),
+        "\x1b[2;23H\x1b[K\u28fb running 1\n" * 20,
+        "\r".join(f"Updating files: {at}% ({at}/100)" for at in range(100)),
+    ],
+)
+def test_data_and_what_a_terminal_draws_is_unreadable(text):
+    before = "Here is the file that you asked for.\n"
+    noise = noise_of(before + text)
+    assert noise.is_unreadable(len(before), len(before) + len(text))
+    assert not noise.is_unreadable(0, len(before))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://example.org/search?" + "&".join(f"key{at}=value{at}" for at in range(40)),
+        json.dumps([{"id": f"HAT{at:03}", "from": "MCO", "price": at} for at in range(40)], separators=(",", ":")),
+        "/home/me/a-long-folder-name/another-long-folder-name/0c2a854b-8908/" + "and-one-more/" * 12 + "file-12.txt",
+        "我想预订明天从北京到上海的航班，最好是早上出发，靠窗的座位，可以吗？谢谢你的帮助。" * 9,
+        "def run(values):\n    return [one * 2 for one in values]\n" * 20,
+        "\x1b[32mPASS\x1b[0m tests for the totals of all the sums in src/sums.test.ts, and what else they need\n" * 9,
+    ],
+)
+def test_names_and_words_are_readable(text):
+    assert not noise_of(text).unreadable
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"Loading /data/{at}/session-{at}.jsonl from cache...\n" for at in range(40)),
+        "".join(f"Processed file {at}\n" for at in range(40)),
+        "".join(f"\tgithub.com/x/y{at} v1.{at}.0 // indirect\n" for at in range(40)),
+        "".join(f"tests/test_{at}.py::test_a PASSED [ {at}%]\n" for at in range(40)),
+    ],
+)
+def test_lines_of_one_shape_are_repeated(text):
+    around = "The tool begins.\n"
+    noise = noise_of(f"{around}{text}3 files were written.\n")
+    assert noise.is_repeated(len(around) + 100, len(around) + len(text))
+    assert not noise.is_repeated(0, len(around))
+    assert not noise_of(text, is_result=False).repeated
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"src/part_{at}.py\n" for at in range(40)),
+        "".join(f"    value_{at} = load({at})\n" for at in range(40)),
+        json.dumps([{"id": at, "name": f"n{at}"} for at in range(40)], indent=1),
+        "".join(f"{at}a{at} Mend the sums of {'x' * at}y\n" for at in range(40)),
+    ],
+)
+def test_lists_of_files_code_and_titles_are_not(text):
+    assert not noise_of(text).repeated
+
+
+def test_a_text_as_a_terminal_shows_it():
+    assert without_controls("\x1b[31mred\x1b[0m \x1b]0;title\x07a 1\ra 2\r\nb\n") == "a 2\r\nb\n"
+    assert without_controls("\x1b[31mred\x1b[0m\na 1\ra 2") == "red\na 2"
+
+
+@pytest.mark.parametrize(
+    "text", ["\r\n" + "a" * 300_000, "a/" * 150_000, "\x1b" * 300_000, "ab \x1b[" * 60_000, f"{DATA} " * 200]
+)
+def test_noise_is_found_in_time_that_grows_with_the_text(text):
+    start = time.process_time()
+    noise_of(text)
+    without_controls(text)
+    assert time.process_time() - start < 0.5
+
+
+def test_a_record_does_not_quote_data():
+    messages = [{"role": "user", "content": "Look at the picture."}]
+    results = [f"The picture of part_{at}_of_sums.png is here.\n{DATA}" for at in range(30)]
+    for at, result in enumerate(results):
+        call = {
+            "id": f"c{at}",
+            "type": "function",
+            "function": {"name": "Read", "arguments": f'{{"path": "{at}.png"}}'},
+        }
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{at}", "content": result},
+        ]
+    short = transom.fit(messages, budget=6_000)
+    record = next(message["content"] for message in short if "a record of" in (message["content"] or ""))
+    assert "part_3_of_sums.png" in record
+    assert DATA[200:240] not in record

@@ -1,0 +1,136 @@
+"""The line of a call says how it ended in words of the tool, where few of them say all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from transom.core.message import Call, Text, ToolResult
+from transom.strategies.digest.tool_lines import call_facts
+from transom.strategies.digest.tool_outcomes import is_failure, outcome_text, result_facts
+
+
+def ended(name, args, text):
+    """How a line says that a call ended, and whether it counts as a failure."""
+    call = call_facts(Call(name=name, args=json.dumps(args), id="c"))
+    result = result_facts(ToolResult(call="c", parts=(Text(text),)))
+    return outcome_text(call, result), is_failure(call, result)
+
+
+def ran(command, text):
+    return ended("Bash", {"command": command}, text)
+
+
+HOOKS = "".join(f"check {at}................Passed\n" for at in range(9))
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "outcome"),
+    [
+        (
+            'git add -A && git commit -m "Mend it"',
+            f"{HOOKS}[main 4fa3d81] Mend it\n 3 files changed, 2 insertions(+)\n",
+            "«4fa3d81»",
+        ),
+        ("git commit --amend --no-edit", "[detached HEAD 4fa3d817] Mend 3 errors\n Date: Tue May 19\n", "«4fa3d817»"),
+        (
+            "git push 2>&1 | tail -5",
+            f"{HOOKS}To github.com:x/y.git\n   566de82..27e145f  main -> main\n",
+            "«566de82..27e145f main -> main»",
+        ),
+        ("git status --short --branch", f"## {'a-long-branch-' * 3}x...origin/{'a-long-branch-' * 3}x", None),
+        ("ls src", "a.py\nb.py\nc.py\nd.py\n", "«a.py ⏎ b.py ⏎ c.py ⏎ d.py»"),
+        ("git branch --show-current", "main\n", "«main»"),
+        ("go build ./...", "Shell cwd was reset to /home/me", "no output"),
+        (
+            "make check",
+            "Command running in background with ID: b0u219. Output is being written to: /tmp/b0u219.output",
+            "still running, session b0u219",
+        ),
+        (
+            "pytest",
+            "\x1b[31mFAILED\x1b[0m tests/a.py::test_a\ncollecting 1\rcollecting 2\n\x1b[31m1 failed\x1b[0m in 1s",
+            "failed: «1 failed in 1s»",
+        ),
+    ],
+)
+def test_what_a_command_gave_is_its_outcome_if_it_is_short(command, text, outcome):
+    said = ran(command, text)[0]
+    assert said.startswith(outcome or f"«{text}»")
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "outcome"),
+    [
+        (
+            "app convert data",
+            "Line 12 of a.jsonl: 1 validation errors\nLine 15 of test/a.jsonl: [1]\nSuccessfully combined 4 files\n",
+            "«Successfully combined 4 files»",
+        ),
+        ("app convert data", "Line 15 of test/data/a.jsonl is no object\n" * 9, "9 lines"),
+        (
+            "make check; echo exit=$?",
+            "12 passed in 1s\nerror: an expected one\nmore\nmore\nmore\nmore\nexit=0\n",
+            "«12 passed in 1s»",
+        ),
+        ("app --help", "Usage: app\n" * 9 + "Error out when a field is unknown\n", "10 lines"),
+        ("git log -p", "commit 1\n" * 9 + "-rw-r--r-- 1 me staff 1450 Jun 16 12:31 errors.go\n", "10 lines"),
+    ],
+)
+def test_a_line_that_looks_like_an_error_does_not_stand_for_a_success(command, text, outcome):
+    assert ran(command, text) == (outcome, False)
+
+
+@pytest.mark.parametrize(
+    ("args", "text", "outcome"),
+    [
+        (
+            {"pattern": "def run"},
+            "src/a.py:3:def run\nsrc/b.py:9:def run\n",
+            "«src/a.py:3:def run ⏎ src/b.py:9:def run»",
+        ),
+        ({"pattern": "run"}, "Found 1 file\nsrc/a.py", "«src/a.py»"),
+        ({"pattern": "run"}, "src/a.py:3:def run\n" * 9, "9 matches"),
+        ({"pattern": "run"}, "No files found", "no matches"),
+    ],
+)
+def test_few_matches_are_shown(args, text, outcome):
+    assert ended("Grep", args, text) == (outcome, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "File does not exist. Note: your current working directory is /app",
+        "ENOENT: no such file or directory, access '/app/a.py'",
+        "EISDIR: illegal operation on a directory, read",
+        "File content (314.4KB) exceeds maximum allowed size (256KB).",
+        "Could not find the exact text in /app/a.py. The old text must match exactly.",
+        "No changes made to /app/a.py. The replacement produced identical content.",
+        "Claude requested permissions to read from ~/a.py, but you haven't granted it yet.",
+        "cat: /app/a.py: No such file or directory",
+        "The path '/app/my notes.md' was not found",
+        "<tool_use_error>File does not exist.</tool_use_error>",
+        "Request failed with status code 404",
+    ],
+)
+@pytest.mark.parametrize("name", ["Read", "Edit"])
+def test_a_read_or_an_edit_that_says_in_one_line_that_it_could_not_has_failed(name, text):
+    said, failed = ended(name, {"file_path": "/app/a.py"}, text)
+    assert failed
+    assert said.startswith("failed: «")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "     1\tFile does not exist.",
+        "The handler raises NotFound if the file does not exist.",
+        "File does not exist.\nis what the message says",
+        "def not_found(): ...",
+        "The file /app/a.py has been updated.",
+    ],
+)
+def test_a_file_that_speaks_of_what_is_missing_has_not_failed(text):
+    assert not ended("Read", {"file_path": "/app/a.py"}, text)[1]
