@@ -20,7 +20,7 @@ from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.failures import Failures
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.message_quotes import MOSTLY_TALK, MessageQuotes, Spans
-from transom.strategies.digest.noise import Noise, NoiseIndex
+from transom.strategies.digest.noise import QUIET, Noise
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
@@ -238,8 +238,8 @@ class _FoldedTurns:
 
     def _noise(self, passage: Passage) -> Noise:
         """The noise in the text of a passage."""
-        fact, is_stored = self._fact(passage.entry), passage.entry < self.index.n
-        return self.target.derived.of(NoiseIndex).at(passage.entry, passage.text, fact, is_stored=is_stored)
+        of_entry = self.index.at(self.view, passage.entry).noise
+        return of_entry[passage.text] if of_entry else QUIET
 
     def _is_noise(self, passage: Passage) -> bool:
         """Whether a passage is not quoted for its names or words: of a check it says nothing that failed, or it is none

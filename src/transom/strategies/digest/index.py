@@ -22,6 +22,7 @@ from transom.core.entry import Entry
 from transom.core.log import stored
 from transom.core.message import Assistant, Fact, ToolResult, User, role_of
 from transom.core.view import View
+from transom.strategies.digest.noise import QUIET, Noise, noise_of
 from transom.strategies.digest.passages import (
     MARGIN,
     MOST,
@@ -67,7 +68,8 @@ class Indexed(Struct, frozen=True, gc=False):
     """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
     user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
 
-    `role`, `calls` and `result` are what its line in a record needs; announced state has no role: it comes again.
+    `noise`: that in each of its texts, if there is any. `role`, `calls` and `result` are what its line in a record
+    needs; announced state has no role: it comes again.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -79,6 +81,7 @@ class Indexed(Struct, frozen=True, gc=False):
     role: str = ""
     calls: tuple[CallFacts, ...] = ()
     result: ResultFacts | None = None
+    noise: tuple[Noise, ...] = ()
 
 
 NOTHING = Indexed()
@@ -202,6 +205,8 @@ class Index:
                 pieces = sentences if talk and not calls and len(text) <= MOST else split
                 found = pieces(text[start:end], rate)
                 passages.extend(_passages(entry.seq, number, text[start:end], rate, found, offset=start, talk=talk))
+        is_result = isinstance(fact, ToolResult)
+        noise = tuple([noise_of(text, is_result=is_result) for text, _ in sources])
         names = frozenset(name for passage in passages for name in passage.names)
         facts = tuple([call_facts(call, self.tools) for call in calls])
         return Indexed(
@@ -214,6 +219,7 @@ class Index:
             role="" if is_repeated(fact) else role_of(fact),
             calls=facts,
             result=result_facts(fact) if isinstance(fact, ToolResult) else None,
+            noise=noise if any(one is not QUIET for one in noise) else (),
         )
 
 

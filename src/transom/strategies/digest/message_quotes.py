@@ -9,7 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from transom.core.edit import Span
-from transom.core.message import Assistant, Fact
+from transom.core.message import Assistant, Fact, Text
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index
@@ -200,16 +200,10 @@ class MessageQuotes:
             failed = any(is_failure(calls[at], result) for at, _, result in self._ended(unit))
         return found
 
-    @property
+    @cached_property
     def _long_remarks(self) -> list[int]:
         """What the model says at length beside its calls: there it says what it has found."""
-        return [
-            unit.seqs[0]
-            for unit in self.units
-            if self.index.at(self.view, unit.seqs[0]).calls
-            and self._has_words(unit)
-            and len(self._text(unit.seqs[0])[0]) >= LONG_REMARK
-        ]
+        return [unit.seqs[0] for unit in self.units if len(unit.seqs) > 1 and len(self._remark(unit)) >= LONG_REMARK]
 
     def _results(self, says: Says) -> Iterator[int]:
         """The results of the calls that did not fail, of tools whose results are quoted like messages."""
@@ -228,8 +222,13 @@ class MessageQuotes:
 
     def _has_words(self, unit: Unit) -> bool:
         """Whether a turn with calls has a text beside them."""
+        return bool(self._remark(unit))
+
+    def _remark(self, unit: Unit) -> str:
+        """The text that a turn has beside its calls."""
         fact = self.view.fetch(unit.seqs[0]).body
-        return isinstance(fact, Assistant) and len(readable(fact)) > len(fact.calls)
+        parts = fact.parts if isinstance(fact, Assistant) else ()
+        return next((part.text for part in parts if isinstance(part, Text)), "")
 
     def _is_message(self, unit: Unit, role: str) -> bool:
         indexed = self.index.at(self.view, unit.seqs[0])

@@ -15,11 +15,6 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from transom.core.edit import Span
-from transom.core.message import Fact, ToolResult
-from transom.strategies.digest.passages import readable
-
-CACHED = 10_000
-"""Entries whose noise is cached."""
 
 SCANNED = 200_000
 """Characters at the start of a text that are looked at."""
@@ -63,32 +58,14 @@ class Noise(Struct, frozen=True, gc=False):
 
     def is_unreadable(self, start: int, end: int) -> bool:
         """Whether most of a span is."""
-        return _share(self.unreadable, start, end) > 0.5
+        return bool(self.unreadable) and _share(self.unreadable, start, end) > 0.5
 
     def is_repeated(self, start: int, end: int) -> bool:
         """Whether most of a span is."""
-        return _share(self.repeated, start, end) > 0.5
+        return bool(self.repeated) and _share(self.repeated, start, end) > 0.5
 
 
 QUIET = Noise()
-
-
-class NoiseIndex:
-    """The noise in the entries of one log, each looked at once."""
-
-    def __init__(self) -> None:
-        self._of: dict[int, list[Noise]] = {}
-
-    def at(self, seq: int, text: int, fact: Fact, *, is_stored: bool) -> Noise:
-        """The noise in one of the texts of an entry. `is_stored`: the entry stays as it is."""
-        found = self._of.get(seq)
-        if found is None:
-            found = [noise_of(one, is_result=isinstance(fact, ToolResult)) for one, _ in readable(fact)]
-            if is_stored:
-                if len(self._of) >= CACHED:
-                    self._of.clear()
-                self._of[seq] = found
-        return found[text]
 
 
 def noise_of(text: str, *, is_result: bool = True) -> Noise:
@@ -142,7 +119,8 @@ def _is_minified(text: str) -> bool:
 
 def _frames(text: str) -> Iterator[Span]:
     """The lines that a terminal draws: spinners, lines that are drawn again, and those that are mostly codes."""
-    if not ("\x1b" in text or "\r" in text or _FRAME.search(text)):
+    has_codes = "\x1b" in text or "\r" in text or "\x08" in text
+    if not has_codes and (text.isascii() or not _FRAME.search(text)):
         return
     for start, end in _lines(text):
         line = text[start:end]

@@ -201,9 +201,9 @@ def _is_green(summary: str) -> bool:
 
 def _made(text: str) -> str:
     """The commit that the output of git names first, else the line of a branch that it pushed; "" if there is none."""
-    if found := _COMMITTED.search(text[:SCANNED]):
+    if "] " in text and (found := _COMMITTED.search(text[:SCANNED])):
         return found[1]
-    found = _PUSHED.search(text[-SCANNED:])
+    found = _PUSHED.search(text[-SCANNED:]) if " -> " in text else None
     return one_line(found[0].strip(" *+=-"), OUTCOME) if found else ""
 
 
