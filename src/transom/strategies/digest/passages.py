@@ -174,11 +174,11 @@ def split(text: str, rate: float = 0.25) -> Iterator[Span]:
         yield from _split(text, stop - MOST // 2, stop, core, ends)
 
 
-def sentences(text: str, rate: float = 0.25) -> Iterator[Span]:
-    """The sentences and lines of a message; short ones are joined to the next one, and long ones are split. Together
-    they are the whole text. `rate`: tokens a character."""
+def sentences(text: str, rate: float = 0.25, *, least: int = SENTENCE) -> Iterator[Span]:
+    """The sentences and lines of a message; those of fewer than `least` characters are joined to the next one, and long
+    ones are split. Together they are the whole text. `rate`: tokens a character."""
     scale = DENSE if rate > 0.5 else 1.0
-    least, most = int(SENTENCE * scale), int(WHOLE * scale)
+    least, most = int(least * scale), int(WHOLE * scale)
     start, stop = 0, len(text)
     ends = (found.end() for found in _SENTENCE_END.finditer(text, 0, stop - least))
     for end in (*ends, stop):

@@ -26,6 +26,9 @@ REPEATED = 0.5
 ANNOUNCED = 0.2
 """The worth of a sentence that only says what comes next ("Here are the details:")."""
 
+SHORTEST = 30
+"""Characters of a sentence that may be quoted alone; a shorter one ("Thanks.") belongs to the next one."""
+
 BESIDE = 20
 """Characters that a sentence costs beside its own, so that one of few words does not win by its length."""
 
@@ -81,7 +84,7 @@ class Worth:
 def telling_spans(text: str, most: int, worth: Worth, *, ends: float = 1.0) -> list[Span]:
     """The most telling sentences of a text in about so many characters, in order; of one that alone is too long, its
     beginning."""
-    spans = list(sentences(text))
+    spans = list(sentences(text, least=SHORTEST))
     chosen: list[Span] = []
     left = most
     for start, end in (spans[at] for at in worth.ranked(text, spans, ends)):
