@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transom import Conversation, InvalidSetting
+from transom import Conversation, Fold, InvalidEdit, InvalidSetting, Trim
 from transom.importers import import_file
 from transom.memory import Memory
 from transom.repo_map import RepoMap
@@ -48,3 +48,24 @@ def test_what_is_no_store_counter_or_folder(chat):
         Memory(5)
     with pytest.raises(InvalidSetting, match=r"^folder: must be the path of a folder, not 5$"):
         RepoMap(5)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        Trim(entry=0, part="x"),
+        Trim(entry=0, part=None),
+        Trim(entry=0, part=("text", "0")),
+        Trim(entry=0, part=("text", 0), keep="ab"),
+        Trim(entry=0, part=("text", 0), keep=((0, "1"),)),
+        Fold(first=0, last=0, text="t", carries="a"),
+        Fold(first=0, last=0, text="t", quotes=("1",)),
+    ],
+)
+def test_an_edit_with_a_field_of_the_wrong_type_ends_in_one_line(edit):
+    conversation = Conversation.open("memory:", "edits", budget=1_000)
+    conversation.user("Hello, this is a text that may be trimmed.")
+    with pytest.raises(InvalidEdit) as error:
+        conversation.edit(edit)
+    assert "\n" not in str(error.value)
+    assert len(conversation.log) == 1

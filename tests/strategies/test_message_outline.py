@@ -7,8 +7,8 @@ import json
 import pytest
 
 import transom
+from transom.strategies.digest.key_sentences import Rarity, Worth
 from transom.strategies.digest.message_outline import outline
-from transom.strategies.digest.telling import Rarity, Worth
 from transom.texts import is_record
 
 WISHES = "\n".join(

@@ -226,3 +226,10 @@ def test_a_failure_in_json_is_told_in_one_line():
 )
 def test_a_branch_is_no_file_that_changed(command, changes):
     assert call_facts(Call(name="Bash", args=json.dumps({"command": command}), id="c")).changes == changes
+
+
+@pytest.mark.parametrize(
+    "args", ['tools.exec({cmd: "a\\x41 b.py"})', '{"cmd": "grep \\d+ x.py"}', 'x({cmd: "\\ud800 c.py"})']
+)
+def test_a_script_with_strings_that_are_no_json_is_read(args):
+    assert call_facts(Call(name="exec", args=args, id="c")).tool == "exec"

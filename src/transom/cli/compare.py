@@ -75,11 +75,11 @@ SETTINGS = ("budget", "prices", "model", "min_messages", "max_messages", "min_to
 
 NOTES = """\
 names: paths, ids, numbers and quoted strings that the next message uses
-old names: those that were last mentioned further back than the budget
+old names: those whose last mention is further back than the budget reaches
 found: in the window, with 40 characters on either side; in context: with 240
 cost: with prompt caching, relative to sending the whole history (1.00)
-append-only: calls whose window begins with the whole window before
-breaks in a row: calls that break the cached prefix right after another one"""
+append-only: calls whose window begins with the whole window of the last call
+breaks in a row: calls that break the cached prefix when the last call did, too"""
 """Notes below the table that explain the heads of its columns."""
 
 REFUSED = "Refused calls are counted in no other column but calls."
@@ -164,9 +164,9 @@ def compare(
 ) -> Results:
     """Replay the conversations under each policy, in `jobs` processes (default: one for each core).
 
-    `names`: rows as in `rows_of`; `model` writes the summaries of those with a model.
+    `names`: the rows of the table (`rows_of`). `model`: writes the summaries in the rows that end with `WITH_MODEL`.
     """
-    o200k().count("load the tokenizer before other processes are forked, and before anything is timed")
+    o200k().count("x")  # loads the tokenizer before other processes are forked, and before anything is timed
     work = [(record, name, budget, model) for name in names for record in chosen]
     results = dict.fromkeys(names, Compared())
     done = _results(work, min(jobs or os.cpu_count() or 1, len(work)))
@@ -218,7 +218,7 @@ def replayed(record: Recorded, policy: Policy, budget: Budget, *, model: str | N
     tools = tools_for(record, conversation.dialect.name)
     steps = timed_steps(conversation, facts, questions, tools=tools, injected=record.injected_in(facts))
     seen = (
-        Seen(step.at, step.window, request, seconds, labels.get(-1 if step.question is None else step.question))
+        Seen(step.at, step.window, request, seconds, None if step.question is None else labels.get(step.question))
         for step, request, seconds in steps
     )
     found = compared(record.messages, seen, budget=budget.usable, counter=o200k())
@@ -227,8 +227,9 @@ def replayed(record: Recorded, policy: Policy, budget: Budget, *, model: str | N
 
 def _label(question: LabelledQuestion) -> Label | None:
     """Return the answer and the evidence of a question; None if it has no answer, or no evidence before it."""
-    known = question.answer is not None and question.evidence
-    return Label(question.answer or "", question.evidence, question.category) if known else None
+    if question.answer is None or not question.evidence:
+        return None
+    return Label(question.answer, question.evidence, question.category)
 
 
 def _names(policies: str) -> list[str]:
@@ -252,11 +253,11 @@ def _draw(results: Results, paths: Sequence[Path], title: str) -> None:
     """
     has_old_names = any(one.grounding.far_needed for one in results.values())
     least = min(one.stats.refused for one in results.values())
-    shares = ((name, one, one.grounding.shares[1 if has_old_names else 0]) for name, one in results.items())
+    rows = ((name, one, one.grounding.shares[1 if has_old_names else 0]) for name, one in results.items())
     points = [
-        Point(name=name, cost=one.anthropic.share, grounding=share, refused=one.stats.refused > least)
-        for name, one, share in shares
-        if one.anthropic.share is not None and share is not None
+        Point(name=name, cost=one.anthropic.share, grounding=found, refused=one.stats.refused > least)
+        for name, one, found in rows
+        if one.anthropic.share is not None and found is not None
     ]
     if not points:
         raise InvalidSetting("--chart: nothing to draw: no call that was sent uses a name that occurred before")
@@ -279,6 +280,7 @@ def readability_columns(results: Results) -> list[Column[Compared]]:
 
 def category_columns(results: Results) -> list[Column[Compared]]:
     """Return a column for each category of questions; none if the questions have no categories."""
+    # every policy was asked the same questions, so any of them has the counts
     counts = {name: count for one in results.values() for name, (count, _) in one.evidence_by_category.items()}
     return [_category_column(name, counts[name]) for name in sorted(counts)]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
+from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
@@ -24,6 +25,8 @@ from transom.wire.fields import compact_json, json_copy
 
 Content = str | Sequence[Raw]
 """A text, or a list of content parts in the form of the dialect."""
+
+AnEdit = TypeVar("AnEdit", bound=Edit)
 
 State = str | Callable[[], str | None]
 """A text that is true now, or a function that returns it. None and an empty text: there is nothing to announce."""
@@ -154,19 +157,28 @@ def _must_be_short(name: str, characters: int) -> None:
 
 
 def edit(value: object) -> Edit:
-    """Return a checked copy of an edit. Raises InvalidEdit."""
+    """Return a copy of an edit whose texts are plain `str`. Raises InvalidEdit for a wrong type of the edit or of a
+    field. Whether the edit applies to a view is not checked here."""
     if not isinstance(value, (Fold, Trim, Pin, Undo)):
         raise InvalidEdit(f"a Fold, Trim, Pin or Undo is needed, not {_kind(value)}")
     name, why = type(value).__name__.lower(), reason(type(value).__name__.lower(), value.why)
     if isinstance(value, Fold):
         number(name, value.first)
         number(name, value.last)
-        return replace(value, text=_plain_text(name, value.text), why=why)
+        return _with_valid_fields(name, replace(value, text=_plain_text(name, value.text), why=why))
     if isinstance(value, Trim):
         number(name, value.entry)
-        return replace(value, note=_plain_text(name, value.note), why=why)
+        return _with_valid_fields(name, replace(value, note=_plain_text(name, value.note), why=why))
     number(name, value.edit if isinstance(value, Undo) else value.entry)
-    return replace(value, why=why)
+    return _with_valid_fields(name, replace(value, why=why))
+
+
+def _with_valid_fields(name: str, value: AnEdit) -> AnEdit:
+    """An edit whose fields all have the types that a store reads back."""
+    try:
+        return convert(to_builtins(value), type(value), strict=True)
+    except (ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidEdit(f"{name}: {quote(str(error))}") from error
 
 
 def _plain_text(name: str, text: object) -> str:

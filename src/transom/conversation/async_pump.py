@@ -94,9 +94,10 @@ async def pump_async(
 
 
 class AsyncSteps:
-    """A turn whose steps run in worker threads.
+    """Drives one run on an event loop: each step of the run is done in a worker thread, one at a time.
 
-    A step is never abandoned: a log operation that has begun is finished, and the cancellation is noticed behind it.
+    A step that has begun is never abandoned. If the caller cancels meanwhile, the step still writes to the log what it
+    has to write, and the run stops after it.
     """
 
     def __init__(self, approve: Approval | None, cancel: Cancel | None) -> None:

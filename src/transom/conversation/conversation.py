@@ -86,9 +86,9 @@ def _locked(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P
 class Conversation:
     """One log, the view of it, and the settings of the next call.
 
-    It may be used from several threads: every method holds one lock, also while a plan runs and while a strategy of
-    your own calls a model. There are two exceptions: `search` looks up its index outside of the lock, and `request`,
-    `plan_request` and `compact` release it while they wait for a summary. Windows and views may be read from any
+    It may be used from several threads: methods hold one lock, also while a plan is made and while a strategy of your
+    own calls a model. The lock is not held while `search` reads its index, while `request`, `plan_request` and
+    `compact` wait for a summary, and while a run waits for the model or a tool. Windows and views may be read from any
     thread at any time.
     """
 
@@ -176,11 +176,11 @@ class Conversation:
         redacted text, or to its spans (start, end, what it is). It is applied to the text of folds and to what is read
         back (see docs/security.md). It must be pure, and given again when the conversation is opened again.
         `user_id`, `session_id`: whose conversation it is, and the session that it belongs to; its first entry stores
-        them for ever. Raises InvalidSetting if it began with others, or with none. This is no access control: whoever
-        opens the conversation without a `user_id` may (see docs/security.md).
+        them for ever. Raises InvalidSetting if it began with other ids, or without ids. This is no access control:
+        without a `user_id`, everybody can open every conversation (see docs/security.md).
         `summarizer`: who makes summaries of old turns, for the policies that show them (docs/summaries.md):
         "extractive" (no model), "run" (the model of the run), the name of a model, a provider, a Summarizer, or
-        SummarySettings. None: none, but for the policy `summary` "extractive".
+        SummarySettings. None means nobody; but under the policy `summary` it means "extractive".
         Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
         """
         check.names(store, id)
@@ -369,7 +369,8 @@ class Conversation:
 
     @_locked
     def user(self, content: Content) -> int:
-        """Log a user message; the entry's number. Raises InvalidMessage, with nothing stored, also if it is empty."""
+        """Log a user message, and return the number of its entry. Raises InvalidMessage, with nothing stored, also if
+        the message is empty."""
         return self._append_facts([check.user_message(self.dialect, content)])[0]
 
     @_locked
@@ -388,26 +389,26 @@ class Conversation:
     def tool_result(self, call_id: str, content: object, *, failed: bool = False) -> int:
         """Log the answer to a tool call: a text, a list of content parts, or any JSON value.
 
-        A call without an id (Gemini's) is answered by its name. `failed`: the tool reported an error. Raises
-        InvalidMessage if no call has this id. If the call was given up before a request, the model reads the answer as
-        a late result, in a note. If it was answered before, the second answer is stored and never shown, with a warning
-        in the log of `logging`.
+        Returns the number of the entry. A call without an id (Gemini's) is answered by its name. `failed`: the tool
+        reported an error. Raises InvalidMessage if no call has this id. If a request has left meanwhile, the call was
+        closed with a synthetic result, and the model reads this answer in a note, as a late result. If the call has a
+        real result already, the second one is stored but never shown, and `logging` gets a warning.
         """
         fact = parse_result(self.dialect, check.call_id(call_id), check.tool_content(content))
         return self._append_facts([replace(fact, failed=True) if failed else fact], known_calls_only=True)[0]
 
     @_locked
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
-        """Log any fact; the entry's number. A reply is placed where the open request was sent.
+        """Log any fact, and return the number of its entry. A reply is placed where the open request was sent.
 
-        A tool result without an open call is shown as a late result if its call was given up. Otherwise it is stored
-        and never shown, with a warning in the log of `logging`.
+        A tool result without an open call is shown as a late result if a synthetic result has closed its call.
+        Otherwise it is stored but never shown, and `logging` gets a warning.
         """
         return self._append_facts([check.fact(fact, meta)], meta)[0]
 
     @_locked
     def extend(self, messages: Sequence[object]) -> list[int]:
-        """Log messages that happened elsewhere, all or none; the numbers of their entries.
+        """Log messages that happened elsewhere, all or none, and return the numbers of their entries.
 
         A message is a dict of the dialect, or a client library's message object. Raises InvalidMessage, with nothing
         stored. A tool result without an open call is treated as in `append`.
@@ -441,9 +442,9 @@ class Conversation:
 
         `scope`: this "conversation"; all conversations of its "user", which needs a `user_id`; or the whole "store".
         The query is words, names, parts of names, or the text of an error, in any language; no character of it has a
-        special meaning. See SearchFilters for the filters. `embedder`: find what is alike in meaning, too.
+        special meaning. See SearchFilters for the filters. `embedder`: finds entries of a similar meaning, too.
 
-        What was appended since the last search is indexed first; the first search of a large store takes its time.
+        What was appended since the last search is indexed first, so the first search of a large store is slow.
         Raises InvalidSetting, StoreUnavailable.
         """
         with self._guard.lock:
@@ -478,12 +479,12 @@ class Conversation:
 
         `tools`: the tool schemas, which count and are among the arguments; None means those of the last request, []
         none. Other tools than the last ones break the cached prefix. `state`: texts by key that the model reads when
-        they change, beside the conversation's own `state`; a key that is missing is taken back. `cache`: with
-        Anthropic's cache marks.
+        they change, beside the conversation's own `state`; of a key that is missing now, the model reads that it is
+        removed. `cache`: with Anthropic's cache marks.
 
         A log with nothing to show (no system prompt; no message, or only empty ones) gives a request without messages,
-        which no provider takes. Raises BudgetImpossible with the bill, InvalidMessage for tools that are none,
-        InvalidSetting.
+        which no provider takes. Raises BudgetImpossible, which lists what takes the room, InvalidMessage if `tools` has
+        something that is no tool, InvalidSetting.
         """
         return run_steps(self._request_steps(tools=tools, state=state, cache=cache))
 
@@ -598,15 +599,16 @@ class Conversation:
 
     @_locked
     def pin(self, entry: int, why: str = "") -> int:
-        """Keep an entry's unit in every window from now on; the pin's own number, for `undo`. Raises InvalidEdit."""
+        """Keep an entry's unit in every window from now on. Returns the number of the pin, for `undo`. Raises
+        InvalidEdit."""
         return self.edit(Pin(entry=check.number("pin", entry), why=check.reason("pin", why)))
 
     @_locked
     def undo(self, edit: int | None = None, why: str = "") -> list[int]:
-        """Take back a fold, trim, pin or summary; the numbers of the undo's entries. Raises InvalidEdit.
+        """Take back a fold, trim, pin or summary, and return the numbers of the new `Undo` entries. Raises InvalidEdit.
 
-        Without a number it takes back the last edit in force, and everything else that the same plan decided: the last
-        compaction as a whole.
+        Without a number it takes back the last edit in force, and everything else that the same plan decided: so it
+        takes back the whole last compaction.
         """
         self._guard.must_be_open()
         reason = check.reason("undo", why)
@@ -618,7 +620,7 @@ class Conversation:
 
     @_locked
     def edit(self, edit: Edit) -> int:
-        """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
+        """Append an edit, and return its number. Raises InvalidEdit, with nothing stored, if it does not apply."""
         self._guard.must_be_open()
         wanted = check.edit(edit)
         (entry,) = self._planner.writer.append_new(lambda view, at: (_edit_entry(view, wanted, at),))
@@ -643,12 +645,12 @@ class Conversation:
         """Compact the window now, although it is not full: what the policy would do if it were full at its size now.
 
         With a summarizer, and a policy that shows summaries, it waits for a summary of all that is folded, until the
-        deadline; without one it goes on. `focus`: what the summary should keep above all. `notes`: texts that it holds
-        to the letter from now on.
+        deadline; without a summarizer it does not wait. `focus`: what the summary should keep above all. `notes`: texts
+        that this summary and all later ones repeat word for word.
 
-        The edits and the summary are one plan, so `undo` without a number takes all of them back. There are none if the
-        policy never compacts, or finds nothing to take away. Nothing is sent to the conversation's model. If the model
-        of the summary fails, the fallback makes it, and `failure` of the result says why.
+        The edits and the summary are one plan, so `undo` without a number takes all of them back. No edits are made if
+        the policy never compacts, or finds nothing to take away. The conversation's model is not called. If the model
+        of the summary fails or is late, the fallback makes it, and `failure` of the result says why.
 
         Raises InvalidSetting while a run is at work, also if it began while the summary was made, and for a focus or
         notes that no summary can have; BudgetImpossible.
@@ -689,11 +691,12 @@ class Conversation:
         return pump(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))
 
     def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
-        """Call back with each event of this class, until the function that this returns is called.
+        """Call `callback` with each event of the class `kind`. Returns a function that ends the subscription.
 
-        The events are those of `transom.conversation.bus`, and those of runs but for the two deltas; `object` is for
-        all. The callback is called in the thread where it happens, behind the log, while the conversation is locked. It
-        may read the conversation, and must be quick. What it raises is logged with `logging` and changes nothing.
+        The events are those of `transom.conversation.bus`, and those of runs except the two deltas; the class `object`
+        means all of them. The callback is called after the event was logged, in the same thread, while the conversation
+        is locked. It may read the conversation, and must be quick. An exception that it raises is reported with
+        `logging`, and changes nothing.
         """
         return self._planner.bus.subscribe(kind, callback)
 
@@ -727,8 +730,8 @@ class Conversation:
     def close(self) -> None:
         """End a run that is not over, leave a snapshot for a fast opening, and close the store if `open` opened it.
 
-        What was acknowledged is safe without it. Every method that reads or appends raises InvalidSetting
-        from then on; properties still show the last state.
+        Without `close`, too, nothing is lost that a method has logged. After it, every method that reads or appends
+        raises InvalidSetting; properties still show the last state.
         """
         if self._guard.is_closed:
             return
@@ -750,7 +753,7 @@ class Conversation:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    # ---- how
+    # ---- private
 
     def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> RunSteps:  # noqa: A002
         """The steps of a run, for a pump."""
@@ -780,7 +783,8 @@ class Conversation:
 
 
 def _limits(budget: Budget | int | None) -> Budget:
-    """The limits of a new conversation; who gives none is warned where they opened it."""
+    """The limits of a new conversation. Without a budget it warns, and the warning shows the line that called `open`
+    (`stacklevel`)."""
     if budget is None:
         warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=3)
         return ASSUMED

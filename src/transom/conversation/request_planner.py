@@ -1,6 +1,6 @@
-"""How the next request of a conversation is planned: its limits, its frame (head and state), its mode.
+"""Collects what a plan needs (limits, head and state, mode), has it made by `core/plan.py`, and appends it to the log.
 
-The conversation holds the lock and checks that it is open; nothing here does.
+It does not lock, and does not check that the conversation is open: the caller has done both.
 """
 
 from __future__ import annotations
@@ -57,15 +57,17 @@ from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
 
 ASSUMED = Budget()
-"""The budget of a caller who gave none; a run replaces it by what is known of the model. Told by its identity."""
+"""The budget if the caller gave none; a run uses the context size of its model in its place. Compare it with `is`: a
+caller may give an equal budget, and that one holds."""
 
 
 class Planned(NamedTuple):
-    """A request that was logged, and what its plan wants in the background; or no window, and what must be waited for
-    first."""
+    """What `RequestPlanner.request` has done."""
 
     window: Window | None
+    """Of the request that was logged. None: nothing was logged, because the request must wait for `want` first."""
     want: Summarise | None = None
+    """A summary to make: in the background if there is a window."""
 
 
 class RequestPlanner:
@@ -92,9 +94,9 @@ class RequestPlanner:
         self.budget, self.policy, self.dialect, self.state = budget, policy, dialect, state
         self.clock = clock
         self.derived = Derived()
-        self.tags = Meta()  # of every fact that is appended
+        self.tags = Meta()  # stored with every fact that is appended
         self.mode: ModeSettings | None = None
-        self.cache_marks = False  # whether the last request had Anthropic's
+        self.cache_marks = False  # whether the last request had Anthropic's cache marks
         self.bus = EventBus()
         self.learner: FitLearner | None = None  # set if there is a store
         self.writer = LogWriter(log, dialect.format_counter(counter), clock, self._appended, owner)
@@ -104,13 +106,14 @@ class RequestPlanner:
         head = self._first_head(system)
         self.frame = Frame(head=head, redact=redact, required_user_turn=dialect.required_user_turn)
         self._counter, self._ref = counter, ref
-        self._known_size: int | None = None  # of its context window
-        self._model = ""  # whose learned limit is in force: the one that the last run used
+        self._known_context: int | None = None  # the size of the model's context window, if it is known
+        self._model = ""  # the model that the last run used: its learned limit is in force
         self._of_earlier_mode = mode_notes(self.view)
-        """What a mode has announced whose profile this process does not know: it holds until a mode is set."""
-        self._trusts_learned, self._was_refused = True, False
-        self._sent_window: tuple[int, Window] | None = None  # with the number of its Sent
-        self._system = () if system is None else divided(self.frame.head)[0]  # the caller's, not what the log has
+        """What a mode of an earlier process has announced. It holds until `set_mode` is called in this one."""
+        self._trusts_learned = True  # false once nothing fitted within the learned limit
+        self._was_refused = False
+        self._sent_window: tuple[int, Window] | None = None  # the last window, after the number of its `Sent`
+        self._system = () if system is None else divided(self.frame.head)[0]  # what the caller gave, not the log's
 
     @property
     def view(self) -> View:
@@ -135,7 +138,7 @@ class RequestPlanner:
             redact=self.redact,
         )
         other.tags, other.mode = self.tags, self.mode
-        other._known_size, other._model = self._known_size, self._model
+        other._known_context, other._model = self._known_context, self._model
         return other
 
     def begin_with(self, instructions: Sequence[Instruction]) -> None:
@@ -144,34 +147,35 @@ class RequestPlanner:
         self.frame = replace(self.frame, head=Head(messages=self._system))
 
     def use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
-        """Plan the next requests for this model: in its dialect, and within the limit that was learned of it.
+        """Plan the next requests for this model: in its dialect, and within the limit that its refusals have taught.
 
-        In another dialect the log has other token counts: the view is built anew. A learned limit within which nothing
-        fits was wrong, or the conversation can only be tried: it is passed over, unless the model has just refused a
-        request (`was_refused`).
+        In another dialect the log has other token counts, so the view is built anew. If nothing fits within the learned
+        limit, the next plan does without it: the limit may be wrong, and sending is the only way to find out. But right
+        after a refusal (`was_refused`) the limit holds.
         """
         self._trusts_learned, self._was_refused = True, was_refused
         self._model = model_name(provider)
         if self.learner is not None:
             self.learner.use_model(self._model)
-        self._known_size = getattr(provider, "context_size", None)
-        if self._known_size is None and self.budget is ASSUMED:
-            self._known_size = context_size(provider.name, provider.model)
+        self._known_context = getattr(provider, "context_size", None)
+        if self._known_context is None and self.budget is ASSUMED:
+            self._known_context = context_size(provider.name, provider.model)
         if provider.dialect == self.dialect.name:
             return
-        spoken = dialect_named(provider.dialect)
-        if self.dialect.digest_role in spoken.digest_roles:
-            spoken = with_digest_role(spoken, self.dialect.digest_role)
-        counter = spoken.format_counter(self._counter)
+        dialect = dialect_named(provider.dialect)
+        if self.dialect.digest_role in dialect.digest_roles:
+            dialect = with_digest_role(dialect, self.dialect.digest_role)
+        counter = dialect.format_counter(self._counter)
         self.writer = LogWriter(self.writer.log, counter, self.clock, self._appended, self.writer.wanted_owner)
-        self.dialect, self._sent_window, self.derived = spoken, None, Derived()
-        self.frame = replace(self.frame, required_user_turn=spoken.required_user_turn)
+        self.dialect, self._sent_window, self.derived = dialect, None, Derived()
+        self.frame = replace(self.frame, required_user_turn=dialect.required_user_turn)
 
     def limits(self) -> Budget:
-        """The budget, with the context window that the model is known to have, or has because it refused more."""
+        """The budget, with no larger context window than the model has: its known size, or what was learned when it
+        refused a request. If the caller gave no budget, the known size takes the place of the assumed one."""
         budget, learned = self.budget, self._learned_limit()
-        if self._known_size is not None:
-            most = self._known_size if budget is ASSUMED else min(self._known_size, budget.context)
+        if self._known_context is not None:
+            most = self._known_context if budget is ASSUMED else min(self._known_context, budget.context)
             budget = _with_context(budget, most)
         return budget if learned is None else _with_context(budget, min(learned, budget.context))
 
@@ -253,13 +257,15 @@ class RequestPlanner:
         return wants[0] if wants else None
 
     def compact(self, summary: Summary | None = None) -> Compacted:
-        """Append what the policy would do if the window were full at its size now. `summary`: made for this; it becomes
-        a part of the plan, or stands alone if there is nothing to take away."""
+        """Append the edits that the policy would make if the window were full at its size now. `summary`: made for this
+        compaction. It is appended with the edits, or alone if there are none."""
         before = self.view
 
         def entries_for(view: View, at: float) -> tuple[Entry, ...]:
             entries = self._compaction(view, at, summary=summary)[0]
-            return (view.entry(summary, at),) if summary is not None and len(entries) == 1 else entries
+            if summary is not None and len(entries) == 1:  # there are no edits: the summary belongs to no plan
+                return (view.entry(summary, at),)
+            return entries
 
         entries = self.writer.append_new(entries_for)
         return Compacted.of(before, self.view, entries)
@@ -285,7 +291,7 @@ class RequestPlanner:
         found = window_usage(view, self.limits(), self.policy)
         return found if self.learner is None else replace(found, margin=self.learner.margin(found.used))
 
-    # ---- how
+    # ---- private
 
     def _appended(self, before: View, after: View, entries: Sequence[Entry], is_ours: bool) -> None:
         if self.learner is not None:
@@ -310,7 +316,8 @@ class RequestPlanner:
         asked: SummaryOptions | None = None,
         summary: Summary | None = None,
     ) -> tuple[Frame, Plan]:
-        """The next request in this frame; or with the newest head, if the prefix breaks anyway."""
+        """The next request's frame and plan. The frame is the given one; or one with the newest head, if the cached
+        prefix breaks anyway, so that a new head costs little more."""
         try:
             done = self._plan(self.view, frame, asked, summary)
         except BudgetImpossible:
@@ -318,6 +325,7 @@ class RequestPlanner:
                 raise
             self._trusts_learned = False
             done = self._plan(self.view, frame, asked, summary)
+        # without a mode and head parts the head is what the caller gave; a changed one is sent in this request already
         has_newest_head = self.mode is None and (not self.head_parts or frame.head != self.view.head)
         if has_newest_head or not breaks_half(self.view, done):
             return frame, done
@@ -361,22 +369,24 @@ class RequestPlanner:
     def _frame_of(
         self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, *, at_break: bool = False
     ) -> Frame:
+        """The head and the state of the next request. `tools`: None keeps those of the last one. `at_break`: the prefix
+        breaks anyway, so the head gets its newest text; otherwise what was sent stays."""
         of_mode = self._of_earlier_mode
         is_plain = self.mode is None and not self.head_parts and not of_mode
         if tools is None and state is None and not self.state and not self.frame.state and is_plain:
             return self.frame
         head = self.frame.head
-        messages, wanted = head.messages, head.tools
+        messages, schemas = head.messages, head.tools
         if self.mode is not None:
             sent = self._sent_system()
             text, of_mode = self.mode.frame(self.view, system_text(sent), at_break=at_break)
             messages = self._system_of(text, sent)
         if tools is not None:
-            wanted = tuple(check.schemas(tools, head.tools))
+            schemas = tuple(check.schemas(tools, head.tools))
         if self.head_parts:
-            messages = self._with_parts(messages, wanted, at_break=at_break)
-        if messages != head.messages or wanted != head.tools:
-            head = Head(messages=messages, tools=wanted)
+            messages = self._with_parts(messages, schemas, at_break=at_break)
+        if messages != head.messages or schemas != head.tools:
+            head = Head(messages=messages, tools=schemas)
         announced = {**self.state, **check.state(state)}
         check.must_be_of_user("state", announced, self.writer.owner.user_id)
         return replace(self.frame, head=head, state={**of_mode, **check.current_texts(announced)})

@@ -148,9 +148,10 @@ class Builder:
             self.prefix = replace(self.prefix, shared_slots=at, first_break=(at, entry.seq, why))
 
     def forget_digest(self, at: int, *, seen_by_others: bool = True) -> None:
-        """Drop the remembered hash from the slot at this index on (-1: the head), because it has changed.
+        """Forget the hash of the window from the slot at this index on (-1: the head), because that slot has changed.
 
-        `seen_by_others`: slots follow whose bound reasoning may have been made on the old one.
+        `seen_by_others`: slots follow it, and their bound reasoning may have been made on the old slot, so the
+        signatures must be checked again.
         """
         self._digest = self._digest.truncate(at)
         if seen_by_others and self.prefix.has_signed:

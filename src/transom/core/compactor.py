@@ -39,19 +39,21 @@ Ref = Callable[[int], str]
 """Gives the words by which a text names the entry with a seq."""
 
 PASSES = 16
-"""The maximum number of passes of one plan. A fold may hide a state note, which is then due again and needs room: so
-there may be a second pass. Passes end when one proposes nothing. So a second plan has nothing to do (law 8)."""
+"""The maximum number of passes of one plan. A second pass is needed if a fold has hidden a state note: the note is then
+due again, and needs room. The passes end when one of them adds nothing, so that a second plan, made right after this
+one, would have nothing to do (law 8 in CONTRIBUTING.md)."""
 
 FUTILE = 1_000
-"""The number of edits in a row that may make nothing smaller, beside one for each entry of the log and each byte of the
-window."""
+"""How many edits in a row a strategy may propose that make the window no smaller: this number, plus one for each entry
+of the log and each byte of the window. A strategy that proposes more would never end."""
 
 MIN_FULLNESS = 0.2
-"""Below this fullness, a limit of messages or bytes does not lower the token limit, also for a policy that compacts at
-every call."""
+"""How full a limit of messages or bytes must be, at least, before it lowers the token limit. Without this minimum, a
+policy with a trigger of 0 would lower the token limit at every call."""
 
 STEPS = 20
-"""Whether a new summary is worth its price is asked again each time the window has grown by this part of its limit."""
+"""Whether a new summary is worth its price is asked again only when the window has grown past the next 1/20 of its
+limit."""
 
 
 def soft_limit(budget: Budget, policy: Policy, calibration: float) -> Size:
@@ -99,7 +101,8 @@ class Compactor:
         self.costs: CompactionCosts | None = None
         """With prices: the sum behind the compaction of this plan, or (`why` is "soon") behind the summary that it
         asks for."""
-        self._why, self._now = "full", False
+        self._why = "full"  # as `CompactionCosts.why`
+        self._now = False  # whether a compaction was asked for, although the window is not full
         self._may_replace_summary = False
         self._other_limit_is_full = False
         """Whether messages or bytes were at the trigger in this plan."""
@@ -115,18 +118,18 @@ class Compactor:
         subclass, if the policy had strategies to try.
         """
         head = head_size(self.draft.view)
-        if not fits(head, self.limit):  # first, since all else depends on the length of the log
+        if not fits(head, self.limit):  # before all other work, whose time grows with what is new in the log
             raise impossible(self.draft.view, head, self.budget, self.state)
         pin_required(self.draft)
         view = self.draft.view
         if self.policy.arrival and view.shared_slots < len(view.slots):
-            self._take_edits(self.policy.arrival, self._no_pressure(), only_as_needed=False)
+            self._take_edits(self.policy.arrival, self._target_without_pressure(), only_as_needed=False)
         if self.budget.prices is not None:
             self._lower_limit_where_it_pays(self.budget.prices)
         self._now = now
         if now:
-            came = any(isinstance(entry.body, Summary) for entry in self.draft.entries)
-            self._may_replace_summary = came or (self.asked is not None and self.asked.may_replace)
+            has_new_summary = any(isinstance(entry.body, Summary) for entry in self.draft.entries)
+            self._may_replace_summary = has_new_summary or (self.asked is not None and self.asked.may_replace)
             self.soft_limit = replace(self.soft_limit, tokens=min(self.soft_limit.tokens, self.used().tokens))
         if self._is_surely_quiet():
             return
@@ -138,7 +141,7 @@ class Compactor:
         """Run passes until one proposes nothing. Raises as `run` does."""
         for _ in range(PASSES):
             before = len(self.draft.entries)
-            self.one_pass()
+            self._one_pass()
             if len(self.draft.entries) == before:
                 break
         if not fits(self.used(), self.limit):
@@ -151,27 +154,30 @@ class Compactor:
         """Add the fact that the policy's recall steps give for the newest turn, if the window stays below the trigger
         with it.
 
-        There is none if something was recalled for this turn already. A compaction has made room for it before, so that
-        a second plan has nothing to do (law 8).
+        Nothing is added if something was recalled for this turn already. If the window is compacted, `run` has made
+        room for the fact before, so that a second plan has nothing to do (law 8).
         """
-        recalled = self.due_recall.of(self.draft.view, self._no_pressure)
+        recalled = self.due_recall.of(self.draft.view, self._target_without_pressure)
         # not against the limit that prices have lowered for this one request
         limit = soft_limit(self.budget, self.policy, self.draft.view.calibration)
-        if recalled is not None and pressure(self._wanted(), fixed_size(self.draft.view), limit) < self.policy.trigger:
+        if (
+            recalled is not None
+            and pressure(self._used_with_recall(), fixed_size(self.draft.view), limit) < self.policy.trigger
+        ):
             self.draft.add(recalled)
 
-    def one_pass(self) -> None:
+    def _one_pass(self) -> None:
         """Run the `pressure` strategies if the window is at the trigger, then the `hard` ones if it would not fit.
 
         If the prefix is broken by then, superseded notes are folded too.
         """
-        if not self._has_room_below_trigger(self._wanted()):
+        if not self._has_room_below_trigger(self._used_with_recall()):
             self._make_room()
         if not fits(self.used(), self.limit):
             view = self.draft.view
             # Turns that the user restored and that do not fit are folded again as the policy folds, not left out.
             again = self.policy.pressure if any(map(view.user_restored, view.slots)) else ()
-            self.run_strategies((*again, *self.policy.hard), hard=True)
+            self._run_strategies((*again, *self.policy.hard), hard=True)
         if self.draft.view.first_break is not None:
             self._fold_superseded_notes()
 
@@ -180,7 +186,7 @@ class Compactor:
         window below the trigger."""
         prices = self.budget.prices
         if prices is None or self.costs is not None:
-            self.run_strategies(self.policy.pressure, hard=False)
+            self._run_strategies(self.policy.pressure, hard=False)
             return
         window, before = self._priced_window(prices), len(self.draft.entries)
         waits = self._now or (self.asked is not None and self.asked.waits)
@@ -188,7 +194,7 @@ class Compactor:
         if tried:
             self.draft.become(tried[0].draft)
         else:
-            self.run_strategies(self.policy.pressure, hard=False)
+            self._run_strategies(self.policy.pressure, hard=False)
         if len(self.draft.entries) > before:
             all_costs = [one.cost for one in tried]
             if not tried:
@@ -196,9 +202,11 @@ class Compactor:
                 all_costs = [choice_cost(self.policy.name, self.draft.view, left, window)]
             self.costs = sum_of_costs(window, self.draft.view, self._why, all_costs, all_costs[0].name)
 
-    def run_strategies(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
-        """Run strategies in order until the target is met. Not hard: the keepers are asked first, and each strategy for
-        its wants."""
+    def _run_strategies(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
+        """Run strategies in order until the target is met.
+
+        Without `hard`, the keepers are asked first, and each strategy is asked for the summaries that it wants.
+        """
         self._kept_units = {} if hard or not self.draft.view.slots else self._ask_keepers()
         for strategy in strategies:
             target = self._target(hard=hard)
@@ -236,10 +244,11 @@ class Compactor:
         return prices is not None and self._compaction_pays(prices, view, self.used().tokens, soft)
 
     def _worth_a_summary(self, prices: Prices, *, is_free: bool) -> tuple[Strategy, ...]:
-        """The strategies of the choice that would be cheapest if the summaries that they want were made."""
+        """The strategies of the choice that would be cheapest if the summaries that they want were made; none if that
+        choice wants no summary. Sets `costs` if there are any."""
         window = self._priced_window(prices)
         step = max(1, window.limit // STEPS)
-        if self.draft.view.sent_tokens // step == window.tokens // step:  # trying all choices takes time
+        if self.draft.view.sent_tokens // step == window.tokens // step:  # once a step: trying all choices takes time
             return ()
         wants = [want for choice in self.policy.choices for want in self.wants_of_choice(choice)]
         if self.asked is None or not any(want.max_tokens >= self.asked.least for want in wants):
@@ -264,9 +273,9 @@ class Compactor:
         return other
 
     def run_choice(self, choice: Choice) -> bool:
-        """Run the strategies of a choice; whether the window is below the trigger then."""
-        self.run_strategies(choice.strategies, hard=False)
-        return self._has_room_below_trigger(self._wanted())
+        """Run the strategies of a choice. Returns whether the window is below the trigger after them."""
+        self._run_strategies(choice.strategies, hard=False)
+        return self._has_room_below_trigger(self._used_with_recall())
 
     def wants_of_choice(self, choice: Choice) -> list[Summarise]:
         """The summaries that the strategies of a choice want."""
@@ -315,29 +324,32 @@ class Compactor:
         view = self.draft.view
         return view.total.plus(due_size(view, self.state)) if self.state or view.notes else view.total
 
-    def _wanted(self) -> Size:
+    def _used_with_recall(self) -> Size:
         """The size that the request would have with the text that is to be recalled, due notes included.
 
         It counts at the trigger only: at the limit, nothing is removed to make room for recalled text.
         """
-        return self.used().plus(self.due_recall.size(self.draft.view, self._no_pressure))
+        return self.used().plus(self.due_recall.size(self.draft.view, self._target_without_pressure))
 
     def _has_room_below_trigger(self, size: Size) -> bool:
         """Whether a window of this size would be below the trigger."""
         return pressure(size, fixed_size(self.draft.view), self.soft_limit) < self.policy.trigger
 
     def _is_surely_quiet(self) -> bool:
-        """Whether the window is below the trigger (or the soft trigger) even if no part of it were fixed.
+        """Whether the window is certainly below the trigger, and below the soft trigger if summaries are asked for.
 
-        A cheap test: a fixed size only lowers a pressure that is below 1.
+        A cheap test, which does not compute the fixed size. Without it the pressure comes out too high, never too low
+        (as long as it is below 1), so False says nothing.
         """
         soft = self.policy.soft_trigger if self.asked is not None else None
         if soft is not None and self._is_soon_cheaper(soft):
             return False
         trigger = min(1.0, self.policy.trigger * (1.0 if soft is None else soft))
-        return all(used < trigger * limit for used, limit in zip(self._wanted(), self.soft_limit, strict=True))
+        return all(
+            used < trigger * limit for used, limit in zip(self._used_with_recall(), self.soft_limit, strict=True)
+        )
 
-    def _no_pressure(self) -> Target:
+    def _target_without_pressure(self) -> Target:
         """The target of arrival strategies and recall steps: the limits themselves, nothing required. Arrival
         strategies trim an entry because of its own size."""
         return Target(
@@ -357,7 +369,7 @@ class Compactor:
         """What `pressure` strategies, or `hard` ones, must reach now."""
         notes, fixed, share = due_size(self.draft.view, self.state), fixed_size(self.draft.view), self.policy.target
         if not hard:
-            notes = notes.plus(self.due_recall.size(self.draft.view, self._no_pressure))
+            notes = notes.plus(self.due_recall.size(self.draft.view, self._target_without_pressure))
         goal = self.limit if hard else between(fixed, self.soft_limit, share)
         limit = self.limit if hard else self.soft_limit
         return Target(
@@ -429,9 +441,8 @@ class Compactor:
         """The edits that a strategy proposes.
 
         Raises InvalidEdit if the strategy proposes a value that is not an edit, or if it does not end. A strategy may
-        propose edits that do not apply, for example one for each part of the window. But one that proposes more edits
-        in a row than the log has entries and the window bytes (and `FUTILE` more), none of which makes the window
-        smaller, repeats itself.
+        propose edits that do not apply, for example one for each part of the window. But if very many edits in a row
+        (see `FUTILE`) make the window no smaller, it repeats itself.
         """
         least = self.draft.view.total.bytes
         most, without = FUTILE + self.draft.view.length + least, 0

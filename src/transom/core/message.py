@@ -246,7 +246,8 @@ def parts_of(fact: Fact) -> tuple[Addressed, ...]:
 
 
 def own_text(fact: Fact) -> str:
-    """The text of a note, recalled text or handoff, or what is shown of a failure; empty for other facts."""
+    """The text that a fact holds beside its parts: that of a note, recalled text or handoff, and what is shown of a
+    failure. Empty for other facts."""
     if isinstance(fact, Failure):
         return fact.shown
     return fact.text if isinstance(fact, (Note, Recalled, Handoff)) else ""

@@ -30,8 +30,8 @@ from transom.core.window import Window, assemble
 __all__ = ["Plan", "Ref", "compaction", "entry_ref", "needs_nothing", "plan"]
 
 LATE_CHARACTERS = 20_000
-"""The maximum number of characters of a late result that its note quotes; in a small window fewer, about a quarter of
-it. The log has all of them."""
+"""The maximum number of characters of a late result that its note quotes. A small window quotes fewer: as many
+characters as it has tokens, which is about a quarter of it. The log has the whole result."""
 
 
 def entry_ref(seq: int) -> str:
@@ -40,11 +40,11 @@ def entry_ref(seq: int) -> str:
 
 
 class Plan(Struct, frozen=True, eq=False):
-    """What a plan gives: the entries to append, and the window that they make.
+    """The result of `plan`: the entries to append, and the window that the request shows after them.
 
     - `entries`: to be appended in one go. The last one is the `Sent`.
     - `window`: what the request will show.
-    - `before`: the view after all entries but the `Sent`.
+    - `before`: the view just before the `Sent`, with all the other entries.
     - `wants`: the summaries that its strategies want. The plan is complete without them.
     """
 
@@ -191,7 +191,7 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
         assert isinstance(result, ToolResult)
         assert isinstance(turn, Assistant)
         assert isinstance(closed_by, ToolResult)
-        note = texts.given_up_result_note if closed_by.failed else texts.late_result_note
+        note_text = texts.given_up_result_note if closed_by.failed else texts.late_result_note
         parts = [
             part.text if isinstance(part, Text) else texts.left_out_marker(part.media)
             for part in result.parts
@@ -200,7 +200,7 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
         text = "\n".join(parts)
         if len(text) > most:
             text = text[: most // 2] + texts.bare_marker(ref(seq)) + text[-most // 2 :]
-        draft.add(Note(key="", text=note(ref(seq), turn.calls[index].name, text), refs=(seq,)))
+        draft.add(Note(key="", text=note_text(ref(seq), turn.calls[index].name, text), refs=(seq,)))
 
 
 def _renew_head(draft: Draft, head: Head) -> None:
@@ -215,16 +215,16 @@ def _renew_head(draft: Draft, head: Head) -> None:
 def _required_user_turn(view: View, frame: Frame) -> str:
     """The text of the user turn that must be added at the end of the window; empty if none is needed.
 
-    Some providers refuse a window that ends with a turn of the model (a shown failure counts as one). Turns with calls
-    end with their results, so they need none.
+    Some providers refuse a window that ends with a turn of the model (a failure that is shown counts as one). A turn
+    with calls ends with their results, so it needs none. Where the last slot is a fold, its last pinned unit counts.
     """
     if frame.required_user_turn is None or not view.slots:
         return ""
     last = view.slots[-1]
-    unit = last if isinstance(last, Unit) else last.surfaced_units[-1] if last.surfaced_units else None
-    if unit is None or unit.answered_calls:
+    units = (last,) if isinstance(last, Unit) else last.surfaced_units
+    if not units or units[-1].answered_calls:
         return ""
-    turn = unit.shown_facts()[0]
+    turn = units[-1].shown_facts()[0]
     if isinstance(turn, Failure) and turn.shown:
         turn = Assistant(parts=(Text(turn.shown),))
     return frame.required_user_turn(turn) if isinstance(turn, Assistant) and not turn.calls else ""

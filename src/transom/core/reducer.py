@@ -35,14 +35,15 @@ from transom.core.unit import Unit, new_unit, with_result
 from transom.core.view import View
 
 _UNKNOWN = "?"
-"""The digest of a turn that answers a request that is not in flight. It equals no real digest."""
+"""Stands for the prefix of a turn whose request is not known. It equals no real digest, so the turn's bound reasoning
+stays hidden."""
 
 
 def apply(view: View, entries: Iterable[Entry]) -> View:
-    """Compute the view after more entries, which must continue the log: their seqs are n, n + 1, … The old view stays
-    as it is.
+    """Compute the view after more entries, which must continue the log: if the view shows n entries, their seqs are n,
+    n + 1, … The old view stays as it is.
 
-    The time is that of the new entries and of a copy of the visible slots; it does not grow with the log.
+    The time grows with the new entries and with the slots of the window (these are copied), not with the log.
     """
     builder = Builder(view)
     for entry in entries:
@@ -75,9 +76,8 @@ def _fact(builder: Builder, entry: Entry, key: int | None = None, signed_prefix:
     return unit.key
 
 
-def _happened(builder: Builder, key: int) -> int:
-    """Note that the unit with this key is the newest. (Not called for what we added: notes, recalled text,
-    handoffs.)"""
+def _set_newest_unit(builder: Builder, key: int) -> int:
+    """Remember that the unit with this key is the newest. (Not called for notes, recalled text and handoffs.)"""
     if key > builder.landmarks.newest_unit:
         builder.landmarks = replace(builder.landmarks, newest_unit=key)
     return key
@@ -86,25 +86,26 @@ def _happened(builder: Builder, key: int) -> int:
 def _add_unit(builder: Builder, unit: Unit) -> None:
     """Add a unit at its place by key: at the end, or before units that came while its request was in flight."""
     is_last = not builder.slots or unit.key > builder.slots[-1].last
-    holds = False
+    signature_fits = False  # as far as is known: a unit that is inserted is checked later
     if unit.signed_prefix:
-        holds = is_last and not builder.signatures_unchecked and unit.signed_prefix == builder.digest()
+        signature_fits = is_last and not builder.signatures_unchecked and unit.signed_prefix == builder.digest()
         builder.prefix = replace(builder.prefix, has_signed=True)
     if is_last:
         builder.append_slot(unit)
     else:
         builder.insert_slot(slot_index(builder, unit.key) + 1, unit)
     if unit.signed_prefix:
-        builder.signatures_unchecked = not holds  # made on exactly what precedes it: nothing to check again
+        builder.signatures_unchecked = not signature_fits
 
 
 def _event(builder: Builder, entry: Entry) -> int:
     """Add a fact that counts as the newest unit."""
-    return _happened(builder, _fact(builder, entry))
+    return _set_newest_unit(builder, _fact(builder, entry))
 
 
 def _user(builder: Builder, entry: Entry) -> int:
-    """Add a user message. It is the newest one, and the first task if there was none, unless a program injected it."""
+    """Add a user message. Unless a program injected it, it becomes the newest user message, and the first task if there
+    was none."""
     key = _event(builder, entry)
     if key >= 0 and entry.by_user:
         first = key if builder.landmarks.first_task is None else builder.landmarks.first_task
@@ -124,8 +125,8 @@ def _note(builder: Builder, entry: Entry) -> int:
 
 
 def _take_answered_request(builder: Builder, answers: int | None) -> Sent | None:
-    """Note that the request in flight is answered, if `answers` is its seq, and return it. Otherwise return None and
-    change nothing."""
+    """If `answers` is the seq of the request in flight, no request is in flight from now on; returns that request.
+    Otherwise returns None and changes nothing."""
     in_flight = builder.prefix.in_flight
     if answers is None or in_flight is None or in_flight.seq != answers:
         return None
@@ -152,7 +153,7 @@ def _assistant(builder: Builder, entry: Entry) -> int:
     )
     if key >= 0 and turn.calls:
         _open_calls(builder, turn, key)
-    return _happened(builder, key)
+    return _set_newest_unit(builder, key)
 
 
 def _signed_on(builder: Builder, turn: Assistant, sent: Sent | None) -> str:
@@ -166,7 +167,7 @@ def _signed_on(builder: Builder, turn: Assistant, sent: Sent | None) -> str:
 
 
 def _open_calls(builder: Builder, turn: Assistant, key: int) -> None:
-    """Note that the calls of a new turn wait for results, and count their labels."""
+    """Remember that the calls of a new turn wait for results, and count their labels."""
     for label in {call.id for call in turn.calls} & builder.calls.synthetic_results.keys():
         del builder.own_synthetic_results()[label]  # a label that is used again names the new call from now on
     builder.calls = replace(builder.calls, open_units=(*builder.calls.open_units, key))
@@ -192,17 +193,17 @@ def _failure(builder: Builder, entry: Entry) -> int:
     if failure.used and sent is not None:
         learned = builder.prefix.calibration.refused(sent, failure.used)
         builder.prefix = replace(builder.prefix, calibration=learned)
-    return _happened(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
+    return _set_newest_unit(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
 
 
 def _result(builder: Builder, entry: Entry) -> int:
-    """Add a result to the unit of its call. Without an open call it is kept out of the view; if a synthetic result had
-    closed the call, it waits for the note that gives it."""
+    """Add a result to the unit of its call. A result without an open call is not shown. But if a synthetic result has
+    closed its call, it is a late result, and the next plan gives it to the model in a note."""
     result = entry.body
     assert isinstance(result, ToolResult)
-    found = open_call(builder, result)
     if entry.meta is not None and not entry.meta.include_in_context:
         return HIDDEN
+    found = open_call(builder, result)
     if found is None:
         lost_to = None if result.synthetic else builder.calls.synthetic_results.get(result.call)
         if lost_to is not None:
@@ -241,7 +242,7 @@ def _head(builder: Builder, entry: Entry) -> int:
 
 
 def _sent(builder: Builder, entry: Entry) -> int:
-    """Note that a request is in flight, with what it showed."""
+    """Remember that a request is in flight, and what it showed."""
     sent = entry.body
     assert isinstance(sent, Sent)
     before = builder.prefix

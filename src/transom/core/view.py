@@ -2,10 +2,11 @@
 
 A view never changes; `reducer.apply` makes the next one. The two share the slots that did not change, and the arrays
 that only grow at their end (see `append_only`). So a view may be read in any thread while the conversation goes on. The
-digests that a view caches are written in one step; every thread would write the same.
+only thing that is written later are cached digests: in one step, and every thread would write the same value.
 
 The parts are `gc=False`: they hold values only, so they are in no cycle, and Python's garbage collector need not look
-at them. The view itself is not: a store of somebody else's may hold whatever it likes.
+at them. The view itself is not `gc=False`: it holds the log, and the log of a store that somebody else wrote may hold
+anything, also a cycle.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class Calls(Struct, frozen=True, gc=False):
 
 
 class Prefix(Struct, frozen=True, gc=False):
-    """What was sent last, and how much of it the window still begins with."""
+    """What was sent last, and how much of it the window still begins with: a provider reads that part from its prompt
+    cache."""
 
     in_flight: Entry | None = None
     """The `Sent` of the request that has no reply yet."""
@@ -101,7 +103,7 @@ class Landmarks(Struct, frozen=True, gc=False):
     first_task: int | None = None
     newest_user: int | None = None
     newest_unit: int = -1
-    """The newest unit that is not one we added (notes, recalled text, handoffs); -1: none."""
+    """The newest unit that is no note, recalled text or handoff; -1: none."""
 
 
 class LiveEdits(Struct, frozen=True, gc=False, eq=False):
@@ -117,7 +119,7 @@ class View(Struct, frozen=True, eq=False):
     """What a log shows after its first `length` entries: the slots of the window, and what a plan must know besides.
 
     `log`: where entries are read from. `counter`: counts tokens in the dialect. The parts' fields are also properties
-    of the view. `prefix_digest`: the hash of what was shown so far.
+    of the view. `prefix_digest`: caches the hash of the slots that were hashed so far, for `digest`.
     """
 
     log: Log
@@ -252,7 +254,7 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def newest_unit(self) -> int:
-        """The key of the newest unit that is not one we added (notes, recalled text, handoffs); -1 if there is none."""
+        """The key of the newest unit that is no note, recalled text or handoff; -1 if there is none."""
         return self.landmarks.newest_unit
 
     @property
@@ -375,14 +377,14 @@ class View(Struct, frozen=True, eq=False):
         return locate.path_to_fold(self, seq, fold)
 
     def user_restored(self, slot: Slot) -> bool:
-        """Whether an edit of this slot was taken back and no later one covers it. Plans leave such a slot alone while
-        the window fits."""
+        """Whether an edit of this slot was undone, and no later edit does the same again. Plans leave such a slot alone
+        while the window fits."""
         if not isinstance(slot, Unit):
             return False
         at = bisect_right(self.edits.restored, slot.key, key=lambda keys: keys[0]) - 1
         if at >= 0 and slot.key <= self.edits.restored[at][1]:
             return True
-        return any(not any(trim.seq > seq for trim in trims_at(slot.trims, place)) for place, seq in slot.undone_trims)
+        return any(all(trim.seq <= seq for trim in trims_at(slot.trims, place)) for place, seq in slot.undone_trims)
 
     def digest(self) -> str:
         """A hash of everything that the window shows, head first, in hexadecimal."""

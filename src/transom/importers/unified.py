@@ -45,9 +45,9 @@ def index_of(path: Path) -> Path | None:
 
 
 def records_in(index: object, where: str) -> Iterator[Raw]:
-    """Yield the record of each conversation in an index.
+    """Yield the entry of each conversation in the JSON value of an `index.json`.
 
-    Raises InvalidMessage if the index holds no list of conversations.
+    Raises InvalidMessage if it holds no list of conversations.
     """
     listed: object = cast("object", index) if isinstance(index, list) else as_dict(index).get("conversations")
     if not isinstance(listed, list):

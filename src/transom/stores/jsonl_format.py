@@ -163,9 +163,10 @@ def parse_snapshot(data: bytes) -> tuple[int, bytes] | None:
 
 
 def snapshot_at(head: bytes) -> int:
-    """Read the number of entries from the first SNAPSHOT_HEAD bytes of a snapshot's file. The checksum is not compared.
+    """Return how many entries a snapshot covers. `head`: the first SNAPSHOT_HEAD bytes of its file.
 
-    0 for a file of the first format, which has no checksum, and for one that is too short.
+    The checksum is not compared. Returns 0 for a file of the first format, which has no checksum, and for one that is
+    too short.
     """
     if len(head) < SNAPSHOT_HEAD or not head.startswith(_SNAPSHOT):
         return 0

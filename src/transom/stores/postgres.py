@@ -80,7 +80,8 @@ _DELETE_BODIES = """DELETE FROM {s}.blobs WHERE key = ANY(%b::bytea[])
 
 
 class PostgresLog:
-    """One handle of one conversation in the database."""
+    """The log of one conversation in the database (a `StoredLog`). It sees what other handles and processes have
+    appended only after `refresh` or `wait`."""
 
     repaired = ""
 

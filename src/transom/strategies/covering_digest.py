@@ -1,5 +1,6 @@
-"""The covering digest: old turns fold into a record of what happened. It quotes passages of their own text, chosen so
-that as many names as fit stay in the window once, with their surroundings, the weightiest first.
+"""The covering digest: old turns fold into a record of what happened, which quotes passages of their own text. The
+passages are chosen so that as many names as possible stay in the window: each name once, with the text around it, and
+the names of the greatest weight first.
 
 Records are frozen layers. A compaction adds a layer and leaves the older ones as they are, so that the prefix stays
 cached. When the layers are full they become one layer, which is made again from the original entries.
@@ -64,32 +65,44 @@ KEPT_LAYERS = 0.25
 when something else took the room, say very little, and cost little to make again."""
 
 MAX_RECENT = 0.95
-"""The most of the room that whole turns grow to, together with what stays free."""
+"""The greatest share of F for whole turns and what stays free (`quiet`) together, when whole turns get more room."""
 
 TALK_RATIO = 3
 """A digest of talk can stand for about this many times its own size."""
 
+TALK_CAP, TALK_MERGE = 0.35, 0.5
+"""What `cap` and `merge` grow by where there is only talk, as shares of F."""
+
+TALK_QUIET = 0.9
+"""The part of `quiet` that is given up where there is only talk and a record can hold all of it."""
+
+TALK_NAMES = 0.8
+"""The part of the tokens for quotes that goes from names to words where there is only talk."""
+
 
 class Digest(Struct, frozen=True, kw_only=True):
-    """Folds all but the newest turns into records. Every setting is a share of F, the room beside what must stay.
+    """Folds all but the newest turns into records.
 
-    `keep_recent`: the newest turns, which stay whole; always the last complete round. `quiet`: what a compaction leaves
-    free. `cap`: all layers together. `layer`: a new layer, as a share of what is free under the cap. `merge`: the one
-    layer that all of them become when a new one would be smaller than `least`.
+    The settings are shares of F: the tokens of the limit without those of what must stay (`free_room`).
 
-    `summary`: the most of the rolling summary, which a summarizer makes; it counts as a layer. 0: none. In a small
-    room it may have 160 tokens all the same, if these are no more than a quarter of it; it is shown there only if the
-    record beside it and itself keep as much of what was said as a record alone (`keeps_as_much`), or if it has notes.
-    It stands at the beginning of the newest record, and leaves it when there is a newer one.
-
-    `tools`: the table by which the lines of calls are written; put entries of your own in front.
+    - `keep_recent`: for the newest turns, which stay whole; the last complete round always does.
+    - `quiet`: what a compaction leaves free for the next calls.
+    - `cap`: the most for all layers together.
+    - `layer`: for a new layer; a share of what is still free under the cap, not of F.
+    - `least`: the smallest new layer. If it would be smaller, all layers are merged into one.
+    - `merge`: for that one layer.
+    - `summary`: the most for the rolling summary, which a summarizer makes; it counts as a layer. 0: no summary. It
+      stands at the beginning of the newest record, and moves on to the next one. If this share is less than 160 tokens,
+      the summary may still have 160, as long as they are no more than a quarter of F. Such a summary is shown only if
+      it has notes, or if it and the record keep as much of what was said as a record alone (`keeps_as_much`).
+    - `tools`: no share, but the table by which the lines of calls are written; put entries of your own in front.
 
     A turn that must stay, or is pinned, is not folded: the record ends before it, and another one begins behind it, so
     that everything in the window is in the order of the log.
 
-    Where talk outweighs work with tools, the record is larger and keeps most of its room for words; it leaves hardly
-    anything free as long as it can hold what there is (`least_quiet`). Where there is more talk than that, the newest
-    turns grow by up to `talk`: they are then the better guess.
+    Where talk outweighs work with tools, the record is larger and keeps most of its room for words. As long as it can
+    hold all of the talk, it leaves hardly anything free (at least `least_quiet`). If there is more talk than a record
+    can hold, the newest turns get up to `talk` more room, since they are most likely to be needed.
     """
 
     keep_recent: float = 0.2
@@ -108,8 +121,8 @@ class Digest(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable, derived, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """A summary of the turns that a compaction would fold now. In a small room a model is not asked for another one
-        if its last one was left out."""
+        """A summary of the turns that a compaction would fold now. None in a small room if the model's last summary was
+        left out of the window: the next one would be paid for and left out, too."""
         if self.summary and not self._last_summary_was_left_out(view, target):
             cut = self._cut(view, target)
             old, free = cut.old, cut.free
@@ -144,11 +157,13 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     def _folds(self, view: View, target: Target, cut: _Cut, shown: tuple[Summary, int] | None) -> Iterator[Fold]:
         """The folds of the old slots. `shown`: the summary that they show, and its tokens; None: no summary."""
+        # `room`: what the limit leaves for records. `cap`: the most for all layers. The older layers stay if the new
+        # one gets enough of both, and if they are not tiny beside it. Otherwise everything becomes one layer.
         old, free = cut.old, cut.free
         of_summary = 0 if shown is None else shown[1]
         newer = sum(slot.size.tokens for slot in view.slots[cut.stop :] if slot.first not in target.required)
         room = target.limit.tokens - cut.fixed - newer - cut.quiet * free - HEADER - of_summary
-        cap = min(self.cap + 0.35 * cut.talk, 1 - cut.recent - cut.quiet) * free - of_summary
+        cap = min(self.cap + TALK_CAP * cut.talk, 1 - cut.recent - cut.quiet) * free - of_summary
         layers = 1 + max((at for at, slot in enumerate(old) if is_summary(slot)), default=-1)
         in_layers = sum(slot.size.tokens for slot in old[:layers] if slot.first not in target.required)
         in_layers -= 0 if shown is None else tokens_of_summaries(old[:layers], target.counter)
@@ -159,17 +174,18 @@ class Digest(Struct, frozen=True, kw_only=True):
         if layers and new_layer >= max(self.least * free, MIN_LAYER) and is_worth_keeping:
             frozen, old, size = old[:layers], old[layers:], new_layer
         else:
-            merge = self.merge + 0.5 * cut.talk
+            merge = self.merge + TALK_MERGE * cut.talk
             size = min(merge * free - of_summary, cap, room - _staying_tokens(view, target, old))
-        records = _Records(view, target, _in_order(view, target, old), size, cut.talk)
+        records = _Records(view, target, _runs_to_fold(view, target, old), size, cut.talk)
         if shown is None:
             yield from records.folds()
         else:
             yield from records.folds_with(*shown, frozen)
 
     def _summary_tokens(self, view: View, target: Target, free: float) -> float:
-        """Tokens of the summary: its share of the whole room, also where the window ends earlier for now; but not so
-        many that the records have none. Where prices decide when to compact, its share of the room until there."""
+        """Tokens of the summary: its share of the whole room of the budget, also if this compaction has a lower limit;
+        but not so many that the records get none. With prices, its share of the room up to the size at which they
+        compact."""
         if target.budget.prices is not None:
             return summary_cap(self.summary, free)
         most = summary_cap(self.summary, whole_room(view, target))
@@ -184,7 +200,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         talk, lost = _talk_over_work((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
         grown = min(self.keep_recent + self.talk * talk * lost, MAX_RECENT - self.quiet)
         recent = max(self.keep_recent, grown)
-        quiet = max(self.least_quiet, self.quiet * (1 - 0.9 * talk * (1 - lost)))
+        quiet = max(self.least_quiet, self.quiet * (1 - TALK_QUIET * talk * (1 - lost)))
         in_recent = recent * free - sum(slot.size.tokens for slot in view.slots[stop:])
         stop -= how_many_fit(reversed(view.slots[start:stop]), in_recent, notes=True)
         return _Cut(view.slots[start:stop], stop, fixed, free, recent, quiet, talk)
@@ -207,9 +223,12 @@ class _Records:
         return (fold for run, share in self.shares if self._saves(run, fold := self._fold(run, share)))
 
     def folds_with(self, summary: Summary, of_summary: int, layers: Sequence[Slot]) -> Iterator[Fold]:
-        """The same, with the summary in front of the newest record that has turns enough for it. That fold comes
-        first, since what comes after it may not be needed any more. `layers`: older records, which stay; another
-        summary leaves them."""
+        """The same, with the summary in front of the newest record that has turns enough for it.
+
+        `layers`: older records, which stay. If one of them begins with an older summary, that summary is taken out
+        first. Then come the fold with the summary and the newer ones, and last the older ones: the plan may stop before
+        these, if the window is small enough by then.
+        """
         if any(shows_summary(slot, summary) for slot in layers):
             yield from self.folds()
             return
@@ -217,7 +236,6 @@ class _Records:
             self._split(of_summary)
         others = [fold for slot in layers if (fold := without_summary(self.view, slot)) is not None]
         made: dict[int, Fold] = {}
-        shown = None
         for at, (run, share) in reversed([*enumerate(self.shares)]):
             record = self._fold(run, share)
             shown = with_summary(record, summary)
@@ -236,7 +254,7 @@ class _Records:
         yield from (fold for run, fold in older if self._saves(run, fold))
 
     def _saves(self, run: Sequence[Slot], record: Fold) -> bool:
-        """Whether a record of few and short turns is shorter than they are."""
+        """Whether a record has fewer tokens than what it hides. That of a few short turns may have more."""
         return saves_tokens(self.view, self.target, run, record.text)
 
     def _applies(self, fold: Fold) -> bool:
@@ -244,25 +262,29 @@ class _Records:
         return self.view.refusal(self.target.as_logged(self.view, fold)) is None
 
     def _split(self, of_summary: int) -> None:
-        """Cut off the end of the newest run: it is made again soon, and what is before it stays as it is."""
+        """Split the newest run in two. Its end gets the record with the summary, which is made again at the next
+        summary; the record of the turns before it stays as it is then."""
         if not self.shares:
             return
         run, size = self.shares.pop()
         at, part = short_end(run, of_summary, size / sum(slot.untrimmed_size.tokens for slot in run), MIN_LAYER)
-        ends = [(run[:at], (1 - part) * size)] if at else []
-        self.shares += [*ends, (run[at:], part * size)]
+        before = [(run[:at], (1 - part) * size)] if at else []
+        self.shares += [*before, (run[at:], part * size)]
 
     def _fold(self, run: Sequence[Slot], share: float) -> Fold:
         most = REMADE_SHARE if len(run) == 1 and is_summary(run[0]) else MAX_SHARE
         size = min(share, most * sum(slot.size.tokens for slot in run))
-        digest = digest_text(self.view, self.target, run, self.folded, size, 1 - 0.8 * self.talk, self.talk)
+        digest = digest_text(self.view, self.target, run, self.folded, size, 1 - TALK_NAMES * self.talk, self.talk)
         return Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=RECORD_ONLY)
 
 
 def _shares(runs: Sequence[Sequence[Slot]], size: float) -> list[float]:
-    """The room of the record of each run, by the geometric means of its tokens in the window and those of its turns. By
-    the former alone a record would lose its room, merge by merge, to turns that are still whole; by the latter alone
-    the newest turns would have hardly any beside very many old ones. Each has at least what a small record needs."""
+    """How the tokens `size` are divided among the records of these runs.
+
+    The weight of a run is the geometric mean of two sizes: its tokens in the window now, and those of its turns without
+    any edit. By the first alone, older records would lose room to whole turns with every merge; by the second alone,
+    the newest turns would get hardly any beside very many old ones. Each run gets at least what a small record needs.
+    """
     weights = [
         sqrt(sum(slot.size.tokens for slot in run) * sum(slot.untrimmed_size.tokens for slot in run)) for run in runs
     ]
@@ -274,21 +296,28 @@ def _shares(runs: Sequence[Sequence[Slot]], size: float) -> list[float]:
 
 
 class _Cut(NamedTuple):
-    """The slots to fold, how many slots precede what stays whole, and shares of the room (see `Digest`)."""
+    """What of a window is folded, and how its room is shared."""
 
     old: Sequence[Slot]
+    """The slots to fold."""
     stop: int
+    """The index of the first slot that stays whole."""
     fixed: int
+    """Tokens of what must stay, due notes included."""
     free: float
+    """F: the tokens beside these."""
     recent: float
+    """The share of F for whole turns."""
     quiet: float
+    """The share of F that stays free."""
     talk: float
+    """How far talk outweighs work with tools, from 0 to 1."""
 
 
-def _in_order(view: View, target: Target, slots: Sequence[Slot]) -> Sequence[Sequence[Slot]]:
-    """The runs of adjacent slots that a fold may take, without the units that stay visible: such a unit would appear
-    behind the text of its fold, which tells what came after it. Only if none of these runs is large enough for a record
-    does a record reach across such units."""
+def _runs_to_fold(view: View, target: Target, slots: Sequence[Slot]) -> Sequence[Sequence[Slot]]:
+    """The runs of adjacent slots to fold. A unit that stays visible ends a run: inside a fold it would be shown behind
+    the fold's text, that is, after turns that came later. If no such run is large enough for a record, records reach
+    across these units all the same."""
     found: list[list[Slot]] = []
     whole = list(foldable_runs(view, target, slots))
     for run in whole:

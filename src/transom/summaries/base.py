@@ -39,9 +39,10 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """What a summarizer knows of the model that answers it.
+    """What a summarizer knows of the model that it asks.
 
-    A fork of the live request can read the cached prefix of that request only if the model is `same_as_live`.
+    If it is the model of the conversation (`same_as_live`), a summary request that begins with the conversation's last
+    request reads that part from the prompt cache.
     """
 
     name: str

@@ -92,7 +92,8 @@ def entries_of(bodies: Sequence[Body], start: int = 0) -> list[Entry]:
 
 
 def user_entries(start: int, count: int, size: int = 40) -> list[Entry]:
-    """`count` user messages of `size` characters, numbered from `start`. The text depends only on the number."""
+    """`count` user messages of at least `size` characters; the seq of the first is `start`. A text depends only on its
+    seq and on `size`."""
     return entries_of(
         [User(parts=(Text(f"message {seq} ".ljust(size, "x")),)) for seq in range(start, start + count)], start
     )

@@ -44,7 +44,7 @@ FAILURES = 0.08
 """The share of a record for what failed and did not succeed later."""
 
 OF_TALK = 0.08
-"""As `WORDS`, where the conversation is mostly talk: there quotes are of what was said anyway."""
+"""The same as `WORDS` where the conversation is mostly talk: there the passages quote what was said in any case."""
 
 REMARKS = 0.05
 """The share of a record for what the model says at length beside its calls, and what messages leave of theirs."""
@@ -53,23 +53,23 @@ PLAN = 0.1
 """The share of a record for the newest plan."""
 
 OF_LISTS, STALE = 0.4, 0.8
-"""The worth of a name in the result of a search or among lines that all say the same, which can be made again, and in
-text that a later call changed, as shares of one elsewhere."""
+"""How much a name counts, compared with 1 elsewhere: in the result of a search (which can be run again) or among lines
+that all say the same, and in a result whose file or object a later call changed."""
 
 MIN_FOR_WORDS = 0.05
 """If names leave less than this share of a digest, words are not looked at."""
 
 SMALLER, LARGER, TRIES = 0.93, 1.05, 3
-"""A digest that is smaller or larger than planned by more than this is chosen again, with more or less room; so many
-times in all."""
+"""If a digest has less or more than these shares of its planned size, its passages are chosen again for another room;
+`TRIES` times in all."""
 
 GROWTH = 1.4
 """Tokens by which a record grows with each token of room for quotes, about: a quoted turn has a line of its own, and
 splits the turns around it."""
 
 MOST, TOKENS_PER_PASSAGE = 3_000, 24
-"""A digest chooses among at most so many passages, or, in large windows, one for so many tokens of the window. One
-entry alone may have more."""
+"""A digest chooses among at most `MOST` passages; in a large window, among one for each `TOKENS_PER_PASSAGE` tokens of
+it. Only the first entry that is taken may have more by itself."""
 
 
 class Digested(Struct, frozen=True):
@@ -84,10 +84,10 @@ def digest_text(
 ) -> Digested:
     """The record of a run of slots in about `size` tokens.
 
-    `folded`: all slots that this compaction folds. Names choose first, with at most the share `names` of the tokens for
-    quotes; words choose with the rest. `talk`: how far talk outweighs work with tools (0 to 1): where it does, all of
-    the conversation is what somebody said, and quotes are chosen from it. The cost of a passage is estimated from its
-    whole text; if the record turns out too large, it is chosen again with less room.
+    `folded`: all slots that this compaction folds. Passages are first chosen for the names in them, with at most the
+    share `names` of the tokens for quotes, then with the rest for their words. `talk`: how far talk outweighs work with
+    tools (0 to 1). What a passage will take is only estimated: if the record turns out too large or too small, the
+    passages are chosen again for another room.
     """
     found = _FoldedTurns(view, target, run, folded, talk)
     failed = found.failures.quoted(FAILURES * size)
@@ -112,12 +112,14 @@ def digest_text(
             break
         rooms.append((room, counted))
         room = _next_room(rooms, size)
-        if room <= 0:  # each quoted message splits the turns around it into lines of their own
+        if room <= 0:
+            # Even without passages it is too large: quote fewer messages. Each of them splits the turns around it into
+            # lines of their own.
             lines, words = 0, words / 4
             chosen_words = found.messages.chosen(words, talk=talk)
     if fitting := [one for one in tried if one[0] <= LARGER * size]:
         return max(fitting, key=lambda one: one[0])[1]
-    text = found.text({}, endings, 0)  # what was done is better than nothing
+    text = found.text({}, endings, 0)  # no quotes: what was done is better than nothing
     tried.append((target.counter.count(text), Digested(text)))
     counted, smallest = min(tried, key=lambda one: one[0])
     return smallest if counted <= size + HEADER else Digested(texts.omission(*found.totals()))
@@ -149,17 +151,18 @@ class _FoldedTurns:
             for unit in (*(view.unit(key) for key in quoted if key < first), *indexed)
             if not stays_visible(view, target, unit) and self.index.at(view, unit.seqs[0]).role
         ]
-        """What the fold hides, as far back as the index reaches, and older units that its folds quote."""
+        """The units that get a line: all that the index reaches, and those older ones that earlier records quote. Notes
+        of state get none."""
         shown = [unit for slot in run for unit in _shown_units(slot) if unit.key < first]
         staying = [unit for unit in (*shown, *indexed) if stays_visible(view, target, unit)]
         count = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in run) - len(staying)
         notes = sum(1 for unit in indexed if not self.index.at(view, unit.seqs[0]).role)
         self.older = count - notes - len(self.units)
-        """How many more it hides."""
+        """How many other units the fold hides: too old for the index and not quoted, so they are only counted."""
         self.tokens = sum(slot.untrimmed_size.tokens for slot in run)
         self.tokens -= sum(unit.untrimmed_size.tokens for unit in staying)
         self.first_indexed = first
-        self.beside = visible(view, target, folded)
+        self.beside = visible(view, target, folded)  # what the window shows beside the new records
         self.changes = Changes(view, target, self.index)
 
     def totals(self) -> tuple[str, int, int]:
@@ -181,7 +184,7 @@ class _FoldedTurns:
 
     @cached_property
     def messages(self) -> MessageQuotes:
-        """What is quoted of messages because of whose they are."""
+        """What is quoted of the user's messages and of the answers to them, whatever names they have."""
         return MessageQuotes(self.view, self.index, self.units)
 
     @cached_property
@@ -264,7 +267,8 @@ class _FoldedTurns:
         return set[str]().union(*(covered_names(self.index, self.view, one) for one in self.beside))
 
     def quotes(self, room: float, names: float, already: Spans) -> Spans:
-        """The passages that are quoted in so many tokens, with their margins. `already`: what is quoted anyway."""
+        """The spans to quote in so many tokens: the chosen passages with their margins. `names`: the share of the
+        tokens for passages that are chosen for their names. `already`: what is quoted in any case."""
         if room <= 0:
             return {}
         view, index, passages = self.view, self.index, self.passages
@@ -326,16 +330,17 @@ class _FoldedTurns:
         head, *results = unit.seqs
         indexed = self.index.at(self.view, head)
         words = self._quotes(head, spans)
-        of_calls = self._quotes_of_calls(head, spans)
-        of_call = dict(zip(unit.answered_calls, results, strict=True))
+        quotes_of_calls = self._quotes_of_calls(head, spans)
+        results_by_call = dict(zip(unit.answered_calls, results, strict=True))
         calls: list[CallLine] = []
         for at, facts in enumerate(indexed.calls):
-            result = of_call.get(at)
+            result = results_by_call.get(at)
             ended = self.index.at(self.view, result).result if result is not None else None
-            chosen = of_calls.get(at)
+            chosen = quotes_of_calls.get(at)
             of_arguments = [] if chosen is None or facts.complete else chosen
             of_result = self._quotes(result, spans) if result is not None else []
             quotes = [*of_arguments, *of_result]
+            # what the outcome need not repeat: of an edit its arguments are quoted, of other calls the result
             said = of_arguments if facts.says == "nothing" else of_result
             calls.append(
                 CallLine(
@@ -360,7 +365,8 @@ class _FoldedTurns:
         )
 
     def _answered(self, head: int, at: int) -> str:
-        """Behind the outcome of a call that failed: the entry of a later success."""
+        """The mark behind the outcome of a call that failed and later succeeded, with the entry of that success; empty
+        for any other call."""
         later = self.failures.answered.get((head, at))
         return texts.succeeded_at(self.changes.number(later)) if later is not None else ""
 
@@ -421,11 +427,11 @@ def _merged(one: Spans, other: Spans) -> Spans:
 def _passages(
     view: View, index: Index, seqs: Sequence[int], first_choice: AbstractSet[int], most: int
 ) -> list[Passage]:
-    """The passages of these entries that may be quoted, in order: at most `most`, of the newest entries, but before
-    these of the entries in `first_choice`: those that are folded only now, and those that were quoted before.
+    """The passages that may be quoted of these entries, in the order of the log; about `most` of them.
 
-    Little is lost where there are too many. What was chosen of each part contains nearly what would be chosen of the
-    whole (composable core-sets: Indyk et al. 2014).
+    The entries in `first_choice` (folded only now, or quoted before) are taken first, then the others; in both groups
+    the newest first. The limit loses little: what earlier records have chosen from their parts of the log holds nearly
+    everything that a choice from the whole log would take (composable core-sets: Indyk et al. 2014).
     """
     found: list[tuple[Passage, ...]] = []
     for seq in sorted(seqs, key=lambda seq: (seq in first_choice, seq), reverse=True):

@@ -9,8 +9,8 @@ import re
 from collections.abc import Container, Sequence
 
 from transom.core.edit import Span
+from transom.strategies.digest.key_sentences import Worth
 from transom.strategies.digest.passages import between_words, opening
-from transom.strategies.digest.telling import Worth
 
 SHORTEST = (400, 240, 160, 110, 80, 60)
 """Characters of each line, about: the most with which all lines fit."""

@@ -13,9 +13,9 @@ from transom.core.message import Assistant, Fact, Text
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index
+from transom.strategies.digest.key_sentences import Rarity, Worth, key_sentences
 from transom.strategies.digest.message_outline import outline
 from transom.strategies.digest.passages import closing, inner_words, opening, readable
-from transom.strategies.digest.telling import Rarity, Worth, telling_spans
 from transom.strategies.digest.tool_lines import Says
 from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure
 
@@ -264,7 +264,7 @@ class MessageQuotes:
             ends = ENDS_OF_SAID if one.seq in self._said else 1.0
             found = outline(words, most, worth, ends=ends, reply=reply)
             if found is None:
-                found = telling_spans(words, most, worth, ends=ends) if reply is None else _ends(words, most)
+                found = key_sentences(words, most, worth, ends=ends) if reply is None else _ends(words, most)
             spans = [(start + at, start + end) for at, end in found if at < end]
         return _Excerpt(one.seq, spans, sum(end - start for start, end in spans) * one.rate + TOKENS_OF_LINE)
 

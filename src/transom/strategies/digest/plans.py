@@ -18,7 +18,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passages import arguments
-from transom.strategies.digest.tool_lines import OUTCOME, PLAN_TOOLS, TASK_CHANGES, one_line, one_line_end
+from transom.strategies.digest.tool_lines import OUTCOME, PLAN_TOOLS, TASK_CHANGES, cut_at_word, one_line
 
 CREATE, UPDATE = TASK_CHANGES
 LIST = "TaskList"
@@ -102,7 +102,7 @@ def items_text(items: Items, most: int) -> str:
             left -= len(lines[at]) + 1
     shown = [line for at, line in enumerate(lines) if at not in counted]
     text = "\n".join([_COUNTED.format(len(counted)), *shown] if counted else shown)
-    return text if len(text) <= most else one_line_end(text, most)
+    return text if len(text) <= most else cut_at_word(text, most)
 
 
 class TaskBoard:

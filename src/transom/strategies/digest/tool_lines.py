@@ -36,17 +36,23 @@ DESCRIPTION = 80
 
 LONGEST_PATH = 400
 """Characters up to which a value may be a path."""
+
 Says = Literal["lines", "matches", "summary", "first line", "answer", "reply", "nothing"]
+"""What the line of a call says of its result (see `ToolLine`)."""
 
 
 class ToolLine(Struct, frozen=True):
-    """One family of tools. `words`: of the names of its tools. `subject`: the arguments that may say what a call is
-    about, the best first. `says`: what the line says of a result that is not a failure:
+    """One family of tools: those with one of `words` in their names.
 
-    "lines" or "matches" their number; "summary" that of a test run, else the text if it is one short line, else the
-    number of lines; "first line" its first line; "answer" its number of lines, and it is quoted like an answer of the
-    model, since another agent wrote it; "reply" its first line, and it is quoted like the user's words, which it has;
-    "nothing" no more than that it did not fail.
+    `subject`: the arguments that may say what a call is about, the best first. `says`: what the line says of a result
+    that is not a failure:
+
+    - "lines", "matches": how many there are.
+    - "summary": how a test run ended; else the text, if it is one short line; else the number of lines.
+    - "first line": its first line.
+    - "answer": its number of lines. It is quoted like an answer of the model, since another agent wrote it.
+    - "reply": its first line. It is quoted like a message of the user, who wrote it.
+    - "nothing": only whether it failed.
     """
 
     words: frozenset[str]
@@ -132,10 +138,10 @@ CHANGING = frozenset(
         "register",
     ]
 )
-"""Words in the names of tools that change what they are called with."""
+"""Words in the name of a tool which say that it changes what its arguments name."""
 
 SHORT_VERB = 20
-"""Characters of a `command` that says what a tool is to do, at most."""
+"""The maximum length of an argument that is one of several commands of a tool, such as "view"."""
 
 _OTHER = ToolLine(frozenset(), (), "first line")
 _SHELL, _COMMANDS = TOOL_LINES[0].words, TOOL_LINES[0].subject[:-1]
@@ -156,14 +162,18 @@ NO_NAMES = frozenset[str]()
 
 
 class CallFacts(Struct, frozen=True, gc=False):
-    """What the line of a call needs: the tool's name, what the call was about (`subject`, and at length `full`), and
-    what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed. `finds`: a
-    command that ends with exit code 1 where it finds nothing, or a difference. `shows`: a command that prints files,
-    in which "error" is a word like others. `echoes`: a command that prints the exit code of another one. `about`: the
-    files and objects it names. `changes`: those of them that it changes, if it succeeds; `first` of them also if only
-    its last command fails. `restored`: those that it puts back as they were. `did`: the most telling line
-    that an edit `added`, or took away. `runs`: what a shell command ran. `deed`: what it did that
-    lasts, such as a commit.
+    """What the line of a call needs.
+
+    - `tool`: the tool's name. `subject`: what the call was about; `full`: the same at length.
+    - `says`: what the line says of the result (see `ToolLine`).
+    - `complete`: `full` has every name of the arguments, so no quote of them is needed.
+    - `finds`: it is a command that ends with exit code 1 if it finds nothing, or finds a difference.
+    - `shows`: it is a command that prints files: "error" in its output does not mean that it failed.
+    - `echoes`: it is a command that prints the exit code of another one.
+    - `about`: the files and objects that it names. `changes`: those that it changes if it succeeds; `first`: those of
+      them that are changed also if only its last command fails. `restored`: those that it puts back as they were.
+    - `did`: the most telling line of an edit. `added`: whether the edit added that line; otherwise it took it away.
+    - `runs`: what a shell command ran. `deed`: what it did that lasts, such as a commit.
     """
 
     tool: str
@@ -195,6 +205,7 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     deed = deed_of(shell_command, commands) if shell_command else ""
     full = _shortened([deed, *subject] if deed else subject, FULL)
     names = _names(subject_values)
+    # Some names of the arguments are not in the subject, but all arguments are short: then all are shown.
     if not names <= _names([full]) and sum(len(value) + 2 for value in subject_values) <= FULL:
         full = _shortened([*subject, *(value for value in subject_values if value not in subject)], FULL)
     complete = names <= _names([full]) and not any(key in ADDED for key, _ in values)
@@ -249,7 +260,7 @@ def _subject(call: Call, values: Sequence[tuple[str, str]], table: Sequence[Tool
     for entry in table:
         for wanted in entry.subject if words & entry.words else ():
             if found := [value for key, value in values if key == wanted]:
-                shell = found[0] in {"bash", "sh", "zsh", "/bin/bash"}
+                shell = _is_shell(found[0])  # the command as a list: ["bash", "-lc", "make"]
                 return ([without_folder(found[-1])] if shell or wanted not in PATHS else found), entry.says
     return [value for _, value in values[:8]], _OTHER.says
 
@@ -281,8 +292,8 @@ def is_name(key: str, value: str) -> bool:
 
 
 def _verbs(call: Call, values: Sequence[tuple[str, str]]) -> set[str]:
-    """The words that say what a tool does: those of its name, or of the `command` that a tool for several things gets:
-    an editor may view a file."""
+    """The words that say what a call does: those of the tool's name. If the tool does several things, those of the
+    argument that says which (`command`): an editor with the command "view" changes nothing."""
     words = tool_words(call.name)
     if words & _SHELL or not words & CHANGING:
         return words
@@ -304,9 +315,23 @@ def command_of(call: Call, values: Sequence[tuple[str, str]]) -> str:
     if not tool_words(call.name) & _SHELL:
         return ""
     if len(values) == 1 and not values[0][0]:
-        return "\n".join(str(json.loads(found, strict=False)) for found in _IN_SCRIPT.findall(call.args))
+        return "\n".join(map(_string_value, _IN_SCRIPT.findall(call.args)))
     given = [value for key, value in values if key in _COMMANDS]
-    return given[-1] if given and given[0].rpartition("/")[2] in {"bash", "sh", "zsh"} else " ".join(given)
+    return given[-1] if given and _is_shell(given[0]) else " ".join(given)
+
+
+def _is_shell(program: str) -> bool:
+    """Whether a program is a shell, whose last argument is then the command."""
+    return program.rpartition("/")[2] in {"bash", "sh", "zsh"}
+
+
+def _string_value(literal: str) -> str:
+    """The text of a quoted string; as it is written where it is no valid JSON: JavaScript has other escapes (`\\d`),
+    and models write wrong ones."""
+    try:
+        return str(json.loads(literal, strict=False))
+    except ValueError:
+        return literal[1:-1]
 
 
 def changed_files(call: Call) -> tuple[str, ...]:
@@ -325,10 +350,10 @@ def path_text(path: str) -> str:
 def one_line(text: str, most: int) -> str:
     """A text in one line of at most `most` characters, cut behind a word, with a mark where it is cut."""
     line = " ".join(text[: 8 * most].split())
-    return line if len(line) <= most else one_line_end(line, most)
+    return line if len(line) <= most else cut_at_word(line, most)
 
 
-def one_line_end(text: str, most: int) -> str:
-    """The beginning of a text up to a blank, with a mark that it goes on."""
+def cut_at_word(text: str, most: int) -> str:
+    """The beginning of a text, cut behind a word within `most` characters, with a mark that the text goes on."""
     at = max(text.rfind(blank, most // 2, most) for blank in " ,;\n")
     return text[: at if at > 0 else most - 1].rstrip(" ,;\n") + " …"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import transom
+from transom.strategies.digest.key_sentences import Rarity, Worth, key_sentences
 from transom.strategies.digest.passages import sentences
-from transom.strategies.digest.telling import Rarity, Worth, telling_spans
 from transom.texts import is_record
 
 ASKS = "Can you confirm with a yes that you would like to proceed with this change to the order?"
@@ -14,7 +14,7 @@ FACTS = [f"The refund for the {thing} is {amount} dollars." for thing, amount in
 
 
 def shown(text, most, worth, **how):
-    return [text[start:end] for start, end in telling_spans(text, most, worth, **how)]
+    return [text[start:end] for start, end in key_sentences(text, most, worth, **how)]
 
 
 def test_what_is_said_again_and_again_is_worth_less_than_what_is_said_once():

@@ -81,7 +81,7 @@ class Worth:
         return total / (len(text) + BESIDE)
 
 
-def telling_spans(text: str, most: int, worth: Worth, *, ends: float = 1.0) -> list[Span]:
+def key_sentences(text: str, most: int, worth: Worth, *, ends: float = 1.0) -> list[Span]:
     """The most telling sentences of a text in about so many characters, in order; of one that alone is too long, its
     beginning."""
     spans = list(sentences(text, least=SHORTEST))
