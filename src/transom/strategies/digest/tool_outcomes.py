@@ -16,6 +16,7 @@ from msgspec import Struct
 from transom import texts
 from transom.core.message import Text, ToolResult
 from transom.strategies.digest.command_output import SCANNED
+from transom.strategies.digest.program_messages import receipt
 from transom.strategies.digest.tool_lines import OUTCOME, CallFacts, one_line
 from transom.strategies.text.stubs import SUMMARY, begins_as_error, key_line, stated_code
 
@@ -75,7 +76,8 @@ class ResultFacts(Struct, frozen=True, gc=False):
     and where it stands: in front of the output, in it or behind it. `echoed`: one as a command may echo it. `line`: the
     most telling line, and how many `lines` there are. `failure`: the most telling line if the call failed. `summary`:
     `line` sums up a test run. `error`: `line` is an error. `text`: all of it, if that is short. `refused`: somebody did
-    not let the tool run. `session`: it still ran when this came, under this name."""
+    not let the tool run. `session`: it still ran when this came, under this name. `receipt`: it only says that
+    something was launched."""
 
     failed: bool
     code: int | None
@@ -89,6 +91,7 @@ class ResultFacts(Struct, frozen=True, gc=False):
     text: str = ""
     refused: bool = False
     session: str = ""
+    receipt: str = ""
 
 
 def result_facts(result: ToolResult) -> ResultFacts:
@@ -129,6 +132,7 @@ def result_facts(result: ToolResult) -> ResultFacts:
         text=" ⏎ ".join(filter(None, map(str.strip, body.splitlines()))) if short else "",
         refused=bool(_REFUSED.match(body)),
         session=running[1] if running and found is None else "",
+        receipt=receipt(body),
     )
 
 
@@ -190,8 +194,11 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
     if is_failed:
         ended = f"exit {code}" if code else "failed"
         return f"{ended}: {own}" if own else ended
+    if call.says == "answer" and result.receipt:
+        return texts.in_a_line(result.receipt)
     if result.session:
-        ended = f"still running, session {result.session}"
+        is_named = call.subject.endswith(f"session {result.session}")
+        ended = "still running" if is_named else f"still running, session {result.session}"
         return f"{ended}: {own}" if own else ended
     if call.says == "nothing":
         return _edited(call, quoted)
