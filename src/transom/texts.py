@@ -232,6 +232,11 @@ def put_back(entry: str) -> str:
     return f"put back {entry}"
 
 
+def deleted(entry: str) -> str:
+    """In the list of what was changed: the entry that deleted a file."""
+    return f"deleted {entry}"
+
+
 def stale_line(stale: Iterable[tuple[str, Sequence[str]]]) -> str:
     """A last line of a record: entries that an earlier record quotes and whose subject was changed since, each with the
     entries that changed it."""

@@ -71,7 +71,9 @@ def test_a_record_has_its_quotes_apart(run, demo):
     messages = json.loads(run("window", "demo", "--budget", 16_000, "--json")[1])["messages"]
     records = [message["content"] for message in messages if texts.is_record(message["content"] or "")]
     assert records
-    assert len(re.findall(r"^── record · of \d+ turns, entry \d+ ─", out, re.MULTILINE)) == len(records)
+    titles = re.findall(r"^── record · entries (\d+)–(\d+), (\d+) turns ─", out, re.MULTILINE)
+    named = [re.search(r"entry (\d+) to entry (\d+), a record of (\d+) turns", record) for record in records]
+    assert titles == [found and found.groups() for found in named]
     barred = "\n".join(line.partition("│ ")[2] for line in out.splitlines() if line.startswith("    │"))
     for record in records:
         for quote in re.findall(r"^«[^«»]*»", record, re.MULTILINE):
@@ -123,7 +125,7 @@ def test_control_characters_in_a_record_do_not_reach_the_terminal(run):
     ]
     replay(run, [message for turn in turns for message in turn], budget=3_000)
     out = window_text(run, "notes", budget=3_000)
-    assert "── record · of" in out
+    assert "── record · entries" in out
     assert "\\x1b[31m" in out
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", out)
 

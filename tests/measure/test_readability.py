@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from transom.core.edit import Fold
@@ -12,7 +14,7 @@ from transom.core.window import assemble
 from transom.measure.quote_ends import end_of, passages_of, start_of
 from transom.measure.readability import Readability, ReadabilityJudge, pairs_in_order
 from transom.measure.record_lines import Quote, Record, RecordLine, parsed_record
-from transom.measure.stale_quotes import Touched, touched
+from transom.measure.stale_quotes import Touched, leaves, touched
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries, WordCounter
 
@@ -173,20 +175,37 @@ def test_a_stale_quote_is_marked_in_its_line_or_in_a_later_one_or_by_the_call_it
         ("modify_order", '{"order_id": "#W123", "reason": "late"}', {"#W123"}, {"#W123"}),
         ("Bash", '{"command": "cat a/b.py | head"}', {"a/b.py"}, set()),
         ("Bash", '{"command": "pytest tests/test_b.py"}', set(), set()),
-        ("Bash", '{"command": "echo x > a/b.py"}', {"a/b.py"}, {"a/b.py"}),
-        ("Bash", '{"command": "sed -i s/a/b/ a/b.py"}', {"a/b.py"}, {"a/b.py"}),
-        (
-            "Bash",
-            '{"command": "cat a/b.py; rm -f /tmp/c.go; grep x d.md"}',
-            {"a/b.py", "/tmp/c.go", "d.md"},
-            {"/tmp/c.go"},
-        ),
+        ("Bash", '{"command": "pytest tests/test_b.py | tail -5"}', set(), set()),
+        ("Bash", '{"command": "echo x > a/b.py"}', set(), {"a/b.py"}),
+        ("Bash", '{"command": "sed -i s/a/b/ a/b.py"}', set(), {"a/b.py"}),
+        ("Bash", '{"command": "cat a/b.py; rm -f /tmp/c.go; grep x d.md"}', {"a/b.py", "d.md"}, {"/tmp/c.go"}),
         ("write_stdin", '{"session_id": 42755, "chars": "q"}', set(), set()),
         ("apply_patch", "*** Begin Patch\n*** Update File: a/b.py\n@@", {"a/b.py"}, {"a/b.py"}),
     ],
 )
 def test_what_a_call_reads_and_changes(name, args, reads, changes):
     assert touched(Call("c", name, args)) == Touched(frozenset(reads), frozenset(changes))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left"),
+    [
+        ("return job.start()", "return job.begin()", False),
+        ("lock(job)\nreturn job.start()", "lock(job)\nlog(job)\nreturn job.start()", False),
+        ("return job.start()\n\ndef stop_all_of_them():", "return job.start()\n\ndef stop_one_of_them():", True),
+        ("return job.start()\n\ndef stop_all_of_them():", "return job.begin()\n\ndef stop_all_of_them():", False),
+        ("def stop_all_of_them():", "def stop_one_of_them():", True),
+        ("return job.start()", "return job.start()\n\ndef stop():", True),
+        ("", "all of it", False),
+    ],
+)
+def test_an_edit_leaves_a_quote_that_it_does_not_lie_over(old, new, left):
+    quote = "   1\tdef run(job):\n   2\t    lock(job)\n   3\t    return job.start()"
+    edit = touched(Call("c", "Edit", json.dumps({"file_path": "a.py", "old_string": old, "new_string": new})))
+    hunk = "\n".join([*(f"-{line}" for line in old.split("\n")), *(f"+{line}" for line in new.split("\n"))])
+    patch = touched(Call("c", "apply_patch", f"*** Begin Patch\n*** Update File: a.py\n@@\n{hunk}\n*** End Patch"))
+    assert leaves(quote, edit.replaced) is leaves(quote, patch.replaced) is left
+    assert not leaves(quote, ())
 
 
 def test_only_windows_after_a_compaction_are_judged_in_full():

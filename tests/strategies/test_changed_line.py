@@ -76,3 +76,19 @@ def test_an_editor_that_only_views_a_file_does_not_change_it():
         ("str_replace_editor", {"command": "str_replace", "path": "/src/made.py", "old_str": "a"}, "Edited."),
     )
     assert changed == "Changed: /src/made.py (1)"
+
+
+def test_a_deleted_file_says_so_unless_it_was_made_again():
+    patch = "*** Begin Patch\n*** Delete File: old/gone.py\n*** End Patch"
+    changed = changed_line(
+        ("Write", {"file_path": "src/probe.py", "content": "x"}, "File created."),
+        ("apply_patch", {"input": patch}, "Success"),
+        ("Bash", {"command": "rm -f data.db && touch data.db; git rm docs/a.md"}, "ok"),
+        then=[("Bash", {"command": "python src/probe.py; rm src/probe.py"}, "1")],
+    )
+    assert changed.removeprefix("Changed: ").split("), ") == [
+        "data.db (1",
+        "docs/a.md (deleted 1",
+        "old/gone.py (deleted 1",
+        "src/probe.py (1, deleted 5)",
+    ]

@@ -12,7 +12,7 @@ from transom.core.message import Call
 from transom.measure.quote_ends import end_of, start_of
 from transom.strategies.digest.passages import call_text, inner_words, json_elements, split, with_margins
 from transom.strategies.digest.plans import TaskBoard, items_text, plan_text
-from transom.strategies.digest.quotes import argument_quotes, text_quote
+from transom.strategies.digest.quotes import argument_quotes, text_quote, titled_quotes
 from transom.strategies.digest.tool_lines import call_facts
 
 OLD = "def run(job):\n    return job.start()" + "  # as before" * 12
@@ -139,6 +139,48 @@ def test_what_is_done_leaves_a_long_plan_first():
     assert items_text(items, 200) == "[completed] read all of it\n[completed] mend it\n[pending] test ittest ittest it"
     assert items_text(items, 72) == "… 1 completed\n[completed] mend it\n[pending] test ittest ittest it"
     assert items_text(items, 50) == "… 2 completed\n[pending] test ittest ittest it"
+
+
+def test_open_items_are_shortened_before_any_of_them_is_left_out():
+    items = [("completed", "read it"), *(("pending", f"{at}: {'a long way to go ' * 9}") for at in range(4))]
+    text = items_text(items, 240)
+    assert text.startswith("… 1 completed\n[pending] 0: a long way")
+    assert len(text) <= 240
+    assert text.count("[pending]") == 4
+    short = items_text(items, 90)
+    assert short.count("[pending]") == 2
+    assert short.endswith("\n… 2 more")
+    assert items_text([("", "word " * 30)], 12) == "word word …"
+
+
+def test_a_plan_that_is_long_as_json_is_told_in_its_items():
+    todos = [{"content": f"step {at} of the plan", "status": "open", "priority": "high"} for at in range(5)]
+    messages = [{"role": "user", "content": "Mend the queue."}, *turn(0, "TodoWrite", {"todos": todos}, "ok")]
+    for at in range(1, 40):
+        messages += turn(at, "Read", {"file_path": f"/app/part_{at}.py"}, "def run():\n    return 1\n" * 30)
+    plan = "\n".join(f"[open] step {at} of the plan" for at in range(5))
+    assert f"Plan, from message 1: «{plan}»" in text_of(transom.fit(messages, budget=8_000))
+
+
+def command(text, **more):
+    return Call(name="Bash", args=json.dumps({"command": text, **more}), id="c")
+
+
+def lines_of(call):
+    return titled_quotes(call, call_facts(call), [(0, len(call_text(call)))])
+
+
+def test_what_the_line_of_a_command_says_whole_is_not_quoted():
+    call = command('cd /work/app && grep -rn "too many" --include="*.go" src/', description="Search for the limit")
+    assert lines_of(call) == ('cd /work/app && grep -rn "too many" --include="*.go" src/', [])
+
+
+def test_the_line_of_what_is_quoted_is_short():
+    text = "cd /work/app && python - <<'E'\n" + "\n".join(f"print(part_{at}, {at})" for at in range(40)) + "\nE"
+    assert lines_of(command(text, description="Print all parts")) == ("Print all parts", [text])
+    prompt = "Review the batches for what is done twice. " * 9
+    task = Call(name="Task", args=json.dumps({"description": "Review batches", "prompt": prompt}), id="c")
+    assert lines_of(task) == ("Review batches", [prompt])
 
 
 def test_neighbours_of_one_folder_name_it_once_and_large_records_name_more_files():

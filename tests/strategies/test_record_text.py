@@ -60,3 +60,20 @@ def test_a_count_says_how_the_last_test_run_ended():
         "[title]",
         "3-7 3 × Bash, the last test run pytest -q: «5 passed»",
     ]
+
+
+def test_a_count_of_edits_names_their_files():
+    files = ["src/a.py", "src/a.py", "src/b.py", "src/a.py"]
+    edits = [CallLine(tool="Edit", subject=name, files=(name,)) for name in files]
+    failed = CallLine(tool="Edit", subject="src/c.py", files=("src/c.py",), failed=True, outcome="failed: «no»")
+    calls = [*edits, failed, CallLine(tool="Write", subject="src/d.py", files=("src/d.py",))]
+    turns = [RecordTurn(first=str(at), last=str(at), role="assistant", calls=(call,)) for at, call in enumerate(calls)]
+    assert record_text("[title]", turns, (), 0).splitlines()[1:] == [
+        "0-5 5 × Edit (a.py ×3, b.py) (1 failed, the last one: «no»), Write d.py"
+    ]
+    same = [RecordTurn(first=str(at), last=str(at), role="assistant", calls=(edits[0],)) for at in range(3)]
+    assert record_text("[title]", same, (), 0).splitlines()[1:] == ["0-2 3 × Edit (a.py)"]
+    many = [CallLine(tool="Edit", subject="x", files=(f"src/a_long_name_of_a_file_{at}.py",)) for at in range(9)]
+    turns = [RecordTurn(first="1", last="1", role="assistant", calls=tuple(many))]
+    line = record_text("[title]", turns, (), 0).splitlines()[1]
+    assert line.endswith("file_1.py, a_long_name_of_a_file_2.py, 6 more)")

@@ -33,20 +33,32 @@ _ID = re.compile(r"(?=[^\s]*\d)[A-Za-z0-9#_@./-]{4,64}\Z")
 _ID_KEY = re.compile(r"(?:^|_)(?:id|ids|number|key|name|email|code)\Z")
 _PATH = re.compile(r"(?<![\w./~$-])(?:~|\.{1,2})?/?[\w@.-]+(?:/[\w@.-]+)*\.[A-Za-z]\w{0,7}(?![\w/])")
 _COMMAND_END = re.compile(r"&&|\|\|?|[;&\n]")
-_READS = re.compile(r"(?:^|[;&|]\s*)(?:cat|head|tail|nl|bat|less|sed -n|grep|rg|awk|git (?:diff|show))\b")
+_PIPELINE_END = re.compile(r"&&|\|\||[;&\n]")
+_READS = re.compile(r"\s*(?:cat|head|tail|nl|bat|less|sed -n|grep|rg|awk|git (?:diff|show))\b(?!\s*[<>])")
 _WRITES = re.compile(r"(?:^|[;&|]\s*)(?:sed -i|perl -p?i|mv|rm|touch|git (?:checkout|restore|mv|rm)) ")
 _INTO = re.compile(r"(?:>>?|\btee(?: -a)?)\s*([^\s>&;|]+)")
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]*)", re.MULTILINE)
 _MARKED = re.compile(r"\(changed since: [\d, ]+\)")
 _STALE_LINE = "Changed since it was quoted above: "
+_HUNK = re.compile(r"^@@[^\n]*\n", re.MULTILINE)
+_LINE_NUMBER = re.compile(r"^\s*\d+(?:[→:\t-]|  +|$)", re.MULTILINE)
+_BLANK = re.compile(r"\s+")
+_OLD = frozenset(("old_string", "old_str", "oldText", "old_text", "oldString"))
+_NEW = frozenset(("new_string", "new_str", "newText", "new_text", "newString"))
+_SHORT = 12
+"""Characters, blanks aside, up to which the end of one text and the beginning of another may be alike by chance."""
 _LISTED = re.compile(r"(?:entry|message) (\d[\d,]*) \(by ")
 
 
 class Touched(Struct, frozen=True):
-    """The files (by path) and records (by id) that a call reads, and those that it changes."""
+    """The files (by path) and records (by id) that a call reads, and those that it changes.
+
+    `replaced`: what an edit puts in place of what, without blanks; empty if the call does not say.
+    """
 
     reads: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
+    replaced: tuple[tuple[str, str], ...] = ()
 
 
 class StaleQuote(Struct, frozen=True):
@@ -66,7 +78,7 @@ def touched(call: Call) -> Touched:
     """Guess what one call reads and changes, from the tool's name, its arguments, or a shell command in them."""
     words, values = tool_words(call.name), list(arguments(call))
     if "*** " in call.args and (patched := _PATCHED.findall("\n".join(value for _, value in values))):
-        return Touched(frozenset(patched), frozenset(patched))
+        return Touched(frozenset(patched), frozenset(patched), tuple(_hunks("\n".join(value for _, value in values))))
     if "stdin" in words:
         return Touched()  # what is typed into a running command; its session is no record
     if words & SHELLS:
@@ -74,7 +86,45 @@ def touched(call: Call) -> Touched:
     paths = frozenset(value for key, value in values if key in PATH_KEYS and value.strip())
     ids = frozenset(value for key, value in values if _ID.match(value) and _ID_KEY.search(key))
     about = paths or ids
-    return Touched(about, about if words & CHANGING else frozenset())
+    if not words & CHANGING:
+        return Touched(about)
+    old, new = ([_squeezed(value) for key, value in values if key in keys] for keys in (_OLD, _NEW))
+    return Touched(about, about, tuple(zip(old, new, strict=True)) if len(old) == len(new) else ())
+
+
+def _hunks(patch: str) -> Iterator[tuple[str, str]]:
+    """Yield the two sides of each hunk of a patch; nothing if it also adds or deletes files."""
+    if "*** Add File" in patch or "*** Delete File" in patch:
+        return
+    for hunk in _HUNK.split(patch)[1:]:
+        lines = [line for line in hunk.splitlines() if not line.startswith("*** ")]
+        old, new = ("\n".join(line[1:] for line in lines if line[:1] in side) for side in (" -", " +"))
+        yield _squeezed(old), _squeezed(new)
+
+
+def _squeezed(text: str) -> str:
+    return _BLANK.sub("", text)
+
+
+def leaves(quote: str, replaced: Sequence[tuple[str, str]]) -> bool:
+    """True if these edits surely leave the words of a quote as they are, wherever in the file they stand."""
+    pieces = [_squeezed(piece) for piece in _LINE_NUMBER.sub("", quote).split("…")]
+    return bool(replaced) and not any(_is_changed(piece, *one) for piece in pieces for one in replaced)
+
+
+def _is_changed(text: str, old: str, new: str) -> bool:
+    """True if an edit that puts `new` in place of `old` may change this text, which stands in the same file."""
+    if not text or not old:
+        return not old
+    if old in text:
+        return text not in text.replace(old, new)
+    if text in old:
+        return text not in new
+    return any(
+        (text.endswith(old[:size]) and not new.startswith(old[:size]))
+        or (text.startswith(old[-size:]) and not new.endswith(old[-size:]))
+        for size in range(_SHORT, min(len(text), len(old)))
+    )
 
 
 def _of_command(command: str) -> Touched:
@@ -83,7 +133,8 @@ def _of_command(command: str) -> Touched:
     for one in _COMMAND_END.split(command):
         if _WRITES.match(one.lstrip()):
             changes |= frozenset(_PATH.findall(one))
-    return Touched(paths if _READS.search(command) else changes, changes)
+    read = {path for one in _PIPELINE_END.split(command) if _READS.match(one) for path in _PATH.findall(one)}
+    return Touched(frozenset(read), changes)
 
 
 def _same(one: str, other: str) -> bool:
@@ -116,10 +167,11 @@ class ChangeHistory:
         calls = self._calls.get(turn, ())
         return calls[at] if at < len(calls) else Touched()
 
-    def changed_after(self, view: View, turn: int, names: frozenset[str]) -> Iterator[int]:
+    def changed_after(self, view: View, turn: int, names: frozenset[str], quote: str) -> Iterator[int]:
         """Yield the turns after `turn` that changed one of these files or records, in order.
 
-        A call that failed, or has no result, changed nothing.
+        A call that failed, or has no result, changed nothing. An edit whose old text is not in the quote did not change
+        what that shows.
         """
         found = {
             (seq, at)
@@ -128,7 +180,7 @@ class ChangeHistory:
             if seq > turn and _same(name, changed)
         }
         for seq, at in sorted(found):
-            if not _failed(view, seq, at):
+            if not _failed(view, seq, at) and not leaves(quote, self.of_call(seq, at).replaced):
                 yield seq
 
 
@@ -137,6 +189,7 @@ def _last_part(name: str) -> str:
 
 
 def _failed(view: View, turn: int, at: int) -> bool:
+    """True if a call failed, or has no result."""
     if view.unit_of[turn] < 0:
         return True
     unit = view.unit(view.unit_of[turn])
@@ -160,9 +213,9 @@ def stale_quotes(
     listed = {int(number.replace(",", "")) for line in lines for number in _LISTED.findall(line)}
     for quote, unit, at in quoted:
         one = history.of_call(unit.seqs[0], at)
-        if one.changes and "\n" not in quote.text.strip():
-            continue  # "The file was updated": no text of the file
-        by = tuple(dict.fromkeys(history.changed_after(view, unit.seqs[0], one.reads)))
+        if one.changes and ("\n" not in quote.text.strip() or _failed(view, unit.seqs[0], at)):
+            continue  # "The file was updated", "String not found": no text of the file
+        by = tuple(dict.fromkeys(history.changed_after(view, unit.seqs[0], one.reads, quote.text)))
         if by:
             seen = bool(whole.intersection(by)) or quote.first in listed
             yield StaleQuote(quote, by, seen or _MARKED.search(quote.line.text) is not None)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from transom import texts
 from transom.core.edit import Fold
+from transom.core.message import Assistant, Fact
 from transom.core.policy import Target
 from transom.core.unit import Folded, Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index, is_one_of
+from transom.strategies.digest.message_quotes import Spans
+from transom.strategies.digest.passages import call_text, readable
 from transom.strategies.digest.record import in_same_folder
+from transom.strategies.digest.replaced_lines import (
+    Lines,
+    Replaced,
+    replaced_lines,
+    spans_of_quotes,
+    touches,
+    whole_lines,
+)
 from transom.strategies.digest.tool_lines import NO_NAMES, path_text
-from transom.strategies.digest.tool_outcomes import own_code
+from transom.strategies.digest.tool_outcomes import is_failure, own_code
 from transom.strategies.digest.visible import Visible
 
 TEMPORARY = ("/tmp/", "/private/", "/var/")  # noqa: S108 (only compared)
@@ -22,11 +33,19 @@ MOST, TOKENS_PER_CHANGE = 8, 160
 """How many files or objects a list of changes has; in a large record, one for so many of its tokens."""
 
 
+IN_A_ROW = "lines"
+"""What is said of the results of tools that read files: their lines follow each other in the file."""
+
+NEWEST = 3
+"""How many of the entries that changed a quote are named: the newest."""
+
+
 class Changes:
     """Answers from the index what calls changed. An entry is named by its number."""
 
     def __init__(self, view: View, target: Target, index: Index) -> None:
         self.view, self.target, self.index = view, target, index
+        self._replaced_lines: dict[tuple[int, int], list[Replaced] | None] = {}
 
     def named(self, units: Sequence[Unit], size: float = 0) -> list[tuple[str, list[str]]]:
         """The files or objects that these turns changed, the newest last, each with the entries that did. Of many
@@ -35,16 +54,19 @@ class Changes:
         found: dict[str, list[str]] = {}
         paths: dict[str, list[str]] = {}
         for unit in units:
-            restored = self._restored(unit)
+            calls = self.index.at(self.view, unit.seqs[0]).calls
+            restored = NO_NAMES.union(*(call.restored for call in calls))
+            deleted = NO_NAMES.union(*(call.deleted for call in calls))
+            number = self.number(unit.seqs[0])
             for made in sorted(self.made_by(unit)):
                 same = paths.setdefault(made.rpartition("/")[2], [])
                 name = next((path for path in same if is_one_of(made, [path])), made)
                 same.append(name)
                 before = found.pop(name, [])
                 if made in restored:
-                    found |= {name: [*before, texts.put_back(self.number(unit.seqs[0]))]} if before else {}
+                    found |= {name: [*before, texts.put_back(number)]} if before else {}
                 else:
-                    found[name] = [*before, self.number(unit.seqs[0])]
+                    found[name] = [*before, texts.deleted(number) if made in deleted else number]
         in_order = sorted(found.items(), key=lambda one: not one[0].startswith(TEMPORARY))
         newest = in_order[-max(MOST, int(size / TOKENS_PER_CHANGE)) :]
         shown = [
@@ -59,43 +81,98 @@ class Changes:
         return [*([(f"{more} more before", [])] if more else []), *changed]
 
     def made_by(self, unit: Unit) -> frozenset[str]:
-        """What the calls of a turn changed: those that were neither refused nor failed. An exit code that a command
-        echoes may be that of a check after the change; one that a shell states is most often that of its last
-        command."""
+        """What the calls of a turn changed: those that were neither refused nor failed."""
+        return NO_NAMES.union(*(changed for _, changed in self._made_by_calls(unit)))
+
+    def _made_by_calls(self, unit: Unit) -> Iterator[tuple[int, frozenset[str]]]:
+        """The index of each call that changed something, and what. An exit code that a command echoes may be that of a
+        check after the change; one that a shell states is most often that of its last command."""
         results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
-        changed = set[str]()
         for at, call in enumerate(self.index.at(self.view, unit.seqs[0]).calls):
             ended = self.index.at(self.view, results[at]).result if at in results and call.changes else None
             if ended is not None and not ended.refused:
-                changed |= call.first if ended.failed or own_code(call, ended) else call.changes
-        return frozenset(changed)
-
-    def _restored(self, unit: Unit) -> frozenset[str]:
-        """The files that the calls of a turn put back as they were."""
-        return NO_NAMES.union(*(call.restored for call in self.index.at(self.view, unit.seqs[0]).calls))
+                yield at, call.first if ended.failed or own_code(call, ended) else call.changes
 
     def stale(self, units: Sequence[Unit], beside: Sequence[Visible]) -> list[tuple[str, list[str]]]:
         """What an earlier record beside them quotes and these turns changed, each with the entries that did."""
-        changes = {unit.seqs[0]: self.made_by(unit) for unit in units}
+        changes = [(unit, changed) for unit in units if (changed := self.made_by(unit))]
         found: list[tuple[str, list[str]]] = []
-        for slot in beside:
+        for slot in beside if changes else ():
+            quotes = texts.quotes_in(slot.text) if isinstance(slot, Folded) else []
             for seq in quoted_by(self.view, slot) if isinstance(slot, Folded) else ():
-                turn = self.view.unit(self.view.unit_of[seq]).seqs[0]
-                about = self.index.at(self.view, turn).about if seq != turn else frozenset[str]()
-                by = [
-                    self.number(at)
-                    for at, changed in changes.items()
-                    if at > turn and any(is_one_of(name, about) for name in changed)
+                turn = self.view.unit(self.view.unit_of[seq])
+                names = self._shown(turn, seq)
+                later = [
+                    unit
+                    for unit, changed in changes
+                    if unit.key > turn.key and any(is_one_of(name, names) for name in changed)
                 ]
+                lines = self._lines_of_quotes(turn, seq, quotes) if later else []
+                by = [self.number(unit.seqs[0]) for unit in later if not self._leaves(unit, names, lines)]
                 if by:
-                    found.append((self.target.reference(turn), by[-3:]))
+                    found.append((self.target.reference(turn.seqs[0]), by[-NEWEST:]))
         return list(dict(found).items())[-MOST:]
 
-    def since(self, names: frozenset[str], turn: int) -> tuple[str, ...]:
-        """The turns after this one that changed any of these, the newest three."""
-        later = (self.view.unit(self.view.unit_of[seq]) for seq in self.index.changed(names, turn))
-        changed = [unit for unit in later if any(is_one_of(name, names) for name in self.made_by(unit))]
-        return tuple(self.number(unit.seqs[0]) for unit in changed[-3:])
+    def since(self, unit: Unit, at: int, spans: Spans) -> tuple[str, ...]:
+        """The later turns that changed what is quoted of a call of this turn, the newest three: what its result shows
+        of files or objects, or what an edit put in."""
+        head = unit.seqs[0]
+        facts = self.index.at(self.view, head).calls[at]
+        result = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True)).get(at, head)
+        fact = self.view.fetch(head).body
+        assert isinstance(fact, Assistant)
+        names, lines = NO_NAMES, list[Lines]()
+        if result in spans and result != head and (names := self._shown(unit, result)):
+            sources, in_a_row = readable(self._fact(result)), facts.says == IN_A_ROW
+            for number, one in spans[result].items():
+                lines += whole_lines(sources[number][0], one, in_a_row=in_a_row)
+        elif facts.says == "nothing" and (names := dict(self._made_by_calls(unit)).get(at, NO_NAMES)):
+            number = len(readable(fact)) - len(fact.calls) + at
+            lines = list(whole_lines(call_text(fact.calls[at]), spans.get(head, {}).get(number, ()), in_a_row=True))
+        later = (self.view.unit(self.view.unit_of[seq]) for seq in (self.index.changed(names, head) if names else ()))
+        changed = [one for one in later if not self._leaves(one, names, lines)]
+        return tuple(self.number(one.seqs[0]) for one in changed[-NEWEST:])
+
+    def _shown(self, unit: Unit, seq: int) -> frozenset[str]:
+        """The files or objects whose text a result of this turn is; none if it says that the call failed."""
+        answered = dict(zip(unit.seqs[1:], unit.answered_calls, strict=True))
+        ended = self.index.at(self.view, seq).result
+        if seq not in answered or ended is None or ended.refused:
+            return NO_NAMES
+        call = self.index.at(self.view, unit.seqs[0]).calls[answered[seq]]
+        return NO_NAMES if call.says != "summary" and is_failure(call, ended) else call.shown
+
+    def _leaves(self, unit: Unit, names: frozenset[str], quoted: Sequence[Lines]) -> bool:
+        """Whether what the calls of a turn changed of these files or objects is not among the quoted lines."""
+        for at, changed in self._made_by_calls(unit):
+            if any(is_one_of(name, names) for name in changed):
+                edits = self._replaced(unit.seqs[0], at) if quoted else None
+                if edits is None or any(touches(edit, lines) for edit in edits for lines in quoted):
+                    return False
+        return True
+
+    def _replaced(self, turn: int, at: int) -> list[Replaced] | None:
+        """Where a call put something else, cached."""
+        if (turn, at) not in self._replaced_lines:
+            fact = self.view.fetch(turn).body
+            assert isinstance(fact, Assistant)
+            self._replaced_lines[turn, at] = replaced_lines(fact.calls[at])
+        return self._replaced_lines[turn, at]
+
+    def _lines_of_quotes(self, unit: Unit, seq: int, quotes: Sequence[str]) -> list[Lines]:
+        """The lines of a result of a turn that are among these quotes."""
+        call = unit.answered_calls[unit.seqs.index(seq) - 1]
+        in_a_row = self.index.at(self.view, unit.seqs[0]).calls[call].says == IN_A_ROW
+        return [
+            run
+            for text, _ in readable(self._fact(seq))
+            for run in whole_lines(text, spans_of_quotes(text, quotes), in_a_row=in_a_row)
+        ]
+
+    def _fact(self, seq: int) -> Fact:
+        fact = self.view.fetch(seq).body
+        assert isinstance(fact, Fact)
+        return fact
 
     def number(self, seq: int) -> str:
         """The number by which the model reads an entry back."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import texts
+from transom.core.edit import Span
 from transom.core.message import Assistant, Fact
 from transom.core.policy import Target
 from transom.core.tool import is_offered
@@ -24,7 +25,8 @@ from transom.strategies.digest.noise import QUIET, Noise
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
-from transom.strategies.digest.quotes import argument_quotes, text_quote
+from transom.strategies.digest.proposed_plans import ProposedPlans
+from transom.strategies.digest.quotes import text_quote, titled_quotes
 from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
 from transom.strategies.digest.tool_outcomes import is_failure, outcome_text
 from transom.strategies.digest.visible import covered_names, visible
@@ -42,6 +44,9 @@ WORDS = 0.4
 
 FAILURES = 0.08
 """The share of a record for what failed and did not succeed later."""
+
+PROPOSED = 0.08
+"""The share of a record for the plans that the model showed the user."""
 
 OF_TALK = 0.08
 """The same as `WORDS` where the conversation is mostly talk: there the passages quote what was said in any case."""
@@ -91,6 +96,7 @@ def digest_text(
     """
     found = _FoldedTurns(view, target, run, folded, talk)
     failed = found.failures.quoted(FAILURES * size)
+    proposed = found.proposed.quoted(PROPOSED * size)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
@@ -98,11 +104,11 @@ def digest_text(
     if talk < MOSTLY_TALK and not found.has_calls:
         words = max(words, size - fixed - lines)
     chosen_words = found.messages.chosen(words, talk=talk, of_remarks=REMARKS * size)
-    room = size - fixed - lines - chosen_words.tokens - failed.tokens
+    room = size - fixed - lines - chosen_words.tokens - failed.tokens - proposed.tokens
     tried: list[tuple[int, Digested]] = []
     rooms: list[tuple[float, int]] = []
     for _ in range(TRIES):
-        already = _merged(chosen_words.spans, failed.spans)
+        already = _merged(_merged(chosen_words.spans, failed.spans), proposed.spans)
         quotes = found.quotes(room, names, already)
         quoted = _merged(already, quotes)
         text = found.text(quoted, endings, lines)
@@ -194,6 +200,11 @@ class _FoldedTurns:
         return Failures(self.view, self.index, self.units, whole)
 
     @cached_property
+    def proposed(self) -> ProposedPlans:
+        """The plans that the model showed the user."""
+        return ProposedPlans(self.view, self.index, self.units)
+
+    @cached_property
     def passages(self) -> list[Passage]:
         """The passages that may be quoted."""
         seqs = [
@@ -217,7 +228,17 @@ class _FoldedTurns:
     @cached_property
     def _items(self) -> list[tuple[str, ...]]:
         """The names for which each passage may be quoted."""
-        return [() if self._is_noise(passage) else passage.names for passage in self.passages]
+        return [() if self._is_left_out(passage) else passage.names for passage in self.passages]
+
+    def _is_left_out(self, passage: Passage) -> bool:
+        """Whether a passage is not worth a quote: it is noise, of a plan that was refused, or beside a report."""
+        start, stop = self._inside(passage.entry, passage.start, passage.end)
+        return start >= stop or self._is_noise(passage) or self.proposed.is_refused(passage)
+
+    def _inside(self, entry: int, start: int, end: int) -> Span:
+        """A span of an entry, of another agent's report only what is inside of it."""
+        first, last = self.messages.reports.get(entry, (start, end))
+        return max(start, first), min(end, last)
 
     @cached_property
     def _factors(self) -> list[float]:
@@ -252,13 +273,14 @@ class _FoldedTurns:
 
     def _quotable(self, unit: Unit) -> Iterator[int]:
         """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the
-        edit."""
+        edit, and not the receipt for an agent that was launched."""
         head, *results = unit.seqs
         calls = self.index.at(self.view, head).calls
         yield head
         for at, seq in zip(unit.answered_calls, results, strict=True):
             ended = self.index.at(self.view, seq).result
-            if ended is None or calls[at].says != "nothing" or is_failure(calls[at], ended):
+            says_nothing = calls[at].says == "nothing" or (calls[at].says == "answer" and ended and ended.receipt)
+            if ended is None or not says_nothing or is_failure(calls[at], ended):
                 yield seq
 
     @cached_property
@@ -277,7 +299,7 @@ class _FoldedTurns:
         choice.cover(names * room, items, index.weight, covered=self.covered | quoted, factors=self._factors)
         left = room - choice.spent
         if left > MIN_FOR_WORDS * room:
-            cover_words(view, index, choice, left, self.units, self.beside, without=self._is_noise)
+            cover_words(view, index, choice, left, self.units, self.beside, without=self._is_left_out)
         chosen: Spans = {}
         for at in sorted(choice.taken):
             passage = passages[at]
@@ -290,7 +312,8 @@ class _FoldedTurns:
             if passage.margin:
                 start, end = with_margins(text, start, end, index.json_elements(text))
             is_talk = passage.text == 0 and index.at(view, passage.entry).from_turn
-            spans.append((start, behind_announcement(text, end) if is_talk else end))
+            end = behind_announcement(text, end) if is_talk else end
+            spans.append(self._inside(passage.entry, start, end))
         return chosen
 
     # ---- what the record says
@@ -337,7 +360,8 @@ class _FoldedTurns:
             result = results_by_call.get(at)
             ended = self.index.at(self.view, result).result if result is not None else None
             chosen = quotes_of_calls.get(at)
-            of_arguments = [] if chosen is None or facts.complete else chosen
+            title, of_arguments = chosen or (facts.subject, [])
+            of_arguments = [] if facts.complete else of_arguments
             of_result = self._quotes(result, spans) if result is not None else []
             quotes = [*of_arguments, *of_result]
             # what the outcome need not repeat: of an edit its arguments are quoted, of other calls the result
@@ -345,14 +369,15 @@ class _FoldedTurns:
             calls.append(
                 CallLine(
                     tool=texts.in_a_line(facts.tool),
-                    subject=texts.in_a_line(facts.subject if chosen is None else facts.full),
+                    subject=texts.in_a_line(title),
                     outcome=outcome_text(facts, ended, quoted="\n".join(said)) + self._answered(head, at),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
                     deed=texts.in_a_line(facts.deed),
                     failed=ended is not None and is_failure(facts, ended),
                     tested=ended is not None and ended.summary and facts.says == "summary" and not facts.shows,
-                    changed=self.changes.since(facts.about, head) if quotes and result is not None else (),
+                    changed=self.changes.since(unit, at, spans) if quotes else (),
+                    files=tuple(map(texts.in_a_line, sorted(facts.changes))) if facts.says == "nothing" else (),
                 )
             )
         return RecordTurn(
@@ -385,23 +410,20 @@ class _FoldedTurns:
             if (quote := text_quote(sources[number][0], chosen, is_result=is_result))
         ]
 
-    def _quotes_of_calls(self, seq: int, spans: Spans) -> dict[int, list[str]]:
-        """What is quoted of the calls of an entry, under their index."""
+    def _quotes_of_calls(self, seq: int, spans: Spans) -> dict[int, tuple[str, list[str]]]:
+        """What stands in the line of each call of an entry of which something is quoted, and the quotes, under its
+        index."""
         fact = self._fact(seq)
         if seq not in spans or not isinstance(fact, Assistant):
             return {}
         first_call = len(readable(fact)) - len(fact.calls)
         facts = self.index.at(self.view, seq).calls
-        return {
-            number - first_call: [
-                texts.disarmed(one, self.view.notes)
-                for one in argument_quotes(
-                    fact.calls[number - first_call], facts[number - first_call].full, spans[seq][number]
-                )
-            ]
-            for number in sorted(spans[seq])
-            if number >= first_call
-        }
+        found: dict[int, tuple[str, list[str]]] = {}
+        for number in sorted(number for number in spans[seq] if number >= first_call):
+            at = number - first_call
+            title, quotes = titled_quotes(fact.calls[at], facts[at], spans[seq][number])
+            found[at] = title, [texts.disarmed(one, self.view.notes) for one in quotes]
+        return found
 
     def _fact(self, seq: int) -> Fact:
         fact = self.view.fetch(seq).body

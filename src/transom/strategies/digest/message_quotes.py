@@ -16,6 +16,7 @@ from transom.strategies.digest.index import Index
 from transom.strategies.digest.key_sentences import Rarity, Worth, key_sentences
 from transom.strategies.digest.message_outline import outline
 from transom.strategies.digest.passages import closing, inner_words, opening, readable
+from transom.strategies.digest.program_messages import report_span, important_span
 from transom.strategies.digest.tool_lines import Says
 from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure
 
@@ -154,7 +155,7 @@ class MessageQuotes:
             else self._message(seq, 1, LEAST_ANSWERED)
             for seq in (*self._answers, *(self._after_failure if with_remarks else ()))
         ]
-        by_program = [self._message(seq, 1, LEAST_ANSWERED) for seq in self._by_program]
+        by_program = [self._message(seq, 1, LEAST_ANSWERED) for seq in self._by_program - self.reports.keys()]
         return [
             *sorted(said, key=lambda one: (one.seq != first, -one.seq)),
             *sorted(answers, key=lambda one: (one.seq not in shortly, -one.seq)),
@@ -181,7 +182,14 @@ class MessageQuotes:
     @cached_property
     def _answers(self) -> list[int]:
         """What the model answered, and what other agents did."""
-        return [*(unit.seqs[0] for unit in self.units if self._is_message(unit, "assistant")), *self._results("answer")]
+        answers = (unit.seqs[0] for unit in self.units if self._is_message(unit, "assistant"))
+        return [*answers, *self._results("answer"), *self.reports]
+
+    @cached_property
+    def reports(self) -> dict[int, Span]:
+        """The messages of programs in which another agent reports, and where."""
+        found = {seq: report_span(self._text(seq)[0]) for seq in self._by_program}
+        return {seq: span for seq, span in found.items() if span is not None}
 
     @cached_property
     def _by_program(self) -> set[int]:
@@ -211,6 +219,7 @@ class MessageQuotes:
             calls = self.index.at(self.view, unit.seqs[0]).calls
             for at, seq, result in self._ended(unit):
                 has_text = bool(self.index.at(self.view, seq).passages)
+                has_text = has_text and not (says == "answer" and result.receipt)
                 if calls[at].says == says and has_text and not result.refused and not is_failure(calls[at], result):
                     yield seq
 
@@ -246,19 +255,19 @@ class MessageQuotes:
     def _most(self, one: _Message, level: int) -> int:
         """Characters of the excerpt of a message."""
         most = max(one.least, int(one.share * level))
-        return min(most, BY_PROGRAM) if one.seq in self._by_program else most
+        return min(most, BY_PROGRAM) if one.seq in self._by_program and one.seq not in self.reports else most
 
     def _excerpt(self, one: _Message, level: int, worth: Worth) -> _Excerpt:
         """A message in so many characters: its outline if it has several lines, else its most telling sentences. If the
         user answers it shortly, its beginning and rather its end. Of what a program wrote a short end: of the output of
-        a test run it says how many failed."""
+        a test run it says how many failed. A report in it counts as an answer."""
         text, most = one.text, self._most(one, level)
-        spans = [(0, len(text))]
-        if one.seq in self._by_program:
-            start, stop = inner_words(text)
+        start, stop = important_span(text) if one.seq in self._by_program else (0, len(text))
+        spans = [(start, stop)]
+        if one.seq in self._by_program and one.seq not in self.reports:
             spans = [(start + closing(text[start:stop], most), stop)]
-        elif len(text) > most:
-            start, stop = inner_words(text)
+        elif stop - start > most:
+            start, stop = self.reports.get(one.seq) or inner_words(text)
             words = text[start:stop]
             reply = self._answered_shortly.get(one.seq)
             ends = ENDS_OF_SAID if one.seq in self._said else 1.0

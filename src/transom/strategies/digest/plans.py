@@ -1,9 +1,9 @@
 """The newest plan of an agent, as a record ends with it: what is done and what is still to be done.
 
-Some tools get the whole plan at every call (`PLAN_TOOLS`). Such a call is quoted as it was made, if there is room: the
+Some tools get the whole plan at every call (`PLAN_TOOLS`). Such a call is quoted as it was made, if it is short: the
 next one repeats most of it, and a small model writes that better with the call before its eyes than with the items
-alone. With others an agent adds, changes and lists single tasks (`TASK_TOOLS`); then the plan is what all of these
-calls left behind (`TaskBoard`).
+alone. Of a longer one the items say more in less room. With others an agent adds, changes and lists single tasks
+(`TASK_TOOLS`); then the plan is what all of these calls left behind (`TaskBoard`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,15 @@ WORDS = ("content", "step", "title", "task")
 DONE = frozenset(("completed", "complete", "done", "cancelled", "canceled"))
 DELETED = "deleted"
 
+AS_MADE = 300
+"""Characters up to which a plan is quoted as its call was made."""
+
+LENGTHS = (2 * OUTCOME, OUTCOME, 48, 32, 20)
+"""Characters of an item of a plan, about: the most with which all that are open have room."""
+
 _NO_TASKS = re.compile(r"(?i)\s*no tasks\b")
 _NOT_FOUND = re.compile(r"(?i)[^\n]{0,80}\bnot found\b")
-_COUNTED = "… {} completed"
+_COUNTED, _MORE = "… {} completed", "… {} more"
 _CREATED = re.compile(r"\s*Task #(\S{1,40}) created successfully: (\S[^\n]*)")
 _LISTED = re.compile(r"^#(\S{1,40}) \[(\w{1,40})\] (\S[^\n]*)", re.MULTILINE)
 
@@ -55,7 +61,7 @@ def newest_plan(view: View, index: Index, units: Sequence[Unit], beside: Sequenc
             if call is None:
                 return unit.seqs[0], items_text(_tasks(view, index, unit), most)
             as_made = f"{call.name} {call.args}"
-            return unit.seqs[0], as_made if len(as_made) <= most else plan_text(call, most)
+            return unit.seqs[0], as_made if len(as_made) <= min(most, AS_MADE) else plan_text(call, most)
     return -1, ""
 
 
@@ -88,21 +94,41 @@ def _items(call: Call) -> Items:
 
 def items_text(items: Items, most: int) -> str:
     """A line for each item. If they are longer than `most` characters, those that are done are only counted, the first
-    ones first; what is still too long is cut at its end."""
-    lines = [
-        f"[{status}] {one_line(words, 2 * OUTCOME)}" if status else one_line(words, 2 * OUTCOME)
-        for status, words in items
-    ]
-    whole = sum(len(line) + 1 for line in lines)
+    ones first; then the words of all others are shortened. What still has no room is counted from the end."""
+    counted = _counted(items, most)
+    left = [item for at, item in enumerate(items) if at not in counted]
+    before = [_COUNTED.format(len(counted))] if counted else []
+    lines: list[str] = []
+    for length in LENGTHS:
+        lines = [*before, *(_line(*item, length) for item in left)]
+        if _length(lines) <= most:
+            return "\n".join(lines)
+    fitting = len(lines)
+    while fitting > 1 and _length([*lines[:fitting], _MORE.format(len(lines))]) > most:
+        fitting -= 1
+    text = "\n".join([*lines[:fitting], *([_MORE.format(len(lines) - fitting)] if fitting < len(lines) else [])])
+    return text if len(text) <= most else cut_at_word(text, most)
+
+
+def _counted(items: Items, most: int) -> set[int]:
+    """Which of the items that are done are only counted, so that the others have room in whole."""
+    lines = [_line(*item, LENGTHS[0]) for item in items]
+    whole = _length(lines)
     left = whole + len(_COUNTED) - most if whole > most else 0
     counted: set[int] = set()
     for at, (status, _) in enumerate(items):
         if left > 0 and status.lower() in DONE:
             counted.add(at)
             left -= len(lines[at]) + 1
-    shown = [line for at, line in enumerate(lines) if at not in counted]
-    text = "\n".join([_COUNTED.format(len(counted)), *shown] if counted else shown)
-    return text if len(text) <= most else cut_at_word(text, most)
+    return counted
+
+
+def _line(status: str, words: str, length: int) -> str:
+    return f"[{status}] {one_line(words, length)}" if status else one_line(words, length)
+
+
+def _length(lines: Sequence[str]) -> int:
+    return sum(len(line) + 1 for line in lines) - 1
 
 
 class TaskBoard:

@@ -42,6 +42,9 @@ LONG = 100
 EARLIER = "earlier turns"
 """In place of a role: turns of which only the number is known."""
 
+EDITED = 96
+"""Characters of the names of edited files in a count of edits: about 30 tokens."""
+
 DEEDS = 4
 """How many commits and the like a line of counts names: the last ones."""
 
@@ -52,7 +55,8 @@ LINE = 180
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
     its result. `chosen`: its line stands in for a quote. `changed`: the entries that changed what the result shows.
-    `tested`: it was a test run that says how it ended. `deed`: what it did that lasts, such as a commit."""
+    `tested`: it was a test run that says how it ended. `deed`: what it did that lasts, such as a commit. `files`: those
+    that an edit changed."""
 
     tool: str
     subject: str = ""
@@ -63,6 +67,7 @@ class CallLine(Struct, frozen=True, kw_only=True):
     tested: bool = False
     changed: tuple[str, ...] = ()
     deed: str = ""
+    files: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -218,12 +223,27 @@ def _counted(turns: Sequence[RecordTurn]) -> str:
             name = _last_part(subjects[0])
             clauses.append(f"{tool} {name}{more}" if 0 < len(name) <= SHORT else f"{tool}{more}")
         else:
-            clauses.append(f"{times:,} × {tool}{_under(subjects)}{more}")
+            calls = [call for turn in turns for call in turn.calls if call.tool == tool]
+            clauses.append(f"{times:,} × {tool}{_edited(calls) or _under(subjects)}{more}")
     if messages := [turn for turn in turns if not turn.calls]:
         clauses += _messages(messages)
     clauses += [call.deed for turn in turns for call in turn.calls if call.deed and not call.failed][-DEEDS:]
     clauses += _last_test_run(turns)
     return f"{_numbers(turns)} {', '.join(clauses)}"
+
+
+def _edited(calls: Sequence[CallLine]) -> str:
+    """The files that these calls edited, the one that was edited most first, each with how often; as far as there is
+    room."""
+    times = Counter(_last_part(name) for call in calls if not call.failed for name in call.files)
+    shown: list[str] = []
+    for name, often in times.most_common():
+        one = f"{name} ×{often}" if often > 1 and len(times) > 1 else name
+        if len(", ".join([*shown, one])) > EDITED:
+            shown.append(f"{len(times) - len(shown):,} more")
+            break
+        shown.append(one)
+    return f" ({', '.join(shown)})" if shown else ""
 
 
 def _last_test_run(turns: Sequence[RecordTurn]) -> list[str]:

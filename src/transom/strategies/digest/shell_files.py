@@ -6,7 +6,7 @@ Only the words are read: a variable, a pattern such as `*.py` and what a script 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -20,6 +20,11 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 MOST_EXPANDED = 64
 """Words that a word with braces may become: `{a,b}{c,d}` is four."""
 
+_VIEWERS = frozenset(
+    ("cat", "head", "tail", "nl", "bat", "less", "more", "grep", "egrep", "fgrep", "rg", "awk", "jq", "diff", "ag")
+)
+_GIT_SHOWS = frozenset(("diff", "show", "grep", "blame"))
+_DELETERS = frozenset(("rm", "rmdir", "unlink"))
 _SCRIPTS = frozenset(("python", "python3", "node", "deno", "bun"))
 _WRITES_IN_SCRIPT = re.compile(
     r"""(?:\bopen\(\s*(?P<a>['"])(?P<opened>[^'"\n]{1,200})(?P=a)\s*,\s*(?:mode\s*=\s*)?['"][wax]"""
@@ -37,13 +42,15 @@ _DIFF = re.compile(r"^\+\+\+ (?:b/)?(\S{1,300})", re.MULTILINE)
 
 
 class ShellFiles(Struct, frozen=True):
-    """The files that a command `names`, those that it `changes`, and those of them that it puts back (`restored`).
-    `first`: those that it changes before its last command: a failure of the last one does not undo them."""
+    """The files that a command `names`, those that it `changes`, and those of them that it puts back (`restored`) or
+    deletes (`deleted`). `first`: those that it changes before its last command: a failure of the last one does not undo
+    them."""
 
     names: frozenset[str]
     changes: frozenset[str]
     restored: frozenset[str]
     first: frozenset[str]
+    deleted: frozenset[str]
 
 
 def shell_files(command: str, commands: Sequence[SimpleCommand]) -> ShellFiles:
@@ -52,15 +59,38 @@ def shell_files(command: str, commands: Sequence[SimpleCommand]) -> ShellFiles:
     changes: set[str] = set()
     restored: set[str] = set()
     first: set[str] = set()
+    deleted: set[str] = set()
     for words, targets, body, _ in commands:
         if not words and not targets:
             continue
         first |= changes
-        back = _restored(words)
-        changes.update(filter(_is_file, targets), _changed(words), back)
+        back, changed = _restored(words), _changed(words)
+        written = {*filter(_is_file, targets), *changed, *back, *_written_by_script(words, body)}
+        changes |= written
         restored.update(back)
-        changes.update(_written_by_script(words, body))
-    return ShellFiles(frozenset(names | changes), frozenset(changes), frozenset(restored), frozenset(first))
+        deleted = deleted.union(changed) if _deletes(words) else deleted - written
+    return ShellFiles(*map(frozenset, (names | changes, changes, restored, first, deleted)))
+
+
+def shown_files(commands: Iterable[SimpleCommand], names: frozenset[str]) -> frozenset[str]:
+    """The files whose text these commands print: those that `cat`, `sed -n`, `grep`, `git diff` and the like name; all
+    of the `names` of the whole command if a variable stands for them."""
+    shown: set[str] = set()
+    for words, *_ in commands:
+        if not words or not _shows_text(words):
+            continue
+        if any("$" in word for word in words):
+            return names
+        shown.update(_PATH.findall(" ".join(words[1:])))
+    return frozenset(shown)
+
+
+def _shows_text(words: Sequence[str]) -> bool:
+    program = words[0].rpartition("/")[2]
+    if program == "git":
+        return any(word in _GIT_SHOWS for word in words[1:4])
+    options, _ = _options_and_files(words[1:])
+    return program in _VIEWERS or (program in {"sed", "gsed"} and not _in_place(options))
 
 
 def _expanded(words: Sequence[str]) -> list[str]:
@@ -100,12 +130,20 @@ def _changed(words: Sequence[str]) -> list[str]:
     return list(filter(_is_file, _expanded(reader(options, rest)))) if reader else []
 
 
+def _deletes(words: Sequence[str]) -> bool:
+    """Whether a simple command deletes the files that it changes."""
+    return bool(words) and (words[0].rpartition("/")[2] in _DELETERS or words[:2] == ["git", "rm"])
+
+
 def _edited_in_place(options: list[str], rest: list[str]) -> list[str]:
     """The files of `sed -i` and `perl -pi`, without the script."""
-    in_place = any(re.match(r"-(?!-)\w*i|--in-place", one) for one in options)
     has_script = any(one in {"-f", "--file"} or one.startswith(("--expression", "--file=")) for one in options)
     scripts = sum(1 for one in options if re.match(r"-(?!-)\w*e\Z", one))
-    return rest[(scripts or 1) if not has_script else 0 :] if in_place else []
+    return rest[(scripts or 1) if not has_script else 0 :] if _in_place(options) else []
+
+
+def _in_place(options: Sequence[str]) -> bool:
+    return any(re.match(r"-(?!-)\w*i|--in-place", one) for one in options)
 
 
 _PROGRAMS: dict[str, Callable[[list[str], list[str]], list[str]]] = {

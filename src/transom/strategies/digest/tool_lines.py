@@ -21,8 +21,17 @@ from transom.strategies.digest.command_output import SCANNED, echoes_code, finds
 from transom.strategies.digest.command_runs import CommandRun, command_runs
 from transom.strategies.digest.command_subjects import bare_command, deed_of, without_folder
 from transom.strategies.digest.edit_lines import ADDED, EditLine, edit_line
+from transom.strategies.digest.named_arguments import (
+    ID_KEY,
+    LONGEST_PATH,
+    NUMBER,
+    is_typing,
+    named_arguments,
+    noun_of,
+    typed,
+)
 from transom.strategies.digest.passages import REPLACED, arguments
-from transom.strategies.digest.shell_files import ShellFiles, shell_files
+from transom.strategies.digest.shell_files import ShellFiles, shell_files, shown_files
 from transom.strategies.digest.shell_words import SimpleCommand, simple_commands
 from transom.strategies.text.identifiers import MOST, names_in, names_of
 from transom.strategies.text.stubs import tool_words
@@ -33,9 +42,6 @@ about 15, 50 and 20 tokens."""
 
 DESCRIPTION = 80
 """Characters of what stands for a command that is longer than a subject: its description, or what it did."""
-
-LONGEST_PATH = 400
-"""Characters up to which a value may be a path."""
 
 Says = Literal["lines", "matches", "summary", "first line", "answer", "reply", "nothing"]
 """What the line of a call says of its result (see `ToolLine`)."""
@@ -143,18 +149,22 @@ CHANGING = frozenset(
 SHORT_VERB = 20
 """The maximum length of an argument that is one of several commands of a tool, such as "view"."""
 
+OF_FILES = frozenset[Says](("lines", "matches", "first line"))
+"""Of which tools the result is the text of files or objects, shells aside."""
+
 _OTHER = ToolLine(frozenset(), (), "first line")
 _SHELL, _COMMANDS = TOOL_LINES[0].words, TOOL_LINES[0].subject[:-1]
 _VERBS = ("command", "action", "operation")
 _KNOWN = CHANGING.union(*(one.words for one in TOOL_LINES))
-_NO_FILES = ShellFiles(frozenset(), frozenset(), frozenset(), frozenset())
+_NO_FILES = ShellFiles(frozenset(), frozenset(), frozenset(), frozenset(), frozenset())
 
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]{0,300})", re.MULTILINE)
+_DELETED = re.compile(r"^\*\*\* Delete File: (\S[^\n]{0,300})", re.MULTILINE)
 _IN_SCRIPT = re.compile(r'\bcmd"?\s*:\s*("(?:[^"\\]|\\.)*+")')
 """A command inside of a script that runs it."""
 _BLANK = re.compile(r"\s")
 _NO_NAME = re.compile(r"\s|\A\d{0,6}\Z|\A\d{4}-\d\d-\d\d")
-_NUMBER = re.compile(r"\s*(?:-?\d{1,9}|true|false|null)\s*")
+_ID = re.compile(r"(?=.*[A-Z\d])[\w#@.:-]{4,64}\Z")
 
 
 NO_NAMES = frozenset[str]()
@@ -170,8 +180,9 @@ class CallFacts(Struct, frozen=True, gc=False):
     - `finds`: it is a command that ends with exit code 1 if it finds nothing, or finds a difference.
     - `shows`: it is a command that prints files: "error" in its output does not mean that it failed.
     - `echoes`: it is a command that prints the exit code of another one.
-    - `about`: the files and objects that it names. `changes`: those that it changes if it succeeds; `first`: those of
-      them that are changed also if only its last command fails. `restored`: those that it puts back as they were.
+    - `about`: the files and objects that it names. `shown`: those whose text the result is. `changes`: those that it
+      changes if it succeeds; `first`: those of them that are changed also if only its last command fails. `restored`:
+      those that it puts back as they were; `deleted`: those that are gone.
     - `did`: the most telling line of an edit. `added`: whether the edit added that line; otherwise it took it away.
     - `runs`: what a shell command ran. `deed`: what it did that lasts, such as a commit.
     """
@@ -187,7 +198,9 @@ class CallFacts(Struct, frozen=True, gc=False):
     about: frozenset[str]
     changes: frozenset[str]
     first: frozenset[str] = NO_NAMES
+    shown: frozenset[str] = NO_NAMES
     restored: frozenset[str] = NO_NAMES
+    deleted: frozenset[str] = NO_NAMES
     did: str = ""
     added: bool = True
     runs: tuple[CommandRun, ...] = ()
@@ -199,7 +212,7 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     values = [(key, value) for key, value in arguments(call) if value.strip()]
     subject, says = _subject(call, values, table)
     left_out = SETTINGS | REPLACED | ADDED  # an edit's text is in `did`, and in quotes
-    subject_values = [value for key, value in values if key not in left_out and not _NUMBER.fullmatch(value)]
+    subject_values = [value for key, value in values if key not in left_out and not NUMBER.fullmatch(value)]
     shell_command = command_of(call, values)
     commands = list(simple_commands(shell_command[: 4 * SCANNED])) if shell_command else []
     deed = deed_of(shell_command, commands) if shell_command else ""
@@ -207,15 +220,18 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     names = _names(subject_values)
     # Some names of the arguments are not in the subject, but all arguments are short: then all are shown.
     if not names <= _names([full]) and sum(len(value) + 2 for value in subject_values) <= FULL:
-        full = _shortened([*subject, *(value for value in subject_values if value not in subject)], FULL)
+        stated = {one for shown in subject for one in (shown, shown.partition("=")[2])}
+        more = [value for value in subject_values if value not in stated]
+        full = _shortened([*(one for one in subject if not any(one in value for value in more)), *more], FULL)
     complete = names <= _names([full]) and not any(key in ADDED for key, _ in values)
     files = _files_of(call, shell_command, commands)
     changes = files.changes
     is_edit = says == "nothing" and call.name not in (*PLAN_TOOLS, *TASK_CHANGES)
     patch = "\n".join(value for _, value in values) if is_edit and changed_files(call) else ""
     did = edit_line(values, patch) if is_edit else EditLine()
-    if _verbs(call, values) & CHANGING and call.name not in PLAN_TOOLS:
+    if _verbs(call, values) & CHANGING and call.name not in PLAN_TOOLS and not is_typing(call):
         changes |= targets(call)
+    about = files.names.union(value for key, value in values if is_name(key, value)) or NO_NAMES
     is_command, command = says == "summary", " ".join(subject)
     bare = [bare_command(value) for value in subject] if is_command else subject
     short = deed or (_description(values) if is_command and len(" ".join(bare)) > SUBJECT else "")
@@ -228,10 +244,12 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
         finds=is_command and finds(command),
         shows=is_command and shows_files(command),
         echoes=says in {"summary", "first line"} and echoes_code(command),
-        about=files.names.union(value for key, value in values if is_name(key, value)) or NO_NAMES,
+        about=about,
         changes=changes or NO_NAMES,
         first=files.first or NO_NAMES,
+        shown=(shown_files(commands, about) if is_command else about if says in OF_FILES else NO_NAMES) or NO_NAMES,
         restored=files.restored or NO_NAMES,
+        deleted=files.deleted or _deleted_by(call, changes),
         did=one_line(did.line, OUTCOME),
         added=did.added,
         runs=tuple(command_runs(commands, next((value for key, value in values if key in FOLDERS), ""))),
@@ -261,8 +279,12 @@ def _subject(call: Call, values: Sequence[tuple[str, str]], table: Sequence[Tool
         for wanted in entry.subject if words & entry.words else ():
             if found := [value for key, value in values if key == wanted]:
                 shell = _is_shell(found[0])  # the command as a list: ["bash", "-lc", "make"]
+                if entry.says == "answer" and (described := _description(values)):
+                    found = [described]
                 return ([without_folder(found[-1])] if shell or wanted not in PATHS else found), entry.says
-    return [value for _, value in values[:8]], _OTHER.says
+    if is_typing(call):
+        return list(typed(values)), "summary"
+    return list(named_arguments(call, values)), _OTHER.says
 
 
 def _shortened(values: Sequence[str], most: int) -> str:
@@ -278,17 +300,28 @@ def _shortened(values: Sequence[str], most: int) -> str:
 
 
 def targets(call: Call) -> frozenset[str]:
-    """What a changing call changes: the files it names, else the first id."""
+    """What a changing call changes: the files it names, else the id whose name stands first in the tool's name
+    (`update_reservation_flights` changes a `reservation_id`), else the first id."""
     values = [(key, value) for key, value in arguments(call) if is_name(key, value)]
     paths = frozenset(value for key, value in values if key in PATHS)
-    return paths or frozenset(value for _, value in values[:1])
+    name = call.name.lower()
+    named = [(name.find(noun), value) for key, value in values if (noun := noun_of(key)) and noun in name]
+    return paths or frozenset([min(named)[1]] if named else [value for _, value in values[:1]])
+
+
+def _deleted_by(call: Call, changes: frozenset[str]) -> frozenset[str]:
+    """The files that a tool with this name deletes; whether a record is gone then, its name does not say."""
+    is_of_files = any(key in PATHS for key, _ in arguments(call)) if changes else False
+    return changes if is_of_files and tool_words(call.name) & {"delete", "remove"} else NO_NAMES
 
 
 def is_name(key: str, value: str) -> bool:
     """Whether an argument names a file or an object: it is one name, not a text, a number or a setting."""
     if key in PATHS:
-        return 0 < len(value) <= LONGEST_PATH and "\n" not in value and not _NUMBER.fullmatch(value)
-    return key not in SETTINGS and not _NO_NAME.search(value) and value in names_of(value[:MOST] or " ")
+        return 0 < len(value) <= LONGEST_PATH and "\n" not in value and not NUMBER.fullmatch(value)
+    if key in SETTINGS or _NO_NAME.search(value):
+        return False
+    return value in names_of(value[:MOST] or " ") or bool(ID_KEY.search(key) and _ID.match(value))
 
 
 def _verbs(call: Call, values: Sequence[tuple[str, str]]) -> set[str]:
@@ -306,7 +339,9 @@ def _files_of(call: Call, command: str, commands: Sequence[SimpleCommand]) -> Sh
     """The files that a shell command names, or a patch changes, as far as the words tell."""
     if files := changed_files(call):
         names = frozenset(files)
-        return ShellFiles(names, names, NO_NAMES, NO_NAMES)
+        text = "\n".join(value for _, value in arguments(call))
+        deleted = frozenset(path.strip() for path in _DELETED.findall(text))
+        return ShellFiles(names, names, NO_NAMES, NO_NAMES, deleted)
     return shell_files(command, commands) if command else _NO_FILES
 
 

@@ -17,6 +17,7 @@ from transom import texts
 from transom.core.message import Text, ToolResult
 from transom.strategies.digest.command_output import SCANNED
 from transom.strategies.digest.noise import without_controls
+from transom.strategies.digest.program_messages import receipt
 from transom.strategies.digest.tool_lines import OUTCOME, CallFacts, one_line
 from transom.strategies.text.stubs import SUMMARY, begins_as_error, key_line, stated_code
 
@@ -104,7 +105,8 @@ class ResultFacts(Struct, frozen=True, gc=False):
     and where it stands: in front of the output, in it or behind it. `echoed`: one as a command may echo it. `line`: the
     most telling line, and how many `lines` there are. `failure`: the most telling line if the call failed. `summary`:
     `line` sums up a test run. `error`: `line` is an error. `text`: all of it, if that is short. `refused`: somebody did
-    not let the tool run. `session`: it still ran when this came, under this name."""
+    not let the tool run. `session`: it still ran when this came, under this name. `receipt`: it only says that
+    something was launched."""
 
     failed: bool
     code: int | None
@@ -121,6 +123,7 @@ class ResultFacts(Struct, frozen=True, gc=False):
     passed: str = ""
     denies: bool = False
     made: str = ""
+    receipt: str = ""
 
 
 def result_facts(result: ToolResult) -> ResultFacts:
@@ -166,6 +169,7 @@ def result_facts(result: ToolResult) -> ResultFacts:
         passed=one_line(passed_line, OUTCOME),
         denies=denies,
         made=_made(body),
+        receipt=receipt(body),
     )
 
 
@@ -248,8 +252,11 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
     if is_failed:
         ended = f"exit {code}" if code else "failed"
         return f"{ended}: {own}" if own else ended
+    if call.says == "answer" and result.receipt:
+        return texts.in_a_line(result.receipt)
     if result.session:
-        ended = f"still running, session {result.session}"
+        is_named = call.subject.endswith(f"session {result.session}")
+        ended = "still running" if is_named else f"still running, session {result.session}"
         return f"{ended}: {own}" if own else ended
     if call.says == "nothing":
         return _edited(call, quoted)

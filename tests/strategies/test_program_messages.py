@@ -1,0 +1,92 @@
+"""What a record quotes of what programs write: reports of other agents, not the bookkeeping around them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import transom
+from transom.strategies.digest.program_messages import receipt, report_span, important_span
+
+FINDINGS = "\n".join(f"{at}. `push_batch_{at}` copies its slice, which a view would save." for at in range(1, 9))
+NOTICE = (
+    "<task-notification>\n<task-id>a6a2e1cf</task-id>\n<output-file>/private/tmp/tasks/a6a2e1cf.output</output-file>\n"
+    '<status>completed</status>\n<summary>Agent "Efficiency" came to rest</summary>\n'
+    f"<result>Perfect. I have the full picture.\n\n## Findings\n{FINDINGS}</result>\n"
+    "<usage><subagent_tokens>32939</subagent_tokens><duration_ms>58670</duration_ms></usage>\n</task-notification>"
+)
+LAUNCHED = (
+    "Async agent launched successfully.\nagentId: adb41db944957a246 (internal ID - do not mention to user.)\n"
+    "The agent is working in the background.\noutput_file: /private/tmp/tasks/adb41db944957a246.output\n"
+)
+
+
+def words(text):
+    return text[slice(*important_span(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "telling"),
+    [
+        (NOTICE, f"## Findings\n{FINDINGS}"),
+        ("<n>\n<id>a1</id>\n<report>\nNo <b>bug</b>.\n</report>\n<usage>5</usage>\n</n>", "No <b>bug</b>."),
+        (
+            "<n>\n<task-id>a1</task-id>\n<summary>Monitor ended</summary>\n<note>Fires once.</note>\n</n>",
+            "Monitor ended",
+        ),
+        ("<bash-stdout>3 passed</bash-stdout><bash-stderr></bash-stderr>", "3 passed"),
+        (json.dumps({"agent": "x1", "status": {"completed": "All is well. " * 9}}), "All is well. " * 9),
+        ("<result></result>\nno report", "no report"),
+    ],
+)
+def test_the_report_matters_and_not_what_counts_and_names_it(text, telling):
+    assert words(text) == telling
+
+
+def test_an_output_is_no_report_of_an_agent():
+    assert report_span("<bash-stdout>3 passed</bash-stdout>") is None
+    assert report_span('{"status": {"completed": "yes"}}') is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LAUNCHED, "launched, adb41db944957a246"),
+        ("Monitor started (task bwiNk, persistent)", "launched, bwiNk"),
+        ("Agent is running in the background", "launched"),
+        ("The parser was started over.", ""),
+        ("I looked at the file that was launched", ""),
+        ("# Report\nAll is well.", ""),
+    ],
+)
+def test_a_receipt_is_told_in_few_words(text, said):
+    assert receipt(text) == said
+
+
+def records(budget=6_000):
+    agent = {"description": "Efficiency review", "prompt": "Review the batches for what is done twice. " * 9}
+    messages = [{"role": "user", "content": "Review it."}]
+    for at in range(40):
+        name, args, result = "Read", {"file_path": f"/app/x_{at}.py"}, "def run():\n    return 1\n" * 40
+        if at == 1:
+            name, args, result = "Agent", agent, LAUNCHED
+        call = {"id": f"c{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{at}", "content": result})
+        if at == 3:
+            messages += [{"role": "user", "content": NOTICE}, {"role": "assistant", "content": "One of two is in."}]
+        if at == 5:
+            messages.append({"role": "user", "content": "Go on."})
+    short = transom.fit(messages, budget=budget)
+    return "\n".join(message["content"] for message in short if "a record of" in (message["content"] or ""))
+
+
+def test_a_record_quotes_the_findings_of_an_agent_and_not_that_it_was_launched():
+    text = records()
+    assert "Agent Efficiency review: launched, adb41db944957a246" in text
+    assert "## Findings\n1. `push_batch_1`" in text
+    assert "push_batch_8" in text
+    assert "do not mention" not in text
+    assert "subagent_tokens" not in text
+    assert "task-id" not in text
