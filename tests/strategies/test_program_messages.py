@@ -7,7 +7,7 @@ import json
 import pytest
 
 import transom
-from transom.strategies.digest.program_messages import receipt, report_span, important_span
+from transom.strategies.digest.program_messages import important_span, receipt, report_span
 
 FINDINGS = "\n".join(f"{at}. `push_batch_{at}` copies its slice, which a view would save." for at in range(1, 9))
 NOTICE = (

@@ -16,7 +16,7 @@ from transom.strategies.digest.index import Index
 from transom.strategies.digest.key_sentences import Rarity, Worth, key_sentences
 from transom.strategies.digest.message_outline import outline
 from transom.strategies.digest.passages import closing, inner_words, opening, readable
-from transom.strategies.digest.program_messages import report_span, important_span
+from transom.strategies.digest.program_messages import important_span, report_span
 from transom.strategies.digest.tool_lines import Says
 from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure
 
