@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+
 import transom
+from transom.core.edit import Undo
 from transom.texts import is_record
 
 
@@ -19,3 +22,36 @@ def test_what_does_not_fit_after_an_undo_is_folded_into_a_record_and_not_left_ou
         assert any(map(is_record, after))
         assert not any("left out of this window" in text for text in after)
         assert abs(len("".join(after)) - len("".join(before))) < 0.2 * len("".join(before))
+
+
+def test_a_plan_that_takes_back_an_edit_of_its_own_is_logged() -> None:
+    """A compaction of `codex` behind an undo pins a message and takes the pin back, all in one plan."""
+    rand = random.Random(6)
+    conv = transom.Conversation.open("memory:", "w", budget=2_500, policy="codex")
+    conv.user("start")
+    for number in range(3):
+        conv.request()
+        conv.observe({"role": "assistant", "content": None, "tool_calls": [call(number)]})
+        conv.tool_result(f"c{number}", values(number, rand.choice([5, 40, 200])))
+        conv.request()
+        conv.observe({"role": "assistant", "content": f"done {number}"})
+        conv.user(values(number + 50, rand.choice([1, 3, 30])))
+    conv.undo()
+    length = len(conv.log)
+    conv.compact()
+    undone = [entry.body.edit for entry in conv.log if isinstance(entry.body, Undo)]
+    assert max(undone) > length, "the compaction has taken back an edit of its own"
+    assert conv.request()["messages"]
+
+
+def call(number: int) -> dict[str, object]:
+    return {"id": f"c{number}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+
+
+def values(seed: int, count: int) -> str:
+    rand = random.Random(seed)
+    return "\n".join(
+        f"{at:4d} name_{rand.randint(100, 999)} = compute(id='{rand.randrange(16**12):012x}', "
+        f"size={rand.randint(1, 99999)})"
+        for at in range(count)
+    )

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from transom.clock import Clock
 from transom.core.entry import Entry
-from transom.core.log import Owner, owned, owner_of
+from transom.core.log import Owner, PendingLog, owned, owner_of
 from transom.core.plan import Plan
 from transom.core.reducer import apply
 from transom.core.tokens import FormatCounter
@@ -54,7 +54,8 @@ class LogWriter:
         while True:
             before = self.view
             entries = entries_for(before, self._clock())
-            after = apply(before, entries)
+            # an undo in a plan may take back an edit of the same plan, which is not in the log yet
+            after = apply(before.with_log(PendingLog(before.log, entries)), entries).with_log(before.log)
             if check is not None:
                 try:
                     check(before, after, entries)

@@ -34,6 +34,8 @@ CODES = 0.2
 
 _NO_BLANKS = re.compile(rf"(?<![!-~])[!-~]{{{RUN},}}+")
 _ENCODED = re.compile(rf"(?<![!-~])(?:[A-Za-z0-9+/=_-]{{{SHORT_RUN},}}+\s++){{{SHORT_RUNS},}}")
+_NUMBER_ROW = re.compile(r"(?<![\d.,+-])(?:[\d.,+-]++[^\S\n]++){20,}+")
+"""Twenty numbers in a row."""
 _OF_ENCODING = re.compile(r"[A-Za-z0-9+/=_-]{80,}")
 _MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])|[0-9a-fA-F]{80}")
 _OF_CODE = re.compile(r"[;(){}=&|?!,:]")
@@ -96,6 +98,7 @@ def _data(text: str) -> Iterator[Span]:
         is_dense = end - start >= LONG_LINE and FEW_BLANKS * text.count(" ", start, end) < end - start
         if is_dense and _is_minified(text[start:end]):
             yield start, end
+    yield from (found.span() for found in _NUMBER_ROW.finditer(text))
     for found in _ENCODED.finditer(text):
         if _MIXED.match(found[0]):
             yield found.span()
