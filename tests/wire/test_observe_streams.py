@@ -186,3 +186,41 @@ def test_what_else_has_to_be_read_or_awaited(name):
     assert_refused(name, begun, NOT_AWAITED)
     assert_logged(name, asyncio.run(begun))
     assert_refused(name, iter(CASES[name][1]), OPEN)
+
+
+def gemini_chunk(part, reason=None):
+    return {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": reason, "index": 0}]}
+
+
+def test_the_empty_text_at_the_end_of_a_gemini_stream_is_not_sent_back():
+    with transom.Conversation.open("memory:", "g", budget=8_000, dialect="gemini") as conv:
+        conv.user("Look at a.py")
+        conv.request()
+        call = {"functionCall": {"name": "read_file", "args": {"path": "a.py"}}}
+        conv.observe([gemini_chunk(call), gemini_chunk({"text": ""}, "STOP")])
+        conv.tool_result("read_file", "x = 1")
+        assert conv.request()["contents"][1]["parts"] == [call]
+
+
+def test_an_empty_stream_is_no_reply_in_any_dialect():
+    for dialect in ("openai", "responses", "anthropic", "gemini"):
+        with transom.Conversation.open("memory:", dialect, budget=8_000, dialect=dialect) as conv:
+            conv.user([{"text": "x"}] if dialect == "gemini" else "x")
+            conv.request()
+            with pytest.raises(transom.InvalidMessage, match="the list of chunks is empty"):
+                conv.observe([])
+
+
+@pytest.mark.parametrize("tokens", [10**400, 10**30, -5])
+def test_a_usage_that_is_no_count_loses_no_reply(tokens):
+    with transom.Conversation.open("memory:", "u", budget=8_000) as conv:
+        conv.user("x")
+        conv.request()
+        conv.observe(
+            {
+                "choices": [{"message": {"role": "assistant", "content": "ok"}}],
+                "usage": {"prompt_tokens": tokens, "completion_tokens": 1},
+            }
+        )
+        conv.user("next")
+        assert conv.request()["messages"][1]["content"] == "ok"

@@ -77,8 +77,8 @@ class UsageFields(Struct, frozen=True, kw_only=True):
 
 
 def with_usage(turn: Assistant, usage: object, where: UsageFields) -> Assistant:
-    """A copy of the turn with its usage. Without usage, the same turn. A value that is not a whole number above 0
-    counts as 0."""
+    """A copy of the turn with its usage. Without usage, the same turn. A value that is not a whole number from 1 to
+    `MOST_TOKENS` counts as 0."""
     if not isinstance(usage, dict):
         return turn
     fields = cast("Raw", usage)
@@ -86,13 +86,16 @@ def with_usage(turn: Assistant, usage: object, where: UsageFields) -> Assistant:
     return replace(turn, usage=Usage(**found))
 
 
+MOST_TOKENS = 2**53
+"""The most tokens that a usage may claim; a larger number is no count, and no float could hold it."""
+
 _USAGE_FIELDS = Usage.__struct_fields__
 
 
 def _number(fields: Raw, alternatives: str) -> int:
-    """The first number above 0 at these paths (`a|b`); 0 if there is none."""
+    """The first such number at these paths (`a|b`); 0 if there is none."""
     for path in alternatives.split("|"):
         value = reduce(lambda held, key: as_dict(held).get(key), path.split("."), cast("Any", fields))
-        if isinstance(value, int) and value > 0:
+        if isinstance(value, int) and 0 < value <= MOST_TOKENS:
             return value
     return 0

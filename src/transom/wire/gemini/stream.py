@@ -37,7 +37,9 @@ class GeminiAccumulator(Accumulator):
     def turn(self) -> Assistant:
         if not self._parts:
             return parse_response({**self._last, "usageMetadata": self._usage}) if self.finished else _NOTHING
-        content = {"role": "model", "parts": [part for part in self._parts if not _is_partial(part)]}
+        parts = [part for part in self._parts if not _is_partial(part)]
+        said = [part for part in parts if part != _EMPTY]  # the last chunk often has an empty text
+        content = {"role": "model", "parts": said or parts}
         return parse_response({"candidates": [{"content": content}], "usageMetadata": self._usage})
 
     @property
@@ -58,6 +60,7 @@ class GeminiAccumulator(Accumulator):
 
 
 _NOTHING = Assistant(shape="parts", dialect="gemini")
+_EMPTY = {"text": ""}
 
 
 def _is_text(part: Raw) -> bool:

@@ -91,7 +91,7 @@ def holds_items(reply: object) -> bool:
     if not isinstance(reply, (list, tuple)):
         return False
     kinds = [_kind(each) for each in cast("list[object]", reply)[:1]]
-    return not any(kind.startswith(("response.", "error")) for kind in kinds)
+    return bool(kinds) and not any(kind.startswith(("response.", "error")) for kind in kinds)
 
 
 def _waits(item: Raw) -> bool:
