@@ -286,3 +286,22 @@ def test_a_counter_is_checked_when_it_is_given(counter, line):
         with pytest.raises(InvalidSetting) as refused:
             call()
         assert str(refused.value) == line
+
+
+@pytest.mark.parametrize(
+    ("dialect", "part"),
+    [
+        ("responses", {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}),
+        (
+            "responses",
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+        ),
+        ("gemini", {"type": "text", "text": "hi"}),
+        ("gemini", {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}),
+    ],
+)
+def test_a_part_of_another_api_is_refused_and_not_lost(dialect, part):
+    with Conversation.open("memory:", "parts", budget=1_000, dialect=dialect) as conversation:
+        with pytest.raises(InvalidMessage, match="in another dialect's words"):
+            conversation.user([part])
+        assert len(conversation.log) == 0

@@ -40,6 +40,8 @@ _PARTS_OF_OPENAI = frozenset(
 )
 """Types of content parts that OpenAI's two APIs know, and Anthropic's refuses."""
 _ALIEN_BLOCKS = {"tool_use": "anthropic", "tool_result": "anthropic"}
+_ALIEN_TO_RESPONSES = {**_ALIEN_BLOCKS, "image_url": "openai", "image": "anthropic", "document": "anthropic"}
+"""Types of content parts that the Responses API refuses, and whose they are."""
 
 
 def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
@@ -51,17 +53,37 @@ def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
     if dialect != "gemini" and fields.get("parts"):
         found.append("gemini")
     content = fields.get("content")
-    if dialect == "openai" and isinstance(content, list):
-        kinds = (cast("Raw", part).get("type") for part in cast("list[Any]", content) if isinstance(part, dict))
-        found += [_ALIEN_BLOCKS[kind] for kind in kinds if isinstance(kind, str) and kind in _ALIEN_BLOCKS]
-    if dialect == "anthropic" and isinstance(content, list):
-        kinds = (cast("Raw", part).get("type") for part in cast("list[Any]", content) if isinstance(part, dict))
-        found += ["openai" for kind in kinds if isinstance(kind, str) and kind in _PARTS_OF_OPENAI]
+    kinds = _types_of_parts(content)
+    if dialect == "openai":
+        found += [_ALIEN_BLOCKS[kind] for kind in kinds if kind in _ALIEN_BLOCKS]
+    if dialect == "anthropic":
+        found += ["openai" for kind in kinds if kind in _PARTS_OF_OPENAI]
     if dialect == "gemini" and "parts" not in fields and content:
         found.append("openai")
     if found:
-        raise InvalidMessage(where, f"the message is in another dialect's words ({found[0]}), not {dialect}'s")
+        raise _in_other_words(where, found[0], dialect)
     return fields
+
+
+def require_own_parts(parts: object, where: str, dialect: str) -> None:
+    """Raise InvalidMessage if one of these content parts is another dialect's, so that its content would be lost."""
+    for kind in _types_of_parts(parts):
+        if dialect == "gemini":  # a part of Gemini's has no type
+            raise _in_other_words(where, "openai", dialect)
+        if kind in _ALIEN_TO_RESPONSES:
+            raise _in_other_words(where, _ALIEN_TO_RESPONSES[kind], dialect)
+
+
+def _in_other_words(where: str, found: str, dialect: str) -> InvalidMessage:
+    return InvalidMessage(where, f"the message is in another dialect's words ({found}), not {dialect}'s")
+
+
+def _types_of_parts(parts: object) -> list[str]:
+    """The types of the content parts in a list, of those that have one."""
+    if not isinstance(parts, list):
+        return []
+    types = (cast("Raw", part).get("type") for part in cast("list[Any]", parts) if isinstance(part, dict))
+    return [type_ for type_ in types if isinstance(type_, str)]
 
 
 def message_list(messages: object, where: str) -> list[object]:

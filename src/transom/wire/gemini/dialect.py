@@ -11,7 +11,7 @@ from transom.core.unit import Unit
 from transom.wire import tools as tool_formats
 from transom.wire import translate
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
-from transom.wire.fields import message_list
+from transom.wire.fields import message_list, require_own_parts
 from transom.wire.gemini import parse, render
 from transom.wire.gemini.counter import GeminiCounter
 from transom.wire.gemini.keys import NAME
@@ -57,6 +57,7 @@ class GeminiDialect(Dialect, frozen=True):
         return [parse.instruction(plain(value), "system")]
 
     def parse_user(self, content: object) -> Fact:
+        require_own_parts(content, "user", NAME)
         return User(parts=parse.content(content, "user"), dialect=NAME)
 
     def parse_tool_result(self, call: str, content: object) -> Fact:

@@ -17,7 +17,15 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Part, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed
-from transom.wire.fields import compact_json, json_copy, kind_of, require_dialect, require_object, take_text
+from transom.wire.fields import (
+    compact_json,
+    json_copy,
+    kind_of,
+    require_dialect,
+    require_object,
+    require_own_parts,
+    take_text,
+)
 from transom.wire.gemini.keys import CALL, FILES, NAME, RESPONSE, UNDER, key_of_part, kinds_of
 from transom.wire.turns import continued, turn_of
 
@@ -96,6 +104,7 @@ def response_parts(value: object, where: str) -> tuple[Part, ...]:
 def _opened(value: object, where: str) -> tuple[Raw, str]:
     """A copy of a content's fields, and its role: "model" or "user". (`function` was once the role of responses.)"""
     fields = require_dialect(json_copy(require_object(value, where, "a content"), where), where, NAME)
+    require_own_parts(fields.get("parts"), where, NAME)
     role = fields.get("role")
     if role not in (None, "model", "user", "function"):
         shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)

@@ -10,7 +10,7 @@ from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
-from transom.wire.fields import kind_of, message_list
+from transom.wire.fields import kind_of, message_list, require_own_parts
 from transom.wire.responses.counter import ResponsesCounter
 from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
 from transom.wire.responses.render import item, takes, unit_items
@@ -62,6 +62,7 @@ class ResponsesDialect(Dialect, frozen=True):
         return [] if value is None else [Instruction(parts=(Text(value),), extra={INSTRUCTIONS: True}, dialect=NAME)]
 
     def parse_user(self, content: object) -> Fact:
+        require_own_parts(content, "user", NAME)
         return read([{"role": "user", "content": content}], "user, ")[0][1]
 
     def parse_tool_result(self, call: str, content: object) -> Fact:
