@@ -31,15 +31,16 @@ def task(number: int) -> str:
 
 
 def add_and_finish(request: dict) -> str:
-    """A model that adds what the newest turn is about, and marks every item before as done."""
+    """A model that adds what the newest turn is about, and marks every other item as done."""
     text = request["messages"][-1]["content"]
     about = re.findall(r"Task (\d+)", text.rpartition(" turns begin ===")[2])[-1]
-    known = re.findall(r"(?m)^- (s\d+) \[(?:active|blocked)\] task", text)
+    known = re.findall(r"(?m)^- (s\d+) \[(?:active|blocked)\] task (\d+)", text)
     item = task(int(about))
     if not known:
         return f"## User intent\n- plan the harbour\n## Progress\n- {item}"
-    update = ", ".join(f'{{"id": "{one}", "status": "done"}}' for one in known)
-    return f'{{"add": [{{"section": "progress", "text": "{item}"}}], "update": [{update}]}}'
+    update = ", ".join(f'{{"id": "{one}", "status": "done"}}' for one, of in known if of != about)
+    add = "" if about in dict(known).values() else f'{{"section": "progress", "text": "{item}"}}'
+    return f'{{"add": [{add}], "update": [{update}]}}'
 
 
 def test_fifty_rounds_of_a_models_changes_do_not_grow() -> None:
