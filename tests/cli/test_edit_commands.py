@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from conversation_files import chat, write_jsonl
+
+from transom import Conversation
+from transom.cli.fold_ranges import FoldRanges
+from transom.cli.window_table import window_lines
+from transom.core.edit import Fold
+from transom.core.reducer import build_view
+from transom.testing import Entries, WordCounter, talk
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +43,7 @@ def test_edits_lists_which_edits_are_live_and_what_they_save(run, monkeypatch):
         entry["tokens"] for entry in json.loads(run("log", "demo", "--json")[1])["entries"] if "tokens" in entry
     )
     assert sum(edit["saves"] for edit in found) < whole
-    assert layers[0]["text"].startswith("entries 2–")
+    assert layers[0]["text"].startswith("entries 3–22, digest: [entry 3 to entry 22, ")
     monkeypatch.setenv("COLUMNS", "100")
     assert run("pin", "demo", 3)[0] == 0
     found = edits(run)
@@ -47,6 +55,25 @@ def test_edits_lists_which_edits_are_live_and_what_they_save(run, monkeypatch):
     assert found[-1]["saves"] < 0
     assert printed[0] == f"demo: {len(found)} edits, {sum(edit['live'] for edit in found)} of them live"
     assert len(printed) == len(found) + 2
+
+
+def test_edits_and_log_name_the_entries_of_a_fold_as_its_text_does(run):
+    logged = {line["seq"]: line["text"] for line in json.loads(run("log", "demo", "--json")[1])["entries"]}
+    folds = {edit["seq"]: edit["text"] for edit in edits(run) if edit["kind"] == "fold"}
+    assert len(folds) > 5
+    for seq, text in folds.items():
+        assert logged[seq] == text
+        first, last, first_in_text, last_in_text = re.match(
+            r"entries (\d+)–(\d+), digest: \[entry (\d+) to entry (\d+), ", text
+        ).groups()
+        assert (first, last) == (first_in_text, last_in_text)
+
+
+def test_the_fold_of_one_entry_names_one(run):
+    view = build_view(Entries(talk("first", "second " * 50, "third")), WordCounter())
+    assert FoldRanges(view).text(Fold(first=1, last=1, text="short")) == "entry 1"
+    assert FoldRanges(view).text(Fold(first=0, last=1, text="short")) == "entries 0–1"
+    assert FoldRanges(view).text(Fold(first=70, last=80, text="of other units")) == "entries 70–80"
 
 
 def test_undo_brings_back_folded_entries(run):
@@ -150,6 +177,34 @@ def test_window_as_text(run):
     assert " of 8,000 tokens, " in out[1]
     assert out[2].startswith("it would break the cached prefix at slot ")
     assert edits(run) == before
+
+
+@pytest.mark.parametrize("budget", [6_000, 8_000, 16_000, 200_000])
+def test_the_lines_of_a_window_add_up_to_its_tokens(run, budget):
+    out = run("window", "demo", "--budget", budget)[1].splitlines()
+    lines = [found for line in out if (found := re.match(r"  *(?:[\d–]+ )? *(\w+) +(-?[\d,]+) (\w+)", line))]
+    assert {"system", "record", "request"} <= {line[1] for line in lines}
+    total = int(out[1].split()[0].replace(",", ""))
+    assert sum(int(line[2].replace(",", "")) for line in lines) == total
+
+
+def test_a_calibrated_window_has_a_line_for_what_that_adds():
+    conversation = Conversation.from_messages([{"role": "user", "content": "hello " * 200}], budget=4_000)
+    conversation.request()
+    reply = {"role": "assistant", "content": "Hello."}
+    usage = {"prompt_tokens": 400, "completion_tokens": 5, "total_tokens": 405}
+    conversation.observe({"choices": [{"index": 0, "message": reply, "finish_reason": "stop"}], "usage": usage})
+    window = conversation.window()
+    lines = list(window_lines(window))
+    assert sum(line.tokens for line in lines) == window.tokens > window.size.tokens
+    assert (lines[-1].role, lines[-1].text) == ("calibrated", "the provider counts 1.18 tokens where we count 1")
+
+
+def test_a_window_lists_pinned_messages_behind_their_fold(run):
+    assert run("pin", "demo", 14)[0] == 0
+    rows = [line.split()[:2] for line in run("window", "demo", "--budget", 16_000)[1].splitlines()]
+    at = rows.index(["14", "tool"])
+    assert [row for row in rows[:at] if row[1] == "record"]
 
 
 def test_with_prices_window_compacts_before_it_is_full(run):

@@ -10,11 +10,13 @@ from msgspec import Struct
 
 from transom.cli import commands
 from transom.cli.explain import edit_costs_text
+from transom.cli.fold_ranges import FoldRanges
 from transom.cli.locate import current_view, open_log
 from transom.cli.log import kind_of, text_of
 from transom.cli.options import entry_number
 from transom.cli.streams import one_line
-from transom.cli.terminal import STYLES, print_json, print_line, print_wrapped, terminal
+from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.cli.window_table import print_window_table
 from transom.cli.window_text import print_window_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.request import render
@@ -27,7 +29,6 @@ from transom.core.undo import undo_last
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.measure.edit_costs import EditCost, edit_costs
-from transom.measure.explain import explain
 from transom.policies import policy_named
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
@@ -64,7 +65,8 @@ def run(options: commands.Edits | commands.Pin | commands.Undo | commands.Window
 def _print_edits(log: StoredLog, options: commands.Edits) -> None:
     """Print every edit of a log, in order."""
     view = current_view(log)
-    edits = [_logged_edit(view, cost) for cost in edit_costs(View.empty(log, view.counter), [*log.read()])]
+    ranges = FoldRanges(view)
+    edits = [_logged_edit(view, ranges, cost) for cost in edit_costs(View.empty(log, view.counter), [*log.read()])]
     if options.json:
         print_json({"conversation": log.name, "edits": edits})
         return
@@ -81,11 +83,16 @@ def _print_edits(log: StoredLog, options: commands.Edits) -> None:
         )
 
 
-def _logged_edit(view: View, cost: EditCost) -> LoggedEdit:
+def _logged_edit(view: View, ranges: FoldRanges, cost: EditCost) -> LoggedEdit:
     edit = view.fetch(cost.entry).body
     live = isinstance(edit, Undo) or view.is_live(cost.entry)
     return LoggedEdit(
-        seq=cost.entry, kind=kind_of(edit), live=live, text=text_of(edit), saves=cost.saved_tokens, plan=cost.plan
+        seq=cost.entry,
+        kind=kind_of(edit),
+        live=live,
+        text=text_of(edit, ranges),
+        saves=cost.saved_tokens,
+        plan=cost.plan,
     )
 
 
@@ -131,7 +138,8 @@ def _print_change(
     """
     tokens = before.total.tokens, after.total.tokens
     messages = before.total.messages, after.total.messages
-    lines = [f"{kind_of(edit)} {text_of(edit)}" for edit in edits]
+    ranges = FoldRanges(before)
+    lines = [f"{kind_of(edit)} {text_of(edit, ranges)}" for edit in edits]
     if json:
         print_json({"conversation": name, "edits": lines, "seqs": seqs, "tokens": tokens, "messages": messages})
         return
@@ -170,10 +178,7 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
         print_wrapped(console, f"it would break the cached prefix at slot {at.slot}: {at.why}")
     if edits:
         print_wrapped(console, edit_costs_text(edits))
-    for row in explain(window):
-        if row.state in {"kept", "shortened"}:
-            start = f"{row.entry:>7} {row.role:<10} {row.shown_tokens:>8,} "
-            print_line(console, start, (f"{row.state:<9} ", STYLES[row.state]), (one_line(row.text), "dim"))
+    print_window_table(console, window)
 
 
 def open_conversation(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from transom.cli.commands import Log
+from transom.cli.fold_ranges import FoldRanges
 from transom.cli.locate import current_view, open_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, print_json, print_line, terminal
@@ -51,10 +52,11 @@ def lines_of(log: StoredLog) -> list[LogLine]:
     """Make the line of every entry of a log."""
     view = current_view(log)
     explanations = {row.entry: row for row in explain(view)}
-    return [_line(view, view.counted(entry), explanations.get(entry.seq)) for entry in log.read()]
+    ranges = FoldRanges(view)
+    return [_line(view, ranges, view.counted(entry), explanations.get(entry.seq)) for entry in log.read()]
 
 
-def _line(view: View, entry: Entry, explanation: Explanation | None) -> LogLine:
+def _line(view: View, ranges: FoldRanges, entry: Entry, explanation: Explanation | None) -> LogLine:
     if explanation is not None:
         return LogLine(
             seq=entry.seq,
@@ -72,7 +74,7 @@ def _line(view: View, entry: Entry, explanation: Explanation | None) -> LogLine:
     if (source := source_of(entry)) is not None:
         text = f"the text of entries {source.first:,}–{entry.seq - 1:,} in the imported file ({source.format})"
         return LogLine(seq=entry.seq, kind="imported", text=text)
-    return LogLine(seq=entry.seq, kind=kind_of(body), text=text_of(body), tokens=sum(entry.tokens), state=state)
+    return LogLine(seq=entry.seq, kind=kind_of(body), text=text_of(body, ranges), tokens=sum(entry.tokens), state=state)
 
 
 def kind_of(body: Body) -> str:
@@ -80,11 +82,11 @@ def kind_of(body: Body) -> str:
     return role_of(body) if isinstance(body, Fact) else type(body).__name__.lower()
 
 
-def text_of(body: Body) -> str:
-    """Describe an entry that is no fact, in a few words."""
+def text_of(body: Body, ranges: FoldRanges) -> str:
+    """Describe an entry that is no fact, in a few words. `ranges`: of the folds of its log."""
     match body:
         case Fold():
-            return f"entries {body.first}–{body.last}, {body.why or 'fold'}: {body.text}"
+            return f"{ranges.text(body)}, {body.why or 'fold'}: {body.text}"
         case Trim():
             return f"entry {body.entry} {body.part[0]}[{body.part[1]}], {body.why or 'trim'}: {body.note.strip()}"
         case Pin():

@@ -202,7 +202,8 @@ As = Annotated[
     Option(
         "--as",
         metavar="FORM",
-        help="table: a line for each message. text: what the model reads, for people; long texts are shortened.",
+        help="table: a line for each message, each record and the system prompt, whose tokens add up to those of the "
+        "window. text: what the model reads, for people; long texts are shortened.",
     ),
 ]
 Full = Annotated[bool, Option("--full", help="With --as text: shorten nothing.")]

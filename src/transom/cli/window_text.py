@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.text import Text as RichText
 
 from transom import texts
+from transom.cli.fold_ranges import entries_of_fold, range_text
 from transom.cli.streams import counted
 from transom.cli.terminal import Piece
 from transom.core.codec import plain
 from transom.core.message import Assistant, Call, Fact, Head, Media, Part, Text, ToolResult, own_text
-from transom.core.unit import Folded, Unit, units_in
+from transom.core.unit import Folded, Unit
 from transom.core.window import Window
 from transom.measure.explain import Explanation, explain
 from transom.readback.content import escaped
@@ -84,14 +85,9 @@ class _Printer:
     def print_fold(self, fold: Folded) -> None:
         """Print the text of a fold."""
         name = "record" if texts.is_record(fold.text) else "fold"
-        self._print_title(name, f"{self._entries(fold)}, {counted(fold.unit_count, 'turn')}", fold.tokens)
+        where = range_text(*entries_of_fold(fold))
+        self._print_title(name, f"{where}, {counted(fold.unit_count, 'turn')}", fold.tokens)
         self._print_lines(self._record(fold.text) if name == "record" else self._text(fold.text, MARK))
-
-    def _entries(self, fold: Folded) -> str:
-        """Name the first and the last entry that a fold stands for."""
-        seqs = [seq for unit in units_in(fold) for seq in unit.seqs]
-        first, last = min(seqs), max(seqs)
-        return f"entry {first}" if first == last else f"entries {first}–{last}"
 
     def print_unit(self, unit: Unit) -> None:
         """Print a turn: its message, its calls and their results."""
