@@ -277,6 +277,28 @@ def test_an_entry_is_named_by_its_number_or_as_in_a_marker(run):
         assert (code, err.count("\n"), "is no entry: write 412, or entry 412" in err) == (2, 1, True), err
 
 
+def test_an_id_of_digits_is_found_although_a_newer_one_has_it_as_a_part(run, folder):
+    for name in ("42", "421"):
+        write_jsonl(f"{name}.jsonl", {"id": name, "messages": chat(3)})
+        assert run("replay", f"{name}.jsonl", "--budget", 4_000)[0] == 0
+    assert run("log", "42")[1].startswith("42: ")
+    assert run("log", "21")[1].startswith("421 (run 2): ")
+    for command in (("explain", 42), ("edits", 42), ("pin", 42, 3), ("undo", 42), ("fork", 42, "--name", 43)):
+        code, out, err = run(*command)
+        assert (code, err, "421" in out) == (0, "", False)
+    found = run("search", 42, "--conversation", 42)
+    assert (found[0], found[2]) == (1, "transom: nothing found in 1 conversation\n")
+
+
+def test_the_number_of_a_new_entry_can_be_given_back(run):
+    """It has no thousands separator, which no command reads."""
+    write_jsonl("chats.jsonl", {"id": "long", "messages": chat(500, size=1)})
+    assert run("import", "chats.jsonl")[0] == 0
+    number = re.search(r"is entry (\S+)", run("pin", "long", 3)[1])[1]
+    assert int(number) > 1_000
+    assert run("undo", "long", number)[0] == 0
+
+
 def test_clean_removes_imports_only_if_asked(run, folder):
     write_jsonl("chats.jsonl", {"id": "chat 1", "messages": chat(1)})
     assert run("import", "chats.jsonl")[0] == 0

@@ -54,7 +54,7 @@ def run(options: Compact) -> int:
         )
         if summary is not None:
             by = f"{one_line(summary.made_by)}{', in place of the model' if done.degraded else ''}"
-            print_wrapped(console, f"The summary is entry {done.summary:,}, made by {by}:")
+            print_wrapped(console, f"The summary is entry {done.summary}, made by {by}:")
             for line in summary.text.splitlines():
                 print_wrapped(console, one_line(line))
     return 0

@@ -145,7 +145,7 @@ def _print_change(
         return
     console = terminal()
     for at, line in enumerate(lines):
-        done = f"is entry {seqs[at]:,}" if seqs else "would be appended (dry run)"
+        done = f"is entry {seqs[at]}" if seqs else "would be appended (dry run)"
         print_wrapped(console, (f"{one_line(name)}: {one_line(line)} {done}", "bold"))
     change = "the window: {:,} → {:,} tokens, {:,} → {:,} messages".format(*tokens, *messages)
     print_wrapped(console, change)

@@ -129,8 +129,8 @@ def find_name(names: list[str], part: str, url: str) -> str:
     """Return the stored name that is `part`, or the only one that contains it.
 
     Raises UnknownLog if none or several match. In the store of this folder's replays, `part` is looked up run by run,
-    the newest first: see `transom.cli.runs`. `url`: of the store, for the error too. Raises InvalidSetting if `part` is
-    empty, which would be a part of every id.
+    the newest first, and a whole id before a part of one: see `transom.cli.runs`. `url`: of the store, for the error
+    too. Raises InvalidSetting if `part` is empty, which would be a part of every id.
     """
     check_part(part)
     names = [name for name in names if not is_own_log(name)]
@@ -143,10 +143,14 @@ def find_name(names: list[str], part: str, url: str) -> str:
     conversation, number = split_name(part)
     if conversation != part:
         return stored_name(number, _find(runs.get(number, []), conversation, f"run {number} of {url}"))
-    for number in sorted(runs, reverse=True):
+    newest_first = sorted(runs, reverse=True)
+    for number in newest_first:
+        if part in runs[number]:  # a whole id counts before a part of a newer one: "42" is a part of "421"
+            return stored_name(number, part)
+    for number in newest_first:
         if any(part in conversation for conversation in runs[number]):
             return stored_name(number, _find(runs[number], part, url))
-    every = dict.fromkeys(one for number in sorted(runs, reverse=True) for one in runs[number])
+    every = dict.fromkeys(one for number in newest_first for one in runs[number])
     return _find([*every], part, url)
 
 

@@ -72,7 +72,7 @@ def _line(view: View, ranges: FoldRanges, entry: Entry, explanation: Explanation
     if isinstance(body, (Fold, Trim, Pin, Summary)):
         state = "live" if view.is_live(entry.seq) else "not live"
     if (source := source_of(entry)) is not None:
-        text = f"the text of entries {source.first:,}–{entry.seq - 1:,} in the imported file ({source.format})"
+        text = f"the text of entries {source.first}–{entry.seq - 1} in the imported file ({source.format})"
         return LogLine(seq=entry.seq, kind="imported", text=text)
     return LogLine(seq=entry.seq, kind=kind_of(body), text=text_of(body, ranges), tokens=sum(entry.tokens), state=state)
 
