@@ -69,3 +69,21 @@ def test_an_edit_with_a_field_of_the_wrong_type_ends_in_one_line(edit):
         conversation.edit(edit)
     assert "\n" not in str(error.value)
     assert len(conversation.log) == 1
+
+
+@pytest.mark.parametrize("entry", [3, 10**12, -1])
+def test_a_number_beyond_the_log_is_refused_with_the_numbers_that_there_are(entry):
+    conv = Conversation.open("memory:", "trip", budget=1_000)
+    conv.extend(
+        [{"role": "user", "content": "hi"}, {"role": "user", "content": "there"}, {"role": "user", "content": "x"}]
+    )
+    edits = (
+        lambda: conv.pin(entry),
+        lambda: conv.undo(entry),
+        lambda: conv.edit(Trim(entry=entry, part=("text", 0), note="-")),
+        lambda: conv.preview_edit(Trim(entry=entry, part=("text", 0), note="-")),
+    )
+    for edit in edits:
+        with pytest.raises(InvalidEdit, match=rf"^\w+: there is no entry {entry} in this log: its entries are 0 to 2$"):
+            edit()
+    assert len(conv.log) == 3

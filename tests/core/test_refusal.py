@@ -52,14 +52,8 @@ def view() -> View:
             Trim(entry=5, part=("text", 0), note="[x]"),
             "entry 5 is no message, tool result or note that a window can have",
         ),
-        (
-            Trim(entry=99, part=("text", 0), note="[x]"),
-            "entry 99 is no message, tool result or note that a window can have",
-        ),
-        (
-            Trim(entry=-1, part=("text", 0), note="[x]"),
-            "entry -1 is no message, tool result or note that a window can have",
-        ),
+        (Trim(entry=99, part=("text", 0), note="[x]"), "there is no entry 99 in this log: its entries are 0 to 10"),
+        (Trim(entry=-1, part=("text", 0), note="[x]"), "there is no entry -1 in this log: its entries are 0 to 10"),
         (Trim(entry=0, part=("text", 1), note="[x]"), "entry 0 has no part text[1]"),
         (Trim(entry=1, part=("args", 0), keep=((0, 1),), note="{}"), "only a text keeps spans, not args"),
         (Trim(entry=4, part=("image", 0)), "image needs a note in its place"),
@@ -72,11 +66,11 @@ def view() -> View:
         (Trim(entry=0, part=("text", 0), keep=((0, 250),)), "it would not be shorter"),
         (Trim(entry=0, part=("text", 0), note="y" * 250), "it would not be shorter"),
         (Pin(entry=3), "entry 3 is no message, tool result or note that a window can have"),
-        (Pin(entry=99), "entry 99 is no message, tool result or note that a window can have"),
+        (Pin(entry=99), "there is no entry 99 in this log: its entries are 0 to 10"),
         (Undo(edit=5), "entry 5 is no live edit"),
         (Undo(edit=6), "entry 6 is no live edit"),
         (Undo(edit=0), "entry 0 is no live edit"),
-        (Undo(edit=99), "entry 99 is no live edit"),
+        (Undo(edit=99), "there is no entry 99 in this log: its entries are 0 to 10"),
     ],
 )
 def test_an_edit_that_does_not_apply_says_why_and_is_inert(edit: Edit, why: str) -> None:

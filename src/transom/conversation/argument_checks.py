@@ -112,10 +112,10 @@ def clock(value: object) -> Clock:
 
 
 def number(name: str, entry: object) -> int:
-    """Return the number of an entry as an int. Raises InvalidEdit if it is none."""
+    """Return the number of an entry as an int. Raises InvalidEdit if it is none, or no log can have so many entries."""
     if not isinstance(entry, int) or isinstance(entry, bool):
         raise InvalidEdit(f"{name}: the number of an entry is needed, not {_kind(entry)}")
-    if not 0 <= entry < UNLIMITED:
+    if abs(entry) >= UNLIMITED:
         raise InvalidEdit(f"{name}: there is no entry {quote(entry)}")
     return entry
 

@@ -33,6 +33,12 @@ class PendingLog(Struct, frozen=True, eq=False):
         return self.entries[seq - first] if seq >= first else self.log[seq]
 
 
+def no_entry(seq: int, length: int) -> str:
+    """Say that a log of `length` entries has no entry with this seq, and which it has."""
+    entries = f"its entries are 0 to {length - 1}" if length else "it is empty"
+    return f"there is no entry {seq} in this log: {entries}"
+
+
 def stored(log: Log) -> int:
     """How many entries a log really holds: without those of a plan that is not appended yet."""
     while isinstance(log, PendingLog):

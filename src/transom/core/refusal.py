@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec import json as msgjson
 
-from transom.core.edit import Edit, Fold, Pin, Trim
+from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.locate import SlotTable, slot_index, unit_entry, unit_key
+from transom.core.log import no_entry
 from transom.core.tokens import MESSAGE_BYTES, apply_trim, part_bytes, text_bytes
 from transom.core.trims import find_part
 from transom.core.unit import pinned_units_in, surfaced
@@ -15,6 +16,9 @@ def refusal(table: SlotTable, edit: Edit) -> str | None:
     """Why an edit does not apply, as a sentence; None if it does."""
     if isinstance(edit, Fold):
         return _refuse_fold(table, edit)
+    named = edit.edit if isinstance(edit, Undo) else edit.entry
+    if not 0 <= named < table.length:
+        return no_entry(named, table.length)
     if isinstance(edit, Trim):
         return _refuse_trim(table, edit)
     if isinstance(edit, Pin):

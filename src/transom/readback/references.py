@@ -10,7 +10,7 @@ import re
 
 from msgspec import Struct
 
-from transom.core.log import Log
+from transom.core.log import Log, no_entry
 from transom.core.message import Address
 from transom.errors import InvalidSetting
 
@@ -72,6 +72,5 @@ def resolve(log: Log, reference: Reference | str) -> Reference:
     """
     parsed = parse_reference(reference) if isinstance(reference, str) else reference
     if not 0 <= parsed.first < len(log):
-        entries = f"its entries are 0 to {len(log) - 1}" if len(log) else "it is empty"
-        raise InvalidSetting(f"there is no entry {parsed.first} in this log: {entries}")
+        raise InvalidSetting(no_entry(parsed.first, len(log)))
     return Reference(parsed.first, min(parsed.last, len(log) - 1), parsed.part)

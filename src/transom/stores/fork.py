@@ -43,7 +43,7 @@ def fork_log(
     length = source.refresh()
     last = length - 1 if at is None else at
     if type(last) is not int or not 0 <= last < length:
-        has = f"it has the entries 0 to {length - 1:,}" if length else "it is empty"
+        has = f"it has the entries 0 to {length - 1}" if length else "it is empty"
         raise InvalidSetting(f"fork: there is no entry {quote(at)} in {quote(source.name)}: {has}")
     if name is not None:
         check_name("fork", name)
