@@ -128,6 +128,18 @@ def test_pin_brings_back_an_entry_and_undo_takes_the_pin_back(run):
     assert undone["tokens"] == [after, before]
 
 
+def test_an_entry_that_is_pinned_is_not_pinned_again(run):
+    assert run("pin", "demo", 14, "--why", "the plan")[0] == 0
+    seq = edits(run)[-1]["seq"]
+    for again in (("pin", "demo", 14), ("pin", "demo", 13, "--why", "its call"), ("pin", "demo", 14, "--dry-run")):
+        code, out, err = run(*again)
+        assert (code, err) == (0, "")
+        assert out.splitlines()[0] == f"demo: pin entry 14, the plan is entry {seq} already"
+        assert edits(run)[-1]["seq"] == seq
+    assert run("undo", "demo", seq)[0] == 0
+    assert "already" not in run("pin", "demo", 14)[1]
+
+
 def test_pin_says_if_the_window_is_then_over_the_budget(run):
     assert run("demo", "--budget", 8_000)[0] == 0
     rows = json.loads(run("explain", "demo", "--json")[1])["rows"]

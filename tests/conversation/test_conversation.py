@@ -143,6 +143,28 @@ def test_another_writers_entry_ends_an_outstanding_window(url):
         assert first.plan_request() is window
 
 
+def test_a_unit_is_pinned_once(url):
+    with opened(url) as first, opened(url) as second:
+        entry = first.user("go")
+        second.user("on")
+        pin = first.pin(entry, "the task")
+        assert first.pin(entry) == pin
+        assert second.pin(entry) == pin, "it finds out by a conflict"
+        second.undo(pin)
+        again = first.pin(entry)
+        assert again > pin, "somebody else has taken the first one back"
+        assert [entry.seq for entry in first.log.read() if isinstance(entry.body, transom.Pin)] == [pin, again]
+
+
+def test_a_pin_of_a_plan_is_no_pin_of_yours():
+    conv = opened("memory:")
+    conv.user("go")
+    plans = conv.edit(transom.Pin(entry=0, why="required", implied=True))
+    mine = conv.pin(0)
+    assert mine > plans
+    assert conv.pin(0) == mine
+
+
 def test_after_a_conflict_no_stale_window_is_given(url):
     with opened(url) as first, opened(url) as second:
         pin = first.pin(first.user("go"))

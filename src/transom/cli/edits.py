@@ -23,6 +23,7 @@ from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.edit import Pin, Undo
 from transom.core.entry import Sent
+from transom.core.plan_pins import pin_by_hand
 from transom.core.prices import Prices
 from transom.core.reducer import apply
 from transom.core.undo import undo_last
@@ -97,10 +98,15 @@ def _logged_edit(view: View, ranges: FoldRanges, cost: EditCost) -> LoggedEdit:
 
 
 def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
-    """Append a pin or an undo, and print what it does to the window. With --dry-run, append nothing."""
+    """Append a pin or an undo, and print what it does to the window. With --dry-run, append nothing; nor where the unit
+    is pinned already."""
     conversation = open_conversation(log, Budget(), "passthrough", None)
     before = conversation.view
-    if isinstance(options, commands.Undo) and not options.edit:
+    if isinstance(options, commands.Pin) and (pin := pin_by_hand(before, _entry_of(options.entry))) is not None:
+        pinned = before.fetch(pin).body
+        assert isinstance(pinned, Pin)
+        edits, seqs, after = [pinned], [pin], before
+    elif isinstance(options, commands.Undo) and not options.edit:
         conversation.last_edit()  # raises if there is none
         entries = undo_last(before, why=options.why, at=0.0)
         edits = [entry.body for entry in entries if isinstance(entry.body, Pin | Undo)]
@@ -117,8 +123,13 @@ def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
 def _wanted_edit(options: commands.Pin | commands.Undo) -> Pin | Undo:
     """Make the edit that the arguments name."""
     if isinstance(options, commands.Pin):
-        return Pin(entry=entry_number(" ".join(options.entry)), why=options.why)
-    return Undo(edit=entry_number(" ".join(options.edit or [])), why=options.why)
+        return Pin(entry=_entry_of(options.entry), why=options.why)
+    return Undo(edit=_entry_of(options.edit or []), why=options.why)
+
+
+def _entry_of(words: Sequence[str]) -> int:
+    """Parse the number of an entry from the words of an argument."""
+    return entry_number(" ".join(words))
 
 
 def _print_change(
@@ -133,8 +144,8 @@ def _print_change(
 ) -> None:
     """Print edits and what they do to the window.
 
-    `seqs`: the entries that the edits became; empty for a dry run. `limit`: the tokens that the last window was planned
-    for, None if none was sent.
+    `seqs`: the entries that the edits became, or were before; empty for a dry run. `limit`: the tokens that the last
+    window was planned for, None if none was sent.
     """
     tokens = before.total.tokens, after.total.tokens
     messages = before.total.messages, after.total.messages
@@ -146,6 +157,7 @@ def _print_change(
     console = terminal()
     for at, line in enumerate(lines):
         done = f"is entry {seqs[at]}" if seqs else "would be appended (dry run)"
+        done += " already" if seqs and seqs[at] < before.length else ""
         print_wrapped(console, (f"{one_line(name)}: {one_line(line)} {done}", "bold"))
     change = "the window: {:,} → {:,} tokens, {:,} → {:,} messages".format(*tokens, *messages)
     print_wrapped(console, change)

@@ -42,6 +42,7 @@ from transom.core.entry import Entry, Meta
 from transom.core.log import Owner, PendingLog
 from transom.core.message import Fact, Head, Instruction, Raw, Recalled
 from transom.core.plan import Ref, entry_ref
+from transom.core.plan_pins import pin_by_hand
 from transom.core.policy import Policy
 from transom.core.redact import redacted_recall
 from transom.core.reducer import apply, build_view
@@ -599,9 +600,22 @@ class Conversation:
 
     @_locked
     def pin(self, entry: int, why: str = "") -> int:
-        """Keep an entry's unit in every window from now on. Returns the number of the pin, for `undo`. Raises
-        InvalidEdit."""
-        return self.edit(Pin(entry=check.number("pin", entry), why=check.reason("pin", why)))
+        """Keep an entry's unit in every window from now on. Returns the number of the pin, for `undo`.
+
+        If you have pinned that unit already, nothing is stored, and the number is that of the older pin. Raises
+        InvalidEdit.
+        """
+        self._guard.must_be_open()
+        wanted = check.edit(Pin(entry=check.number("pin", entry), why=check.reason("pin", why)))
+        writer = self._planner.writer
+        if pin_by_hand(writer.view, entry) is not None:
+            writer.catch_up()  # somebody else may have taken it back
+        writer.append_new(
+            lambda view, at: () if pin_by_hand(view, entry) is not None else (_edit_entry(view, wanted, at),)
+        )
+        pin = pin_by_hand(writer.view, entry)
+        assert pin is not None
+        return pin
 
     @_locked
     def undo(self, edit: int | None = None, why: str = "") -> list[int]:

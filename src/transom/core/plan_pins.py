@@ -1,4 +1,5 @@
-"""Keeps units out of folds: the pins that a plan places for required units and for those that keepers name."""
+"""Keeps units out of folds: the pins that a plan places for required units and for those that keepers name. Pins of a
+person stay as they are."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Container, Mapping
 
 from transom.core.draft import Draft
 from transom.core.edit import Fold, Pin, Undo
+from transom.core.locate import unit_key
 from transom.core.policy import KeptUnit
 from transom.core.required import required_keys
 from transom.core.unit import Unit
@@ -13,6 +15,14 @@ from transom.core.view import View
 
 REQUIRED = "required"
 """The `why` of the pins that keep the first task and the newest user message out of folds."""
+
+
+def pin_by_hand(view: View, entry: int) -> int | None:
+    """The seq of the pin that a person has set on the unit of an entry; None if there is none."""
+    key = unit_key(view, entry)
+    if key < 0:
+        return None
+    return next((seq for seq in view.unit(key).pins if not _is_implied(view, seq)), None)
 
 
 def pin_required(draft: Draft) -> None:
@@ -70,6 +80,11 @@ def _is_rewritten(view: View, key: int, fold: Fold, staying: Container[int]) -> 
 def _unpin(draft: Draft, unit: Unit) -> None:
     """Take back the pins on a unit that plans have placed; those of the user stay."""
     for seq in unit.pins:
-        pin = draft.view.fetch(seq).body
-        if isinstance(pin, Pin) and pin.implied:
+        if _is_implied(draft.view, seq):
             draft.propose(Undo(edit=seq, why="compaction"))
+
+
+def _is_implied(view: View, seq: int) -> bool:
+    """Whether a plan has placed the pin with this seq."""
+    pin = view.fetch(seq).body
+    return isinstance(pin, Pin) and pin.implied

@@ -100,8 +100,10 @@ class SlashCommands:
         if not words or not words[0].isdecimal():
             raise InvalidSetting("pin: which entry? /pin 12, or /pin 12 because")
         entry = entry_number(words[0])
+        entries = len(self._chat.conv.log)
         self._chat.conv.pin(entry, words[1] if len(words) > 1 else "")
-        self._chat.screen.print(f"entry {entry} stays in the context; /undo takes the pin back")
+        again = "; it was pinned already" if len(self._chat.conv.log) == entries else "; /undo takes the pin back"
+        self._chat.screen.print(f"entry {entry} stays in the context{again}")
 
     def _note(self, rest: str) -> None:
         if not rest:
