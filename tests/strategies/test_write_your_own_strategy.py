@@ -12,10 +12,13 @@ import pytest
 import transom
 from transom import Budget, Conversation, Policy
 from transom.conversation.request import render
+from transom.core.edit import Fold
 from transom.core.message import User
+from transom.core.reducer import build_view
 from transom.core.unit import Folded
 from transom.policies import LADDER
-from transom.testing import WordCounter
+from transom.testing import Entries, WordCounter, says, talk
+from transom.testing.laws.strategy import target_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "write-your-own-strategy.md"
 FEW_EXAMPLES = """
@@ -134,3 +137,12 @@ def test_a_model_is_asked_once_for_a_summary_however_often_one_looks(page) -> No
     assert len(asked) == 1
     (fold,) = [slot for slot in conversation.view.slots if isinstance(slot, Folded)]
     assert fold.text == "[entry 2 to entry 3, summary]\n\\[entry 3] is a joke"
+
+
+def test_a_summary_with_more_tokens_than_its_turns_is_no_fold(page) -> None:
+    view = build_view(Entries(talk("build it", *(says("x") for _ in range(12)), "and now?")), WordCounter())
+    long = Fold(first=1, last=12, text="long " * 60)
+    assert view.refusal(long) is None, "it saves bytes"
+    assert list(page["Summarise"](ask=lambda text: long.text)(view, target_for(view))) == []
+    (fold,) = page["Summarise"](ask=lambda text: "short")(view, target_for(view))
+    assert (fold.first, fold.last) == (1, 12)

@@ -26,8 +26,9 @@ Keepers: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some
 
 For strategies of your own this module also has the types they need (`View`, `Target`, `Edit`, `Fold`, `Trim`, `Unit`,
 `Folded`, `KeptUnit`, `TextPart`, `Choice`) and the questions that they ask: `may_trim`, `unsent_units`, `result_texts`,
-`visible_texts`; `foldable_runs`, `hides_a_unit`, `stays_visible`, `leading_slots`, `slots_before_newest`;
-`is_worth_a_break`, `is_worth_a_batch`. Their texts are made with `range_reference` and `disarmed`.
+`visible_texts`; `foldable_runs`, `hides_a_unit`, `saves_tokens`, `stays_visible`, `leading_slots`,
+`slots_before_newest`; `is_worth_a_break`, `is_worth_a_batch`. Their texts are made with `range_reference` and
+`disarmed`.
 
 The modules are loaded at first use.
 """
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         is_worth_a_break,
         leading_slots,
         may_trim,
+        saves_tokens,
         slots_before_newest,
         stays_visible,
         unsent_units,
@@ -119,6 +121,7 @@ __all__ = [
     "may_trim",
     "range_reference",
     "result_texts",
+    "saves_tokens",
     "slots_before_newest",
     "stays_visible",
     "unsent_units",
@@ -140,6 +143,7 @@ __getattr__, __dir__ = lazy_exports(
             "is_worth_a_break",
             "leading_slots",
             "may_trim",
+            "saves_tokens",
             "slots_before_newest",
             "stays_visible",
             "unsent_units",
