@@ -7,22 +7,28 @@ Hypothesis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from transom.core.budget import Budget
 from transom.core.entry import Entry
+from transom.core.message import Fact, role_of
 from transom.core.policy import Policy, Strategy
-from transom.errors import BudgetImpossible
+from transom.errors import BudgetImpossible, shorten
+from transom.measure.explain import preview
 from transom.policies import policy_named
 from transom.policies.plain import LADDER
 from transom.testing.laws import check_plan, check_plans_in_turn, check_proposals, plan_call
 from transom.testing.random_logs import Step, budgets, logs, states, work_logs, write_log
+
+_SLOW_PHASES = (Phase.shrink, Phase.explain)
+"""The phases of Hypothesis that take minutes for a failing test, and no time for one that passes."""
 
 
 class PolicyConformance:
@@ -36,6 +42,8 @@ class PolicyConformance:
     dialects: ClassVar[Sequence[str]] = ("openai",)
     """The names of the provider APIs by whose rules its windows are checked."""
     examples: ClassVar[int | None] = None
+    shrink: ClassVar[bool] = False
+    """True: look for the smallest log that fails, which can take minutes, before the failure is reported."""
 
     def policies(self) -> list[Policy]:
         """The policies that the tests use: yours, and a copy with less room, which compacts earlier and more often."""
@@ -49,11 +57,12 @@ class PolicyConformance:
         @self._settings()
         @given(_any_log(), states(), budgets(), st.sampled_from(self.policies()), st.sampled_from(self.dialects))
         def law(log: list[Entry], state: dict[str, str], budget: Budget, policy: Policy, dialect: str) -> None:
-            try:
-                call = plan_call(log, budget, policy, state=state, dialect=dialect)
-            except BudgetImpossible:
-                return
-            check_plan(call)
+            with _log_reported(log, budget=budget, state=state, dialect=dialect):
+                try:
+                    call = plan_call(log, budget, policy, state=state, dialect=dialect)
+                except BudgetImpossible:
+                    return
+                check_plan(call)
 
         law()
 
@@ -65,7 +74,8 @@ class PolicyConformance:
         def law(
             log: list[Entry], news: list[Entry], state: dict[str, str], budget: Budget, policy: Policy, dialect: str
         ) -> None:
-            check_plans_in_turn(log, news, budget, policy, state=state, dialect=dialect)
+            with _log_reported(log, news, budget=budget, state=state, dialect=dialect):
+                check_plans_in_turn(log, news, budget, policy, state=state, dialect=dialect)
 
         law()
 
@@ -75,10 +85,14 @@ class PolicyConformance:
             check_plan(plan_call(write_log([Step("other")]), Budget(context=150), policy))
 
     def _settings(self) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        """A decorator that sets the number of examples, and no time limit: a slow machine is not a mistake."""
+        """A decorator that sets the number of examples, and no time limit: a slow machine is not a mistake. The first
+        failure is reported as it was found, unless `shrink` is set."""
         return settings(
             max_examples=self.examples or settings().max_examples,
             deadline=None,
+            phases=[phase for phase in settings().phases if phase not in _SLOW_PHASES or self.shrink],
+            report_multiple_bugs=False,
+            verbosity=Verbosity.quiet,  # the log as Hypothesis made it is unreadable: see `_log_reported`
             suppress_health_check={*settings().suppress_health_check, HealthCheck.too_slow},
         )
 
@@ -109,9 +123,33 @@ class StrategyConformance(PolicyConformance):
         @self._settings()
         @given(_any_log())
         def law(log: list[Entry]) -> None:
-            check_proposals(log, strategy, hard=hard, arrival=self.arrival)
+            with _log_reported(log):
+                check_proposals(log, strategy, hard=hard, arrival=self.arrival)
 
         law()
+
+
+@contextmanager
+def _log_reported(log: Sequence[Entry], news: Sequence[Entry] = (), **about: object) -> Generator[None]:
+    """Add to an error of the block the log that it is about, one entry a line. `news`: what was appended afterwards;
+    `about`: what else the test was given."""
+    try:
+        yield
+    except Exception as problem:
+        lines = ["the log, an entry a line (`shrink = True` in your class looks for a smaller one, for minutes):"]
+        lines += [_entry_line(one) for one in log]
+        lines += ["appended after the first plan:", *map(_entry_line, news)] if news else []
+        lines += [f"{name}: {value}" for name, value in about.items()]
+        problem.add_note("\n".join(lines))
+        raise
+
+
+def _entry_line(entry: Entry) -> str:
+    """Describe an entry on one line: a fact by its role and text, another one by its fields."""
+    body = entry.body
+    if isinstance(body, Fact):
+        return f"{entry.seq:>4} {role_of(body)}: {preview(body)}"
+    return f"{entry.seq:>4} {shorten(' '.join(repr(body).split()), 110)}"
 
 
 def _any_log() -> st.SearchStrategy[list[Entry]]:

@@ -40,7 +40,7 @@ def check_undo(log: Sequence[Entry], edit: Edit, counter: TokenCounter = COUNTER
         return
     undo = Undo(edit=len(log))
     view = with_edit(with_edit(before, edit), undo)
-    assert visible(view) == visible(before)
+    assert visible(view) == visible(before), f"undoing {edit} does not show what was there before"
     assert view.refusal(undo) is not None, "an edit can be undone twice"
     assert view.refusal(Undo(edit=len(log) + 1)) is not None, "an undo can be undone"
     assert visible(with_edit(view, Undo(edit=len(log) + 1))) == visible(before)
@@ -136,13 +136,13 @@ def check_text(view: View) -> None:
             for _, part in addressed_parts(now):
                 if isinstance(part, Text):
                     sent = replace_surrogates(part.text).encode("utf-8")  # raises for a lone surrogate
-                    assert len(sent) == text_bytes(part.text)
+                    assert len(sent) == text_bytes(part.text), f"a text of {len(sent)} bytes is counted otherwise"
             if isinstance(was, Assistant) and isinstance(now, Assistant):
                 for call, shown in zip(was.calls, now.calls, strict=True):
                     assert _is_json(shown.args) or not _is_json(call.args), (
                         f"arguments of {call.name} are not JSON any more"
                     )
-                    assert (shown.id, shown.name) == (call.id, call.name)
+                    assert (shown.id, shown.name) == (call.id, call.name), f"the call {call.name} has changed"
 
 
 def check_bound(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:

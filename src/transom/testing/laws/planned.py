@@ -100,7 +100,8 @@ def check_plan(call: PlannedCall) -> None:
 def check_valid(window: Window, dialect: str = "openai") -> None:
     """Law 1: the window breaks no rule of the provider. A window without messages is not checked."""
     if messages_of(window.view, dialect):  # a request without messages is the caller's to notice
-        assert dialect_named(dialect).violations(render(window.view, dialect)) == []
+        broken = dialect_named(dialect).violations(render(window.view, dialect))
+        assert broken == [], f"the window breaks rules of {dialect}: {broken}"
 
 
 def check_fits(window: Window, budget: Budget, dialect: str = "openai") -> None:
@@ -112,15 +113,22 @@ def check_fits(window: Window, budget: Budget, dialect: str = "openai") -> None:
         before and call and "role" not in item
         for before, call, item in zip(by_model, by_model[1:], items[1:], strict=False)
     )
-    assert window.tokens <= budget.usable
-    assert budget.max_messages is None or sent <= budget.max_messages
-    assert budget.max_bytes is None or window.size.bytes <= budget.max_bytes
-    assert budget.max_images is None or window.size.images <= budget.max_images
+    size = window.size
+    assert window.tokens <= budget.usable, f"{window.tokens} tokens, of at most {budget.usable}"
+    assert budget.max_messages is None or sent <= budget.max_messages, (
+        f"{sent} messages, of at most {budget.max_messages}"
+    )
+    assert budget.max_bytes is None or size.bytes <= budget.max_bytes, (
+        f"{size.bytes} bytes, of at most {budget.max_bytes}"
+    )
+    assert budget.max_images is None or size.images <= budget.max_images, (
+        f"{size.images} images, of at most {budget.max_images}"
+    )
 
 
 def check_refusal(refused: BudgetImpossible) -> None:
     """Law 2: what is refused did not fit, and its bill says so."""
-    assert refused.bill["need"] > refused.bill["limit"]
+    assert refused.bill["need"] > refused.bill["limit"], f"what was refused fits: {refused}"
 
 
 def check_prefix(before: Window, after: Window, dialect: str = "openai") -> None:
@@ -133,7 +141,7 @@ def check_prefix(before: Window, after: Window, dialect: str = "openai") -> None
     if after.breaks is None:
         assert new[: len(old)] == old, "a break without a name"
         return
-    assert after.breaks.why
+    assert after.breaks.why, "a break without a reason"
     same = max(0, after.breaks.slot)
     looks = [[slot.digest() for slot in window.slots[:same]] for window in (before, after)]
     assert looks[0] == looks[1], "slots before the break have changed"
@@ -169,8 +177,12 @@ def check_replay(call: PlannedCall) -> None:
     sent = stored[-1].body
     assert isinstance(sent, Sent)
     counter = call.before.counter
-    assert appearance_of(build_view(Entries(stored), counter)) == appearance_of(call.after)
-    assert build_view(Entries(stored), counter, len(stored) - 1).digest() == sent.digest == call.window.digest
+    assert appearance_of(build_view(Entries(stored), counter)) == appearance_of(call.after), (
+        "the stored log gives another view"
+    )
+    assert build_view(Entries(stored), counter, len(stored) - 1).digest() == sent.digest == call.window.digest, (
+        "the stored log gives another window than the one that was sent"
+    )
 
 
 def check_plan_undo(call: PlannedCall) -> None:
@@ -183,7 +195,9 @@ def check_plan_undo(call: PlannedCall) -> None:
     assert {log[seq].plan for seq in made} == {len(call.log)}, "the edits of a plan do not have its number"
     undone = build_view(Entries([*log, *undo_last(view, why="", at=0.0)]), counter)
     bare = [blanked(one) if isinstance(one.body, Edit) else one for one in log[len(call.log) :]]
-    assert visible(undone) == visible(build_view(Entries([*log[: len(call.log)], *bare]), counter))
+    assert visible(undone) == visible(build_view(Entries([*log[: len(call.log)], *bare]), counter)), (
+        "undoing the plan does not show what was there before"
+    )
 
 
 def check_settled(call: PlannedCall) -> None:
@@ -191,7 +205,8 @@ def check_settled(call: PlannedCall) -> None:
     view = call.after
     view = replace(view, prefix=replace(view.prefix, in_flight=None))
     again = plan(view, call.frame, call.budget, call.policy, at=0.0)
-    assert [type(one.body).__name__ for one in again.entries] == ["Sent"]
+    left = [one.body for one in again.entries if not isinstance(one.body, Sent)]
+    assert not left, f"a second plan has more to do: {left}"
 
 
 def check_present(call: PlannedCall) -> None:
@@ -205,7 +220,7 @@ def check_present(call: PlannedCall) -> None:
     for key, text in call.frame.state.items():
         assert f"[{key}] {text}" in texts, f"the state {key!r} is missing"
     if call.frame.head.messages:
-        assert view.head == call.frame.head
+        assert view.head == call.frame.head, "the head has changed"
     blocks = list(_blocks(messages_of(view, call.dialect)))
     for key in (view.first_task, view.newest_user):
         if key is None or any(not cut.trim.why for cut in view.unit(key).trims):
