@@ -193,7 +193,7 @@ def test_window_as_text(run):
     out = run("window", "demo", "--budget", 8_000)[1].splitlines()
     assert out[0] == "demo: the window of the next call, not logged"
     assert " of 8,000 tokens, " in out[1]
-    assert out[2].startswith("it would break the cached prefix at slot ")
+    assert out[2] == "the cached prefix would break at slot 1, because of a new edit (digest)"
     assert edits(run) == before
 
 

@@ -8,11 +8,14 @@ import re
 from contextlib import closing
 
 import msgspec
+import pytest
 
 import transom
 from transom.cli.demo import SESSION
+from transom.cli.explain import edit_costs_text
 from transom.core.entry import Sent
 from transom.core.prices import CompactionCosts
+from transom.measure.edit_costs import EditCost
 from transom.stores import SqliteStore
 
 
@@ -49,8 +52,25 @@ def test_explain_prints_what_the_edits_of_a_call_save_and_break(run, demo):
         assert sum(edit["broken_tokens"] for edit in one["edit_costs"]) == before["tokens"] - one["shared_tokens"]
         assert all(edit["entry"] > 0 for edit in one["edit_costs"])
     assert all(edit["broken_tokens"] == 0 for one in found if not one["breaks"] for edit in one["edit_costs"])
-    line = run("explain", "demo", "--at", broke[0][1]["call"])[1].splitlines()[3]
-    assert re.fullmatch(r"\d+ new edits? saves? [\d,]+ tokens a request, and make [\d,]+ cached tokens invalid", line)
+    line = " ".join(map(str.strip, run("explain", "demo", "--at", broke[0][1]["call"])[1].splitlines()[3:5]))
+    assert re.match(
+        r"\d+ new edits? saves? [\d,]+ tokens a request, and breaks? [\d,]+ tokens of the cached prefix", line
+    )
+
+
+@pytest.mark.parametrize(
+    ("costs", "line"),
+    [
+        ([(5_050, 0)], "1 new edit saves 5,050 tokens a request, and does not break the cached prefix"),
+        ([(900, 0), (100, 0)], "2 new edits save 1,000 tokens a request, and do not break the cached prefix"),
+        ([(900, 1_200)], "1 new edit saves 900 tokens a request, and breaks 1,200 tokens of the cached prefix"),
+        ([(9, 1_000), (1, 500)], "2 new edits save 10 tokens a request, and break 1,500 tokens of the cached prefix"),
+        ([(-700, 20)], "1 new edit adds 700 tokens a request, and breaks 20 tokens of the cached prefix"),
+    ],
+)
+def test_one_sentence_says_what_edits_save_and_break(costs, line):
+    edits = [EditCost(entry=9, saved_tokens=saved, broken_tokens=broken) for saved, broken in costs]
+    assert edit_costs_text(edits) == line
 
 
 def test_explain_groups_the_edits_of_a_window_by_their_plan(run, demo):

@@ -23,7 +23,7 @@ EXPLAIN = (
     + "\n".join(explained(state, meaning, indent=13) for state, meaning in STATES.items())
     + "\n\nTokens: 19,240 → 8,522 means 19,240 tokens in the log, and 8,522 in this window. The bar is the whole log "
     "from left to right, by tokens. Edits save tokens in every later request. An edit before the end of the last "
-    "request makes cached tokens invalid: everything behind it must be written to the provider's cache again. "
+    "request breaks the cached prefix: everything behind it must be written to the provider's cache again. "
     "[entry 39] names the edit that is the reason."
     "\n\nWith --all, folded turns have their line in the record, and quotes the names or words that are nowhere "
     "else in the window: (3×) means that 3 messages of the user and the model have it."
@@ -62,8 +62,8 @@ class Compare(Struct, frozen=True, kw_only=True):
     """Replay recorded conversations under several policies, and compare the windows.
 
     Prints a row for each policy: are its windows valid and within the budget, what would they cost with prompt caching,
-    how often is the cached prefix lost, and how many of the names that the next message uses are in the window. Where
-    windows were compacted, a second table has a row for each policy that folds: how well do its windows read?
+    how often does the cached prefix break, and how many of the names that the next message uses are in the window.
+    Where windows were compacted, a second table has a row for each policy that folds: how well do its windows read?
 
     Nothing is stored. No model is called without --model; with it, each policy that shows summaries has a second row,
     for which the model writes them from the recorded texts. Exit code 1 if a window is invalid or over the budget.

@@ -187,7 +187,8 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
         print_window_text(console, window, full=options.full)
         return
     if (at := window.breaks) is not None:
-        print_wrapped(console, f"it would break the cached prefix at slot {at.slot}: {at.why}")
+        cause = f"entry {at.entry}" if at.entry < len(log) else "a new edit"
+        print_wrapped(console, f"the cached prefix would break at slot {at.slot}, because of {cause} ({at.why})")
     if edits:
         print_wrapped(console, edit_costs_text(edits))
     print_window_table(console, window)

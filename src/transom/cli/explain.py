@@ -235,9 +235,12 @@ def _reason(quote: QuoteReason) -> str:
 def edit_costs_text(edits: Sequence[EditCost]) -> str:
     """Say in one sentence what these edits save and break together."""
     saves, breaks = sum(edit.saved_tokens for edit in edits), sum(edit.broken_tokens for edit in edits)
-    subject = "1 new edit saves" if len(edits) == 1 else f"{len(edits):,} new edits save"
-    cached = f"make {breaks:,} cached tokens invalid" if breaks else "break no cached prefix"
-    return f"{subject} {saves:,} tokens a request, and {cached}"
+    one = len(edits) == 1
+    verb = "save" if saves >= 0 else "add"
+    changes = f"{counted(len(edits), 'new edit')} {verb}{'s' if one else ''} {abs(saves):,} tokens a request"
+    if not breaks:
+        return f"{changes}, and {'does' if one else 'do'} not break the cached prefix"
+    return f"{changes}, and {'breaks' if one else 'break'} {breaks:,} tokens of the cached prefix"
 
 
 def costs_lines(costs: CompactionCosts) -> Iterator[str]:

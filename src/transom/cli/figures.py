@@ -65,7 +65,7 @@ REPLAY: tuple[Figure, ...] = (
         "breaks",
         "prefix breaks",
         "prefix\nbreaks",
-        "Windows that do not begin with the whole window before: the prompt cache is lost from the first difference.",
+        "Windows that do not begin with the whole window before: the cached prefix breaks at the first difference.",
     ),
     Figure("compactions", "compactions", "compac-\ntions", "Windows with a fold that the window before did not have."),
     TIME,
