@@ -103,3 +103,44 @@ def test_places_that_cannot_be(disk: Place, tmp_path: Path) -> None:
     scheme = disk.url.partition(":")[0]
     with pytest.raises(InvalidSetting, match="file/inside"):
         open_store(f"{scheme}:///{tmp_path}/file/inside")
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, here = tmp_path / "home", tmp_path / "here"
+    home.mkdir()
+    here.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    monkeypatch.chdir(here)
+    for place in ("~/a.db", "sqlite:///~/b.db?synchronous=normal", Path("~/c.db"), "~/logs/", "jsonl:///~/more"):
+        store = open_store(place)
+        store.open("trip").append(user_entries(0, 1), 0)
+        store.close()
+    for store in (SqliteStore("~/d.db"), JsonlStore("~/most")):
+        store.close()
+    assert {path.name for path in home.iterdir()} >= {"a.db", "b.db", "c.db", "d.db", "logs", "more", "most"}
+    assert list(here.iterdir()) == []
+    assert isinstance(open_store("~"), JsonlStore), "the home folder itself"
+    open_store("./~a.db").close()
+    assert [path.name for path in here.glob("~*.db")] == ["~a.db"]
+    with pytest.raises(
+        InvalidSetting, match=r"store '~nobody-here/a.db': there is no such home folder; a file of that"
+    ):
+        open_store("~nobody-here/a.db")
+
+
+def test_a_place_of_the_wrong_kind_is_named(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    folder, file, missing = tmp_path / "folder", tmp_path / "file", tmp_path / "missing" / "a.db"
+    for wrong, why in (
+        (lambda: open_store(f"sqlite:///{folder}"), f"{folder}: it is a folder; a SQLite store is a file"),
+        (lambda: SqliteStore(folder), f"{folder}: it is a folder; a SQLite store is a file"),
+        (lambda: open_store(missing), f"{missing}: there is no folder {missing.parent}"),
+        (lambda: open_store(f"jsonl:///{file}"), f"{file}: it is a file; a JSON Lines store is a folder"),
+        (lambda: open_store(f"{file}/"), f"{file}: it is a file; a JSON Lines store is a folder"),
+    ):
+        with pytest.raises(InvalidSetting) as caught:
+            wrong()
+        assert str(caught.value).startswith(why)
+        assert "\n" not in str(caught.value)

@@ -58,6 +58,7 @@ from transom.stores.jsonl_format import (
     snapshot_at,
 )
 from transom.stores.locks import locked
+from transom.stores.paths import absolute_path
 
 if TYPE_CHECKING:
     from transom.search.sqlite_index import SqliteIndex
@@ -329,7 +330,7 @@ class JsonlStore:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).absolute()
+        self.path = absolute_path(path)
         self._blobs = self.path / "blobs"
         self._index: SqliteIndex | None = None
         try:
@@ -337,7 +338,10 @@ class JsonlStore:
             self._blobs.mkdir(exist_ok=True)
         except OSError as problem:
             if not (is_read_only(problem) and self.path.is_dir()):  # a folder that may only be read can lack `blobs`
-                raise InvalidSetting(f"{self.path}: {problem.strerror}") from problem
+                why = problem.strerror
+                if self.path.is_file():
+                    why = "it is a file; a JSON Lines store is a folder"
+                raise InvalidSetting(f"{self.path}: {why}") from problem
 
     def open(self, name: str) -> JsonlLog:
         return JsonlLog(self, name)

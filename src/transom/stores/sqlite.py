@@ -33,6 +33,7 @@ from transom.stores.checks import (
     reporting_leftovers,
     store_damaged,
 )
+from transom.stores.paths import absolute_path
 from transom.stores.sqlite_file import SqliteFile, release_file, shared_file
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ class SqliteStore:
     def __init__(self, path: str | os.PathLike[str], *, synchronous: str = "full") -> None:
         if synchronous not in {"full", "normal"}:
             raise InvalidSetting(f"synchronous must be 'full' or 'normal', not {synchronous!r}")
-        self.path = str(Path(path).absolute())
+        self.path = str(absolute_path(path))
         self._file: SqliteFile | None = shared_file(self.path, synchronous, self)
         self._index: SqliteIndex | None = None
 

@@ -54,7 +54,7 @@ class SqliteFile:
         try:
             self._db = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as problem:
-            raise InvalidSetting(f"{path}: {problem}") from problem
+            raise InvalidSetting(f"{path}: {_why_not_opened(path, problem)}") from problem
         finalize(self, self._db.close).atexit = False
         try:
             self._prepare(synchronous)
@@ -147,7 +147,7 @@ class SqliteFile:
         if isinstance(problem, sqlite3.OperationalError):
             code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # absent for a text that is not UTF-8
             if code & 0xFF == sqlite3.SQLITE_CANTOPEN:
-                return InvalidSetting(f"{self.path}: {problem}")
+                return InvalidSetting(f"{self.path}: {_why_not_opened(self.path, problem)}")
             if code != sqlite3.SQLITE_ERROR:  # that one: a table of ours is missing
                 return store_unavailable(self.path, problem)
         return store_damaged(self.path, problem)
@@ -168,6 +168,16 @@ def shared_file(path: str, synchronous: str, user: object) -> SqliteFile:
 def release_file(file: SqliteFile, user: object) -> None:
     """Remove `user` from the users of this connection, and close it if nobody else uses it."""
     _shared.release(file, user)
+
+
+def _why_not_opened(path: str, problem: sqlite3.Error) -> str:
+    """Say why SQLite cannot open a file, where that can be seen; SQLite says only that it cannot."""
+    place = Path(path)
+    if place.is_dir():
+        return "it is a folder; a SQLite store is a file (a folder of JSON Lines is jsonl:///folder)"
+    if not place.parent.is_dir():
+        return f"there is no folder {place.parent}"
+    return str(problem)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

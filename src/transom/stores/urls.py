@@ -12,6 +12,7 @@ from transom.errors import InvalidSetting, quote
 from transom.stores.base import Store
 from transom.stores.jsonl import JsonlStore
 from transom.stores.memory import MemoryStore
+from transom.stores.paths import expanded
 from transom.stores.postgres_url import is_postgres_url, parse_postgres_url, without_password
 from transom.stores.sqlite import SqliteStore
 
@@ -37,9 +38,10 @@ class Location(NamedTuple):
 def open_store(place: str | os.PathLike[str] | Store) -> Store:
     """Open the store that a URL or a path names. A store object is returned as it is; its owner closes it.
 
-    A path that ends with a slash or is a folder is a JSON Lines store; every other path is a SQLite file. A SQLite URL
-    takes `?synchronous=normal`, which is faster, and safe except for a loss of power. SQLite stores on the same file
-    share one connection; each `memory:` is a new store.
+    A path that ends with a slash or is a folder is a JSON Lines store; every other path is a SQLite file. `~` at the
+    beginning of a path, also in a URL, is the home folder. A SQLite URL takes `?synchronous=normal`, which is faster,
+    and safe except for a loss of power. SQLite stores on the same file share one connection; each `memory:` is a new
+    store.
 
     "postgresql://user@host/database" is a server, and needs the extra `transom[postgres]`. Stores with the same URL
     share their connections.
@@ -71,7 +73,7 @@ def parse_location(place: str | os.PathLike[str]) -> Location:
     if not isinstance(text, str) or not text or "\0" in text or len(text) > _LONGEST or not _is_unicode(text):
         raise InvalidSetting(f"store {_shown(text)}: must be one of {_FORMS}")
     is_url = isinstance(place, str) and (_SCHEME.match(text) is not None or is_postgres_url(text))
-    return _parse_url(text) if is_url else _parse_path(text)
+    return _parse_url(text) if is_url else _parse_path(expanded(text))
 
 
 def _parse_url(url: str) -> Location:
@@ -84,6 +86,7 @@ def _parse_url(url: str) -> Location:
     path, _, query = rest.partition("?")
     if not found or scheme not in {"sqlite", "jsonl"} or not path:
         raise InvalidSetting(f"store {_shown(url)}: must be one of {_FORMS}")
+    path = expanded(path)
     if scheme == "jsonl" and not query:
         return Location("jsonl", path)
     if scheme == "sqlite" and query in {"", "synchronous=full", "synchronous=normal"}:
