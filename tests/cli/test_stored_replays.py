@@ -253,7 +253,26 @@ def test_the_reason_of_damage_is_on_stderr(run, folder):
     found = json.loads(run("conversations", "a.db", "--full", "--json")[1])["conversations"]
     assert [bool(each["damaged"]) for each in found] == [True, False]
     code, out, err = run("conversations", "a.db", "--full")
-    assert (code, len(out.splitlines()), err) == (0, 4, f"transom: one: {found[0]['damaged']}\n")
+    assert (code, len(out.splitlines()), err) == (1, 4, f"transom: one: {found[0]['damaged']}\n")
+    assert run("conversations", "a.db")[0] == 0, "only a full list reads all entries"
+    assert run("conversations", "a.db", "--full", "--json")[0] == 1
+
+
+def test_files_without_a_conversation_are_listed_as_damaged(run, folder):
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)}, {"id": "two", "messages": chat(1)})
+    assert run("import", "chats.jsonl", "--store", "logs/")[0] == 0
+    assert run("conversations", "logs/", "--full")[0] == 0
+    (empty,) = (folder / "logs").glob("one-*.jsonl")
+    empty.write_bytes(b"")
+    notes = folder / "logs" / "notes.jsonl"
+    notes.write_text("my notes\n")
+    code, out, err = run("conversations", "logs/", "--full")
+    assert (code, out.splitlines()[0]) == (1, "logs/: 3 conversations")
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["6", "damaged", "damaged"]
+    assert err.splitlines() == [
+        f"transom: notes.jsonl: {notes}: this is not a log of ours",
+        f"transom: {empty.name}: {empty}: the file is empty",
+    ]
 
 
 def test_an_entry_is_named_by_its_number_or_as_in_a_marker(run):

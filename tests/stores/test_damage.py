@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import random
 import sqlite3
 import threading
@@ -345,6 +346,36 @@ def test_jsonl_zeros_in_the_middle(lines: tuple[Path, list[bytes]]) -> None:
     refused(path, b"".join([*good[:3], b"\0" * len(good[3]), *good[4:]]), "damaged")
 
 
+@pytest.mark.parametrize(
+    ("at", "whole", "said"),
+    [
+        (1, 0, "no entry before it is whole"),
+        (3, 0, "no entry before it is whole"),  # an append of three entries, one of one, one of two
+        (4, 3, "3 entries before it are whole"),
+        (6, 4, "4 entries before it are whole"),
+    ],
+)
+def test_jsonl_a_damaged_line_says_what_is_whole_and_how_to_go_on(
+    lines: tuple[Path, list[bytes]], at: int, whole: int, said: str
+) -> None:
+    path, good = lines
+    content = b"".join([*good[:at], good[at].replace(b"message", b"massage"), *good[at + 1 :]])
+    end = sum(map(len, good[: whole + 1]))
+    path.write_bytes(content)
+    with pytest.raises(StoreDamaged) as caught:
+        JsonlStore(path.parent).open("trip")
+    where = f"{path}: the line at byte {sum(map(len, good[:at])):,} is damaged: its checksum is wrong"
+    assert caught.value.what == f"{where}; {said}"
+    if not whole:
+        assert caught.value.kept == "nothing was changed; restore it from a backup"
+        return
+    way_out = f"cut the file to {end} bytes (truncate -s {end}) to go on with the whole ones"
+    assert caught.value.kept == f"nothing was changed; restore it from a backup, or {way_out}"
+    os.truncate(path, end)
+    log = JsonlStore(path.parent).open("trip")
+    assert (list(log.read()), log.repaired) == (user_entries(0, whole), "")
+
+
 def cut_to(path: Path, content: bytes, why: str) -> None:
     """Opening says what is missing and how to go on; it leaves the file as it was."""
     snapshot = path.with_suffix(".view")
@@ -362,6 +393,42 @@ def test_jsonl_cut_at_the_end_of_a_line(lines: tuple[Path, list[bytes]]) -> None
     log = JsonlStore(path.parent).open("trip")
     assert list(log.read()) == user_entries(0, 4)
     log.append(user_entries(4, 1), 4)
+
+
+def test_jsonl_an_empty_file_is_not_opened_without_a_word(
+    lines: tuple[Path, list[bytes]], caplog: pytest.LogCaptureFixture
+) -> None:
+    path, good = lines
+    path.write_bytes(b"")
+    store = JsonlStore(path.parent)
+    log = store.open("trip")
+    assert log.repaired == f"{path}: the file is empty: its first append was never finished, or its content is lost"
+    assert caplog.messages == [log.repaired]
+    assert [(file.name, why) for file, why in store.unreadable_files()] == [(path.name, "the file is empty")]
+    log.append(user_entries(0, 1), 0)
+    assert (store.open("trip").repaired, list(store.unreadable_files())) == ("", [])
+    path.write_bytes(b"my notes\n")
+    assert list(store.unreadable_files()) == [(path, "this is not a log of ours")]
+    path.write_bytes(good[0][:20])
+    assert list(store.unreadable_files()) == [], "the beginning of a first append: opening it says so"
+
+
+def test_jsonl_a_file_that_somebody_is_about_to_write_is_no_damage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = JsonlStore(tmp_path)
+    store.open("other").append(user_entries(0, 1), 0)
+    path = store.open("trip")._path
+    with store.lock():  # as the one who creates a log holds it
+        path.touch()
+        opening = ThreadPoolExecutor(1).submit(store.open, "trip")
+        with pytest.raises(TimeoutError):
+            opening.result(0.1)
+        path.write_bytes(
+            b"".join([encode_header("trip", 2), encode_line(LogLine(0, *split_entry(*user_entries(0, 1))[::-1]))])
+        )
+    log = opening.result(5)
+    assert (list(log.read()), log.repaired, caplog.messages) == (user_entries(0, 1), "", [])
 
 
 def test_jsonl_nothing_is_cut_from_a_log_that_lost_entries(lines: tuple[Path, list[bytes]]) -> None:

@@ -259,7 +259,10 @@ class Compact(Struct, frozen=True, kw_only=True):
 
 @command("conversations", "List the conversations of a store.")
 class Conversations(Struct, frozen=True, kw_only=True):
-    """List the conversations of a store: entries, time of the last entry, dialect, id."""
+    """List the conversations of a store: entries, time of the last entry, dialect, id.
+
+    With --full, exit code 1 if anything is damaged.
+    """
 
     store: o.StoreArgument = None
     from_store: o.SameStore = None

@@ -16,9 +16,11 @@ from transom.core.codec import encode
 from transom.core.entry import Sent
 from transom.errors import InvalidSetting, StoreDamaged, UnknownLog
 from transom.search.source import is_own_log
-from transom.stores import Store, StoredLog
+from transom.stores import JsonlStore, Store, StoredLog
 from transom.stores.postgres_url import without_password
 
+DAMAGED = 1
+"""The exit code of a full list that has found damage."""
 FIRST_ENTRIES = 8
 """How many entries from the first on are read to find one that was counted, which says for which dialect."""
 _CHUNK = 5_000
@@ -45,15 +47,16 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
 
 
 def run(options: Conversations) -> int:
-    """Print the conversations of a store. Returns the exit code."""
+    """Print the conversations of a store. Exit code 1 if a full list has found damage."""
     if None not in (options.store, options.from_store):
         raise InvalidSetting("a store is given twice: as STORE and with --store")
     url = store_url(options.store or options.from_store)
     with existing_store(url) as store, ProgressBar() as progress:
         conversations = list(conversations_in(store, full=options.full, update=progress.update))
+    code = DAMAGED if options.full and any(one.damaged for one in conversations) else 0
     if options.json:
         print_json({"store": without_password(url), "conversations": conversations})
-        return 0
+        return code
     console = terminal()
     print_line(console, (f"{one_line(without_password(url))}: {counted(len(conversations), 'conversation')}", "bold"))
     if conversations:
@@ -68,13 +71,14 @@ def run(options: Conversations) -> int:
     for one in conversations:
         if one.damaged:
             print_notice(f"{one.id}: {one.damaged}")
-    return 0
+    return code
 
 
 def conversations_in(
     store: Store, *, full: bool = False, update: Callable[[float, str], None] | None = None
 ) -> Iterator[StoredConversation]:
-    """Yield every conversation of a store, in the order in which they were created.
+    """Yield every conversation of a store, in the order in which they were created. Files of a JSON Lines store that
+    name no conversation follow, each under the name of the file.
 
     It reads the first entries and the last one of each; with `full`, all entries. `update`: called with the share that
     is done and a label.
@@ -95,6 +99,9 @@ def conversations_in(
             yield StoredConversation(id=name, entries=None, damaged=str(problem))
         except UnknownLog:  # forgotten meanwhile
             continue
+    if isinstance(store, JsonlStore):
+        for path, why in store.unreadable_files():
+            yield StoredConversation(id=path.name, entries=None, damaged=f"{path}: {why}")
 
 
 def _described(log: StoredLog) -> StoredConversation:

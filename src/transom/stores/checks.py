@@ -46,9 +46,11 @@ def store_unavailable(place: str, why: object) -> StoreUnavailable:
     return StoreUnavailable(f"{place}: {why}; this changed nothing, what was stored before is intact")
 
 
-def store_damaged(place: str, why: object) -> StoreDamaged:
-    """Make the error for a store that does not have what was written to it. `why`: what is wrong, in a few words."""
-    return StoreDamaged(f"{place}: {why}", "nothing was changed")
+def store_damaged(place: str, why: object, remedy: str = "") -> StoreDamaged:
+    """Make the error for a store that does not have what was written to it. `why`: what is wrong, in a few words;
+    `remedy`: how to go on, if that is known.
+    """
+    return StoreDamaged(f"{place}: {why}", "nothing was changed" + (f"; {remedy}" if remedy else ""))
 
 
 def entries_missing(place: str, found: int, at: int, remedy: str) -> StoreDamaged:
@@ -57,7 +59,7 @@ def entries_missing(place: str, found: int, at: int, remedy: str) -> StoreDamage
     `remedy`: how to go on with the entries that are left; it ends the message.
     """
     why = f"its snapshot was made of {at:,} entries, but only {found:,} are left"
-    return StoreDamaged(f"{place}: {why}", f"nothing was changed; restore it from a backup, or {remedy}")
+    return store_damaged(place, why, f"restore it from a backup, or {remedy}")
 
 
 def no_such_log(name: str) -> UnknownLog:

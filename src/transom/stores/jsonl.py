@@ -46,6 +46,7 @@ from transom.stores.jsonl_files import (
 )
 from transom.stores.jsonl_format import (
     SNAPSHOT_HEAD,
+    DamagedLine,
     LogLine,
     blob_keys,
     encode_header,
@@ -69,7 +70,8 @@ _logger = logging.getLogger(__name__)
 class JsonlLog:
     """One handle of one conversation in a folder: the path of its file, and the offset of each known entry's line.
 
-    Opening it repairs the file after a crash: it cuts off an unfinished append, and says so in `repaired`.
+    Opening it repairs the file after a crash: it cuts off an unfinished append, and says so in `repaired`. An empty
+    file is reported there too.
     """
 
     def __init__(self, store: JsonlStore, name: str) -> None:
@@ -87,6 +89,8 @@ class JsonlLog:
             self._check_against_snapshot()  # before anything is cut
             if tail:
                 self._repair()
+            elif self._is_empty_file():
+                self._report_empty_file()
         self._n = len(self._starts)
 
     def __len__(self) -> int:
@@ -208,6 +212,21 @@ class JsonlLog:
             self.repaired = f"{self._path}: {what}, after {len(self._starts):,} entries"
             _logger.warning("%s", self.repaired)
 
+    def _is_empty_file(self) -> bool:
+        """True if there is a file, with not a byte in it: no append leaves such a file."""
+        return not self._end and self._path.exists() and not self._path.stat().st_size
+
+    def _report_empty_file(self) -> None:
+        """Say in `repaired`, and in a warning, that the file is empty. It takes the folder's lock first: then nobody is
+        about to write the first append.
+        """
+        with suppress(OSError), self._store.lock(shared=True):  # a folder that may only be read has no writer
+            self._index()
+        if self._is_empty_file():
+            why = "the file is empty: its first append was never finished, or its content is lost"
+            self.repaired = f"{self._path}: {why}"
+            _logger.warning("%s", self.repaired)
+
     def _check_against_snapshot(self) -> None:
         """Raise StoreDamaged if the snapshot beside the log was made of more entries than the log has now.
 
@@ -263,6 +282,8 @@ class JsonlLog:
                 raise store_damaged(str(self._path), f"it was {self._end:,} bytes long and is now {size:,}")
             try:
                 return self._index_from(file, size)
+            except DamagedLine as problem:
+                raise _line_damaged(self._path, problem) from problem
             except ValueError as problem:
                 raise store_damaged(str(self._path), problem) from problem
 
@@ -321,6 +342,15 @@ class JsonlLog:
                 wrong = store_damaged(str(self._path), f"entry {seq}: {problem}")
             raise wrong from problem
         return entry
+
+
+def _line_damaged(path: Path, problem: DamagedLine) -> StoreDamaged:
+    """Make the error for a damaged line: how many entries before it are whole, and how to go on with them."""
+    if not problem.entries:
+        return store_damaged(str(path), f"{problem}; no entry before it is whole", "restore it from a backup")
+    whole = "1 entry before it is" if problem.entries == 1 else f"{problem.entries:,} entries before it are"
+    cut = f"cut the file to {problem.end} bytes (truncate -s {problem.end}) to go on with the whole ones"
+    return store_damaged(str(path), f"{problem}; {whole} whole", f"restore it from a backup, or {cut}")
 
 
 class JsonlStore:
@@ -473,6 +503,21 @@ class JsonlStore:
             with os_errors_translated(path), suppress(ValueError, FileNotFoundError), path.open("rb") as file:
                 if (found := parse_header(file.readline())) is not None:
                     yield found[1], found[0]
+
+    def unreadable_files(self) -> Iterator[tuple[Path, str]]:
+        """Yield each file that names no conversation, and why: `names` cannot list it. A file with the beginning of a
+        first append is left out.
+        """
+        for path in sorted(self.path.glob("*.jsonl")):
+            with os_errors_translated(path), suppress(FileNotFoundError), path.open("rb") as file:
+                first = file.readline()
+                try:
+                    parse_header(first)
+                except ValueError as problem:
+                    yield path, str(problem)
+                    continue
+                if not first:
+                    yield path, "the file is empty"
 
     def _remove_unused_bodies(self) -> bool:
         """Delete the bodies that no log names, and unfinished files; return whether there were any.

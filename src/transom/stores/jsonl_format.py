@@ -99,6 +99,17 @@ def blob_keys(lines: Iterable[bytes]) -> set[str]:
     return {found.decode() for raw in lines for found in _BLOB.findall(raw)}
 
 
+class DamagedLine(ValueError):
+    """Something wrong in a file that is not its unfinished end.
+
+    `entries`: how many entries before it are whole; `end`: the byte behind the last of them.
+    """
+
+    def __init__(self, at: int, why: object, entries: int, end: int) -> None:
+        super().__init__(f"the line at byte {at:,} is damaged: {why}")
+        self.entries, self.end = entries, end
+
+
 class Scan(NamedTuple):
     """What `scan` found.
 
@@ -114,8 +125,8 @@ class Scan(NamedTuple):
 def scan(lines: Iterable[bytes], at: int, seq: int) -> Scan:
     """Find the whole appends in these lines.
 
-    `at`: the byte at which the first line starts; `seq`: the entry it should hold. Raises ValueError for damage:
-    anything wrong that is not the unfinished end of the file.
+    `at`: the byte at which the first line starts; `seq`: the entry it should hold. Raises DamagedLine for anything
+    wrong that is not the unfinished end of the file.
     """
     starts, batch = array("q"), array("q")
     end = pos = at
@@ -127,11 +138,11 @@ def scan(lines: Iterable[bytes], at: int, seq: int) -> Scan:
             bad = bad or (pos, problem, raw)
         else:
             if bad is not None and line.left == 0:
-                raise _damage(*bad[:2])
+                raise DamagedLine(*bad[:2], seq + len(starts), end)
             if bad is None:
                 expected = seq + len(starts) + len(batch)
                 if (left and line.left != left - 1) or not line.row.startswith(b'{"seq":%d,' % expected):
-                    raise _damage(pos, f"entry {expected} should stand here")
+                    raise DamagedLine(pos, f"entry {expected} should stand here", seq + len(starts), end)
                 batch.append(pos)
                 left = line.left
         pos += len(raw)
@@ -139,7 +150,8 @@ def scan(lines: Iterable[bytes], at: int, seq: int) -> Scan:
             starts.extend(batch)
             batch, end = array("q"), pos
     if bad is not None and bad[2].endswith(b"\n") and b"\0" not in bad[2]:
-        raise _damage(*bad[:2])  # a whole line, but a wrong one: no crash writes that
+        # a whole line, but a wrong one: no crash writes that
+        raise DamagedLine(*bad[:2], seq + len(starts), end)
     return Scan(starts, end, pos - end)
 
 
@@ -171,7 +183,3 @@ def snapshot_at(head: bytes) -> int:
     if len(head) < SNAPSHOT_HEAD or not head.startswith(_SNAPSHOT):
         return 0
     return int.from_bytes(head[-_AT:], "big")
-
-
-def _damage(at: int, why: object) -> ValueError:
-    return ValueError(f"the line at byte {at:,} is damaged: {why}")
