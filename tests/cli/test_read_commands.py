@@ -45,7 +45,8 @@ def test_read_prints_an_entry_whole_with_control_characters_escaped(run, replaye
 def test_read_prints_pages_parts_and_ranges(run, replayed):
     _, entry = replayed
     assert run("read", "one", "entry", entry, "--lines", 1)[1] == (
-        f'[entry {entry}, tool ls: line 1 of 4; next page: ref "entry {entry}", start 2]\nfirst\tline\n'
+        f"[entry {entry}, tool ls: line 1 of 4; more: transom read one entry {entry} --start 2 --lines 1]\n"
+        "first\tline\n"
     )
     assert run("read", "one", "entry", entry, "--start", 3, "--lines", 1, "--column", 2)[1].split("\n")[1] == "字"
     assert run("read", "one", "entry", entry, "text", 0, "--lines", 1)[1].startswith(f"[entry {entry} text 0, tool ls")
@@ -78,9 +79,9 @@ def test_entries_lists_what_can_be_read(run, replayed):
     assert "\x1b" not in out
     first = run("entries", "one", "--limit", 2)[1].splitlines()
     assert first[1:] == lines[1:3]
-    option, at = first[0].rpartition("; more: ")[2].removesuffix("]").split()
-    assert option == "--first"
-    assert run("entries", "one", option, at)[1].splitlines()[1:] == lines[3:]
+    *command, limit, most = first[0].rpartition("; more: transom ")[2].removesuffix("]").split()
+    assert (limit, most) == ("--limit", "2")
+    assert run(*command)[1].splitlines()[1:] == lines[3:]
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 from rich.console import Console
-from rich.text import Text
 
 from transom.cli.commands import Demo, Replay
 from transom.cli.explain import explained, print_explained
 from transom.cli.locate import command, open_log
+from transom.cli.next_commands import print_next
 from transom.cli.replay import replayed
 from transom.cli.report import Outcome, print_json_report, print_tables, print_timeline
-from transom.cli.terminal import print_line, print_wrapped, terminal
+from transom.cli.terminal import print_wrapped, terminal
 
 SESSION = Path(__file__).parent / "recorded" / "session.jsonl.gz"
 NAME = "demo"
@@ -66,10 +66,5 @@ def _print_window(console: Console, outcome: Outcome) -> None:
 
 def _print_next_commands(console: Console) -> None:
     """Print the commands to try next, each whole, however narrow the terminal is, so that it can be copied."""
-    print_line(console, ("\nWhere to look next", "bold"))
     name = command()
-    width = max(len(arguments) for arguments, _ in NEXT_COMMANDS) + len(name) + 5
-    remaining = max(0, console.width - width)
-    for arguments, description in NEXT_COMMANDS:
-        line = Text.assemble((f"  {name} {arguments}".ljust(width), "cyan"), description[:remaining])
-        console.print(line, soft_wrap=True)
+    print_next(console, [(f"{name} {arguments}", about) for arguments, about in NEXT_COMMANDS], "Where to look next")

@@ -13,6 +13,7 @@ from transom.cli.explain import edit_costs_text
 from transom.cli.fold_ranges import FoldRanges
 from transom.cli.locate import current_view, open_log
 from transom.cli.log import kind_of, text_of
+from transom.cli.next_commands import command_for, print_next
 from transom.cli.options import entry_number
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
@@ -184,7 +185,10 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
     print_wrapped(console, f"{window.tokens:,} of {options.budget:,} tokens, {window.size.messages:,} messages")
     if options.form == "text":
         console.print()
-        print_window_text(console, window, full=options.full)
+        if print_window_text(console, window, full=options.full):
+            given = _window_options(options)
+            full = command_for("window", options.id, store=options.store, options=[*given, "--as", "text", "--full"])
+            print_next(console, [(full, "the same, nothing shortened")])
         return
     if (at := window.breaks) is not None:
         cause = f"entry {at.entry}" if at.entry < len(log) else "a new edit"
@@ -192,6 +196,16 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
     if edits:
         print_wrapped(console, edit_costs_text(edits))
     print_window_table(console, window)
+    text = command_for("window", options.id, store=options.store, options=[*_window_options(options), "--as", "text"])
+    print_next(console, [(text, "what the model reads")])
+
+
+def _window_options(options: commands.Window) -> list[object]:
+    """Return the options that decide what is in the window, as they were given."""
+    given = ["--budget", options.budget]
+    given += ["--policy", options.policy] if options.policy != "default" else []
+    given += ["--prices", options.prices] if options.prices is not None else []
+    return [*given, *(["--dialect", options.dialect] if options.dialect is not None else [])]
 
 
 def open_conversation(

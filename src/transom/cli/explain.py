@@ -11,6 +11,7 @@ from rich.console import Console
 from transom.cli.commands import Explain
 from transom.cli.locate import command, current_view, open_log
 from transom.cli.log import kind_of
+from transom.cli.next_commands import command_for, print_next
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, print_json, print_line, print_wrapped, terminal
 from transom.core.entry import Sent
@@ -83,8 +84,33 @@ def run(options: Explain) -> int:
     if options.json:
         print_json(result)
     else:
-        print_explained(terminal(), result, every=options.every)
+        console = terminal()
+        print_explained(console, result, every=options.every)
+        print_next(console, _next_commands(result, options))
     return 0
+
+
+def _next_commands(result: Explained, options: Explain) -> list[tuple[str, str]]:
+    """Name the commands that show what this output shortens, and that change what it explains."""
+
+    def next_command(name: str, *arguments: object, given: Sequence[object] = ()) -> str:
+        return command_for(name, options.id, *arguments, store=options.store, options=given)
+
+    commands: list[tuple[str, str]] = []
+    if result.folds and not options.every:
+        at = [] if options.at is None else ["--at", options.at]
+        commands.append((next_command("explain", given=[*at, "--all"]), "a line for every entry, and each quote"))
+    if result.folds:
+        commands.append((next_command("read", "entry", max(result.folds)), "the text of a fold, whole"))
+    if shortened := [row.entry for row in result.rows if row.state == "shortened"]:
+        commands.append((next_command("read", "entry", shortened[-1]), "a shortened entry, whole"))
+    if result.call is None and result.limit:
+        text = next_command("window", given=["--budget", result.limit, "--as", "text"])
+        commands.append((text, "what the model reads next"))
+    if result.call is None and result.plans:
+        edit = max(seq for seqs in result.plans[-1].edits.values() for seq in seqs)
+        commands.append((next_command("undo", edit, given=["--dry-run"]), "what taking back an edit changes"))
+    return commands
 
 
 def explained(log: StoredLog, at: int | None) -> Explained:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from transom.cli.commands import Search
 from transom.cli.locate import existing_store, find_name, store_url
+from transom.cli.next_commands import command_for, print_next
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
@@ -48,6 +49,10 @@ def run(options: Search) -> int:
     else:
         for hit in hits:
             _print(hit)
+        if hits:
+            words = hits[0].reference.split()
+            whole = command_for("read", hits[0].conversation, *words, store=options.store)
+            print_next(terminal(), [(whole, "the first one, whole")])
     return 0 if hits else 1
 
 

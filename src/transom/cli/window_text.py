@@ -53,8 +53,8 @@ BELOW, DEEPER = 2, 4
 """The indent of a text below its title, and of what belongs to one of its lines."""
 
 
-def print_window_text(console: Console, window: Window, *, full: bool = False) -> None:
-    """Print what the model sees in this window. Long texts are shortened, unless `full`."""
+def print_window_text(console: Console, window: Window, *, full: bool = False) -> bool:
+    """Print what the model sees in this window. Long texts are shortened, unless `full`. True if any was."""
     printer = _Printer(console, {row.entry: row for row in explain(window)}, full=full)
     head = window.head_entry
     if head is not None and isinstance(head.body, Head):
@@ -64,6 +64,7 @@ def print_window_text(console: Console, window: Window, *, full: bool = False) -
             printer.print_fold(slot)
         for unit in slot.surfaced_units if isinstance(slot, Folded) else (slot,):
             printer.print_unit(unit)
+    return printer.has_shortened
 
 
 class _Printer:
@@ -72,6 +73,7 @@ class _Printer:
     def __init__(self, console: Console, rows: dict[int, Explanation], *, full: bool) -> None:
         self._console, self._rows, self._full = console, rows, full
         self._width = min(console.width, WIDTH)
+        self.has_shortened = False
 
     def print_head(self, head: Head, tokens: int) -> None:
         """Print the system prompt, and the names of the tools."""
@@ -172,6 +174,7 @@ class _Printer:
         """Return one line without control characters; a long one without its middle."""
         line = "    ".join(map(escaped, line.removesuffix("\r").split("\t")))
         if len(line) > LONG and not self._full:
+            self.has_shortened = True
             left_out = len(line) - LONG
             return [(line[: LONG * 2 // 3], style), (f" …{left_out:,} characters… ", MARK), (line[-LONG // 3 :], style)]
         return [(line, style)]
@@ -181,6 +184,7 @@ class _Printer:
         if self._full or len(lines) <= most + 1:
             yield from lines
             return
+        self.has_shortened = True
         last = most // 4
         yield from lines[: most - last]
         yield f"… {len(lines) - most:,} lines …"

@@ -1,0 +1,85 @@
+"""The commands that the output of a command names: each runs as it is printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from conversation_files import chat, write_jsonl
+
+from transom.cli.next_commands import command_for
+
+STORES = (None, "a b.db", "my logs/")
+
+
+@pytest.fixture(params=STORES)
+def store(request, run):
+    """The options of the store; in it are two conversations, so that an id must be given, whose ids need quotes."""
+    options = () if request.param is None else ("--store", request.param)
+    messages = chat(12, size=300)
+    messages[3]["content"] = "needle one\n- needle two\nneedle three\n" + messages[3]["content"]
+    write_jsonl("chats.jsonl", {"id": "it's 42", "messages": messages}, {"id": "420", "messages": chat(2)})
+    assert run("replay", "chats.jsonl", "--budget", 4_000, *options)[0] == 0
+    if request.param is not None:
+        assert run("demo")[0] == 0  # then the last store is another one
+    return options
+
+
+def named(out):
+    """The commands below "Next", and those in the first line."""
+    first = re.findall(r"; (?:whole|more): transom (.*?)(?=; more: |\]$)", out.splitlines()[0])
+    _, _, end = out.partition("\nNext\n")
+    return [*first, *(re.match(r"  transom (.*?)(?:  .*)?$", line)[1] for line in end.splitlines() if line.strip())]
+
+
+@pytest.mark.parametrize(
+    ("args", "count"),
+    [
+        (("explain", "it's 42"), 5),
+        (("explain", "it's 42", "--at", "-1"), 3),
+        (("explain", "it's 42", "--all"), 4),
+        (("grep", "it's 42", "needle", "--limit", 1, "-C", 1), 2),
+        (("grep", "it's 42", "--limit", 1, "--", "- needle|three"), 2),
+        (("grep", "it's 42", "needle", "--in", "entry 4"), 1),
+        (("read", "it's 42", "entry", 4, "--lines", 1), 1),
+        (("read", "it's 42", "entries 0-6", "--lines", 2), 1),
+        (("entries", "it's 42", "--limit", 2, "--last", 9), 1),
+        (("window", "it's 42", "--budget", 4_000, "--policy", "sliding"), 1),
+        (("window", "it's 42", "--budget", 4_000, "--as", "text"), 1),
+        (("search", "needle", "--limit", 1), 1),
+    ],
+)
+def test_each_command_that_is_named_works(run, store, args, count):
+    code, out, err = run(args[0], *store, *args[1:])
+    assert (code, err) == (0, "")
+    found = named(out)
+    assert len(found) == count, out
+    for line in found:
+        code, again, err = run(*shlex.split(line))
+        assert (code, err) == (0, ""), line
+        assert again != out
+
+
+def test_pages_lead_from_one_to_the_next_until_all_is_read(run, store):
+    whole = run("read", "it's 42", "entry", 4, *store)[1].splitlines()[1:]
+    out, lines = run("read", "it's 42", "entry", 4, "--lines", 1, *store)[1], []
+    while True:
+        lines += out.splitlines()[1:]
+        if not (more := named(out)):
+            break
+        out = run(*shlex.split(more[0]))[1]
+    assert lines == whole
+    assert len(lines) > 3
+
+
+def test_nothing_is_named_where_all_is_shown(run, store):
+    assert named(run("read", "it's 42", "entry", 4, *store)[1]) == []
+    assert named(run("window", 420, "--budget", 100_000, "--as", "text", "--full", *store)[1]) == []
+    assert run("grep", "it's 42", "absent", *store)[1].count("transom") == 0
+
+
+def test_a_password_is_not_printed():
+    line = command_for("read", "trip", "entry", 3, store="postgresql://me:secret@host/db")
+    assert "secret" not in line
+    assert command_for("grep", "-x", "-y", store=None, options=["--limit", 3]) == "transom grep --limit 3 -- -x -y"
