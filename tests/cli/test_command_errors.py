@@ -38,7 +38,7 @@ def error_line(result):
 
 INVALID_LINES = (
     ('{"id": "x", "messages": [', "chats.jsonl line 3: not JSON: Expecting value (column 26)"),
-    ("[" * 100_000, "chats.jsonl line 3: not JSON: "),
+    ("[" * 100_000, "chats.jsonl line 3: nested too deeply: a message may have 100 levels"),
     ("nonsense", "chats.jsonl line 3: not JSON: Expecting value (column 1)"),
     ("\udcff", "chats.jsonl line 3: not JSON: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
     ("7", "chats.jsonl line 3: a conversation must be an object, not a number"),

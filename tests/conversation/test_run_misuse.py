@@ -19,9 +19,26 @@ def look(place: str) -> str:
     return f"seen: {place}"
 
 
+def containing_itself(value: Any, add: Any) -> Any:
+    add(value)
+    return value
+
+
+ENDLESS_DICT = containing_itself({}, lambda value: value.update(again=value))
+ENDLESS_LIST = containing_itself([], lambda value: value.append(value))
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
+        *(
+            (
+                {"settings": {"extra": endless}},
+                "settings: 'extra' is nested more than 100 levels deep, or contains itself",
+            )
+            for endless in (ENDLESS_DICT, ENDLESS_LIST, (1, ENDLESS_LIST))
+        ),
+        ({"settings": ENDLESS_DICT}, "settings: 'again' is nested more than 100 levels deep, or contains itself"),
         ({"approve": 42}, "approve: must be a function that takes a call, not 42"),
         ({"cancel": 42}, "cancel: must be a threading.Event, not 42"),
         ({"cancel": "yes"}, "cancel: must be a threading.Event, not 'yes'"),

@@ -152,6 +152,10 @@ def test_limits_and_settings_that_are_none():
         ConversationRunner(Scripted(dialect="anthropic"), Session())
     with pytest.raises(InvalidSetting, match="max_steps"):
         ConversationRunner(Scripted(), Session(), max_steps=0)
+    endless = {}
+    endless["again"] = endless
+    with pytest.raises(InvalidSetting, match="settings: 'again' is nested more than 100 levels deep, or contains itse"):
+        ConversationRunner(Scripted(), Session(), settings=endless)
 
 
 def test_the_same_manager_as_a_policy():

@@ -266,6 +266,7 @@ BROKEN = [
         '{"messages": []}\n{"role": "user"}',
         "chat.jsonl line 2: messages must be a list, but is missing; this looks like a single message",
     ),
+    ("[" * 2_000 + "]" * 2_000, "chat.jsonl line 1: nested too deeply: a message may have 100 levels"),
     ('{"messages": []}\nnonsense', "chat.jsonl line 2: not JSON: Expecting value (column 1)"),
     ('\n\n[\n{"role": "user"},\nnonsense\n]', "chat.jsonl: not JSON: Expecting value (line 5 column 1)"),
     ('{"messages": []}\n7', "chat.jsonl line 2: a conversation must be an object, not a number"),

@@ -60,6 +60,15 @@ def test_a_conversation_of_nobody_has_no_user_to_search(store):
         ({"roles": ["usr"]}, "search: there is no role 'usr'; there are: user, assistant, tool, note"),
         ({"roles": "user"}, "search: roles must be a list of roles, not 'user'"),
         ({"since": "2020"}, "search: since must be seconds since 1970, not '2020'"),
+        ({"roles": 5}, "search: roles must be a list of roles, not 5$"),
+        ({"roles": [5]}, r"search: roles must be a list of roles, not \[5\]$"),
+        ({"roles": {"user": 1}}, "search: roles must be a list of roles, not {'user': 1}$"),
+        ({"tools": None}, "search: tools must be a list of tools, not None$"),
+        ({"run_id": 5}, "search: run_id must be a text, not 5$"),
+        ({"file": None}, "search: file must be a text, not None$"),
+        ({"since": True}, "search: since must be seconds since 1970, not True$"),
+        ({"until": []}, r"search: until must be seconds since 1970, not \[\]$"),
+        ({"include_hidden": 1}, "search: include_hidden must be True or False, not 1$"),
     ],
 )
 def test_wrong_arguments(store, given, why):

@@ -21,7 +21,7 @@ from transom.core.tool import Tool, tool_names
 from transom.core.view import View
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.dialect import Dialect
-from transom.wire.fields import compact_json, json_copy
+from transom.wire.fields import DEPTH, compact_json, json_copy
 
 Content = str | Sequence[Raw]
 """A text, or a list of content parts in the form of the dialect."""
@@ -320,6 +320,30 @@ def state(given: object) -> dict[str, State]:
             name = quote(key)
             raise InvalidSetting(f"state: {name} must be a text or a function that returns one, not {_kind(value)}")
     return {str.__str__(key): value for key, value in cast("Mapping[str, State]", given).items()}
+
+
+def sdk_arguments(given: object) -> Mapping[str, Any]:
+    """Return more keyword arguments for the SDK's call. Raises InvalidSetting, also if one contains itself."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in cast("Mapping[object, Any]", given)):
+        raise InvalidSetting(f"settings: must be keyword arguments by name, not {quote(cast('object', given))}")
+    settings = cast("Mapping[str, Any]", given)
+    for name, value in settings.items():
+        if _is_deeper(value, DEPTH):
+            raise InvalidSetting(f"settings: {quote(name)} is nested more than {DEPTH} levels deep, or contains itself")
+    return settings
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """True if a value has more than so many levels of objects and lists, as one that contains itself has."""
+    if isinstance(value, Mapping):
+        inner = list(cast("Mapping[object, object]", value).values())
+    elif isinstance(value, (list, tuple)):
+        inner = list(cast("Sequence[object]", value))
+    else:
+        return False
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
 
 
 def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> None:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, TypedDict, cast
 
+from transom.conversation import argument_checks as check
 from transom.conversation.agent_loop import AgentLoop, Approval, CostOf, RunSettings, RunSteps, UseModel
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.pump import Cancel
@@ -137,7 +138,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         unavailable=_names(options.get("unavailable", ())),
         approve=_approval(options.get("approve")),
         state=options.get("state"),
-        arguments=_arguments(options.get("settings")),
+        arguments=check.sdk_arguments(options.get("settings")),
         retry=retry,
         stream=stream,
         cost_of=_cost_of(options.get("prices")),
@@ -164,14 +165,6 @@ def _listed(name: str, value: object) -> Sequence[Any]:
     if not isinstance(value, (list, tuple)):
         raise InvalidSetting(f"{name}: must be a list, not {quote(value)}")
     return cast("Sequence[Any]", value)
-
-
-def _arguments(given: object) -> Mapping[str, Any]:
-    if given is None:
-        return {}
-    if not isinstance(given, dict) or not all(isinstance(key, str) for key in cast("dict[object, Any]", given)):
-        raise InvalidSetting(f"settings: must be keyword arguments by name, not {quote(cast('object', given))}")
-    return cast("dict[str, Any]", given)
 
 
 def _names(given: object) -> Callable[[], Collection[str]]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from transom.errors import InvalidSetting, quote
 from transom.search import Embedder, SearchFilters, SearchHit, SearchIndex, search_index
-from transom.search.base import require_roles
+from transom.search.base import require_roles, require_types
 from transom.stores import Store, StoredLog
 
 SearchScope = Literal["conversation", "user", "store"]
@@ -45,12 +45,7 @@ class ConversationSearch:
 
 
 def _filters(given: dict[str, object]) -> SearchFilters:
-    for name in ("roles", "tools"):
-        if isinstance(given[name], str):
-            raise InvalidSetting(f"search: {name} must be a list of {name}, not {quote(given[name])}")
-    for name in ("since", "until"):
-        if isinstance(given[name], str):
-            raise InvalidSetting(f"search: {name} must be seconds since 1970, not {quote(given[name])}")
+    require_types(given)
     try:
         filters = convert(given, SearchFilters)
     except (MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as problem:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.clock import Clock, system_clock, utc
+from transom.conversation import argument_checks as check
 from transom.conversation.bus import ConversationRecorded
 from transom.conversation.events import ToolCalled
 from transom.conversation.pump import call_tool
@@ -43,7 +44,7 @@ class ConversationRunner:
     - `max_steps`: the maximum number of replies in one run.
 
     One `run` is one evaluation: its entries have the same `evaluation_id`, and a `sequence` from 0. Raises
-    InvalidSetting for another dialect, or a `max_steps` below 1.
+    InvalidSetting for another dialect, a `max_steps` below 1, or `settings` that contain themselves.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class ConversationRunner:
         plain = [each.schema() if isinstance(each, Tool) else each for each in schemas]
         self._tools = OPENAI_CHAT.render_tools(plain) if plain else []
         self._session, self._manager = session, history_manager or PassthroughManager()
-        self._settings, self._max_steps, self._clock = dict(settings or {}), max_steps, clock
+        self._settings, self._max_steps, self._clock = dict(check.sdk_arguments(settings)), max_steps, clock
         recorded = session.select_all(ConversationEntry)
         self._messages: list[Raw] = [entry_to_provider_message(entry) for entry in recorded if entry.include_in_context]
 

@@ -15,6 +15,7 @@ from typing import IO, Any, cast
 from msgspec import Struct
 
 from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.wire.fields import DEPTH
 
 GZIP = b"\x1f\x8b"
 SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -151,14 +152,16 @@ class _Joined(io.RawIOBase):
 def parsed(text: bytes, where: str) -> object:
     """Parse a JSON text. `where`: how errors name it.
 
-    Raises InvalidMessage, with line and column, if it is not JSON.
+    Raises InvalidMessage, with line and column, if it is not JSON, and if it is nested too deeply.
     """
     try:
         return json.loads(text)
     except json.JSONDecodeError as problem:
         line = f"line {problem.lineno} " if problem.lineno > 1 else ""
         raise InvalidMessage(where, f"not JSON: {problem.msg} ({line}column {problem.colno})") from problem
-    except (ValueError, RecursionError) as problem:
+    except RecursionError as problem:
+        raise InvalidMessage(where, f"nested too deeply: a message may have {DEPTH} levels") from problem
+    except ValueError as problem:
         raise InvalidMessage(where, f"not JSON: {problem}") from problem
 
 

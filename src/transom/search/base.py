@@ -8,8 +8,8 @@ A query is data. No character in it has a meaning for the index, and no query ra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Protocol, cast
 
 from msgspec import Struct
 
@@ -54,6 +54,46 @@ def require_roles(roles: Iterable[str]) -> None:
     for role in roles:
         if role not in ROLES:
             raise InvalidSetting(f"search: there is no role {quote(role)}; there are: {', '.join(ROLES)}")
+
+
+def require_types(filters: Mapping[str, object]) -> None:
+    """Raise InvalidSetting if one of these fields of SearchFilters has a value of a wrong type."""
+    for name, (is_right, wanted) in _TYPES.items():
+        if name in filters and not is_right(filters[name]):
+            raise InvalidSetting(f"search: {name} must be {wanted}, not {quote(filters[name])}")
+
+
+def _is_list_of_texts(value: object) -> bool:
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        return False
+    return all(isinstance(each, str) for each in cast("Collection[object]", value))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_text_or_none(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_time(value: object) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
+    "conversations": (lambda value: value is None or _is_list_of_texts(value), "a list of names, or None"),
+    "user_id": (_is_text_or_none, "a text or None"),
+    "session_id": (_is_text_or_none, "a text or None"),
+    "roles": (_is_list_of_texts, "a list of roles"),
+    "tools": (_is_list_of_texts, "a list of tools"),
+    "run_id": (_is_text, "a text"),
+    "file": (_is_text, "a text"),
+    "since": (_is_time, "seconds since 1970"),
+    "until": (_is_time, "seconds since 1970"),
+    "include_hidden": (lambda value: isinstance(value, bool), "True or False"),
+}
+"""For each field of SearchFilters: whether a value has the right type, and what an error calls that type."""
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):

@@ -20,10 +20,10 @@ from math import isnan, log
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from transom.errors import InvalidSetting, quote
-from transom.search.base import SearchFilters
+from transom.search.base import SearchFilters, require_types
 from transom.search.time_words import words_between
 from transom.search.words import has_words, phrase, terms_of
 
@@ -81,17 +81,22 @@ class FtsFilter(Struct, frozen=True, kw_only=True):
     `matching`, `low` and `high` select them."""
 
 
-def check_search(filters: SearchFilters, limit: int) -> None:
-    """Raise InvalidSetting unless `limit` is a whole number from 1 to 1,000, `filters.file`, if given, has a letter or
-    digit, and the dates, if given, are numbers.
+def check_search(query: object, filters: object, limit: object) -> None:
+    """Raise InvalidSetting unless `query` is a text, `limit` is a whole number from 1 to 1,000, every filter has the
+    right type, and `filters.file`, if given, has a letter or digit.
     """
+    if not isinstance(query, str):
+        raise InvalidSetting(f"query: must be a text, not {quote(query)}")
+    if not isinstance(filters, SearchFilters):
+        raise InvalidSetting(f"filters: must be SearchFilters, not {quote(filters)}")
     if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
         raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
-    if filters.file and not has_words(filters.file):
-        raise InvalidSetting(f"file: needs a letter or a digit, not {quote(filters.file)}")
     for name, at in (("since", filters.since), ("until", filters.until)):
         if at is not None and (type(at) not in {int, float} or isnan(at)):
             raise InvalidSetting(f"{name}: must be a number of seconds since the epoch, not {quote(at)}")
+    require_types(asdict(filters))
+    if filters.file and not has_words(filters.file):
+        raise InvalidSetting(f"file: needs a letter or a digit, not {quote(filters.file)}")
 
 
 def fts_filter_of(filters: SearchFilters, logs: Sequence[int] | None) -> FtsFilter:
