@@ -129,3 +129,80 @@ def test_a_store_that_fails_is_not_learned_in(broken: str, monkeypatch: pytest.M
         monkeypatch.setattr(store, "open", open_)
         talk(conv, 5, provider())
         assert isinstance(conv.usage, WindowUsage)
+
+
+def chat_stream(prompt: int) -> list[dict]:
+    start = {"model": "m-1", "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Yes."}}]}
+    end = {"model": "m-1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    return [start, end, {"model": "m-1", "choices": [], "usage": {"prompt_tokens": prompt, "completion_tokens": 2}}]
+
+
+def message_stream(prompt: int) -> list[dict]:
+    return [
+        {"type": "message_start", "message": {"model": "m-1", "usage": {"input_tokens": prompt, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Yes."}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
+        {"type": "message_stop"},
+    ]
+
+
+def response_stream(prompt: int) -> list[dict]:
+    message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]}
+    usage = {"input_tokens": prompt, "output_tokens": 2}
+    ended = {"model": "m-1", "status": "completed", "output": [message], "usage": usage}
+    return [
+        {"type": "response.created", "response": {"model": "m-1", "output": []}},
+        {"type": "response.output_item.done", "output_index": 0, "item": message},
+        {"type": "response.completed", "response": ended},
+    ]
+
+
+def gemini_stream(prompt: int) -> list[dict]:
+    content = {"role": "model", "parts": [{"text": "Yes."}]}
+    usage = {"prompt_token_count": prompt, "candidates_token_count": 2}
+    return [
+        {"candidates": [{"content": content}], "model_version": "m-1"},
+        {"candidates": [{"finish_reason": "STOP"}], "usage_metadata": usage, "model_version": "m-1"},
+    ]
+
+
+STREAMS = {"openai": chat_stream, "anthropic": message_stream, "responses": response_stream, "gemini": gemini_stream}
+
+
+class Chunk(SimpleNamespace):
+    """A chunk as an SDK's object."""
+
+    def __init__(self, fields: dict) -> None:
+        nested = {key: Chunk(value) if isinstance(value, dict) else value for key, value in fields.items()}
+        super().__init__(**nested)
+        self._fields = fields
+
+    def model_dump(self, **_how: object) -> dict:
+        return self._fields
+
+
+@pytest.mark.parametrize("as_objects", [False, True], ids=["dicts", "objects"])
+@pytest.mark.parametrize("dialect", STREAMS)
+def test_the_chunks_of_a_stream_teach_too(dialect: str, *, as_objects: bool) -> None:
+    store = MemoryStore()
+    with Conversation.open(store, "x", budget=100_000, dialect=dialect) as conv:
+        for n in range(4):
+            conv.user("some words, and others " * (n + 1))
+            conv.request()
+            chunks = STREAMS[dialect](40 + 20 * n)
+            conv.observe([Chunk(chunk) for chunk in chunks] if as_objects else chunks)
+            assert conv.usage.margin is not None
+    assert load_fit(store, f"{dialect}:m-1").calls == 4
+
+
+@pytest.mark.parametrize("dialect", ["openai", "gemini"])
+def test_a_stream_without_usage_teaches_nothing(dialect: str) -> None:
+    store = MemoryStore()
+    with Conversation.open(store, "x", budget=100_000, dialect=dialect) as conv:
+        conv.user("go")
+        conv.request()
+        conv.observe(STREAMS[dialect](40)[:1])
+        assert conv.usage.margin is None
+    assert store.names() == ["x"]

@@ -162,7 +162,8 @@ def compare(
     jobs: int | None = None,
     bar: ProgressBar | None = None,
 ) -> Results:
-    """Replay the conversations under each policy, in `jobs` processes (default: one for each core).
+    """Replay the conversations under each policy, in `jobs` processes (default: one for each core). Return, for each of
+    `names`, the figures of all conversations together.
 
     `names`: the rows of the table (`rows_of`). `model`: writes the summaries in the rows that end with `WITH_MODEL`.
     """

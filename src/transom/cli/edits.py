@@ -40,8 +40,9 @@ from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
 class LoggedEdit(Struct, frozen=True, kw_only=True):
     """An edit of a log. `live`: it applies and nobody undid it; an undo is always live.
 
-    `saves`: by how many raw tokens it made the window smaller; below 0 if it made the window larger, as a pin or an
-    undo does. `plan`: the same number for all edits that one plan decided; None for an edit made by hand.
+    `text`: what it edits, why, and the text that it shows, which may have several lines. `saves`: by how many raw
+    tokens it made the window smaller; below 0 if it made the window larger, as the undo of a fold does; 0 if the window
+    kept its size. `plan`: the seq of the first entry of the plan that decided it; None for an edit made by hand.
     """
 
     seq: int

@@ -38,7 +38,8 @@ def windows_file(path: Path | None) -> Generator[IO[bytes] | None]:
     """Open the file at `path` during the block; None gives None.
 
     It is written as `.NAME.part`, and renamed if the block ends well. A pipe or a device is written directly, and `-`
-    is stdout. Raises OSError that names `path`.
+    is stdout. Otherwise it is compressed if the path ends in `.gz`. If the block fails, the part is removed, and an
+    older file stays. Raises OSError that names `path`.
     """
     if path is None:
         yield None

@@ -62,7 +62,9 @@ CostOf = Callable[[Provider, Usage], float | None]
 
 
 class UseModel(Protocol):
-    """Lets a conversation plan for a model, which has or has not just refused a request as too long."""
+    """Makes a conversation plan its next requests for the model of a provider: in its dialect, and within its limit,
+    known or learned. `was_refused`: it has just refused a request as too long, so that its learned limit holds even if
+    nothing fits (`RequestPlanner.use_model`)."""
 
     def __call__(self, provider: Provider, *, was_refused: bool = False) -> None: ...
 

@@ -48,10 +48,12 @@ class ConversationRecorded(Struct, Generic[E], frozen=True):
 
 
 class HistoryCurated(Struct, frozen=True):
-    """What the model sees of the history has changed, by a plan, an edit or a history manager.
+    """Edits were logged, by a plan or by hand, or a history manager has run. What the model sees of the history need
+    not have changed: a pin of a message that is visible changes nothing.
 
-    It has the number of messages before and after. Of a conversation, `prompt_name` is the name of its log, `strategy`
-    that of its policy, and `edits` are the entries that did it.
+    It has the number of messages before and after all entries that were logged together, so notes count too. Of a
+    conversation, `prompt_name` is the name of its log, `strategy` that of its policy, and `edits` are the entries of
+    the edits. Of a history manager, they are those of its `ObservableManager`, and `edits` is empty.
     """
 
     prompt_name: str

@@ -20,7 +20,6 @@ from transom.conversation.bus import PublishedSteps
 from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.facts import append_facts, parse_result, split_head
 from transom.conversation.fit_learner import FitLearner
-from transom.conversation.guard import Guard
 from transom.conversation.head_parts import HeadPart, checked_parts
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
@@ -33,6 +32,7 @@ from transom.conversation.summarizing_planner import SummarizingPlanner
 from transom.conversation.summary_scheduler import SummaryScheduler
 from transom.conversation.summary_settings import SummarizedBy, summary_settings
 from transom.conversation.summary_wait import run_steps
+from transom.conversation.thread_guard import Guard
 from transom.conversation.usage import WindowUsage
 from transom.conversation.wants import SummarySteps
 from transom.core.budget import Budget

@@ -104,10 +104,22 @@ class FitLearner:
 
 
 def _named_model(reply: object) -> str:
-    named: object = None
-    if isinstance(reply, Mapping):
-        fields = cast("Mapping[str, Any]", reply)
-        named = fields.get("model") or fields.get("modelVersion")
-    else:
-        named = getattr(reply, "model", None) or getattr(reply, "model_version", None)
-    return named if isinstance(named, str) else ""
+    """The model that a reply names: a response, the chunks of a stream, or an event that holds either."""
+    chunks = cast("Sequence[object]", reply) if isinstance(reply, (list, tuple)) else (reply,)
+    for chunk in chunks:
+        for holder in (chunk, *(_field(chunk, key) for key in _HOLDERS)):
+            for key in _MODEL_KEYS:
+                if isinstance(named := _field(holder, key), str) and named:
+                    return named
+    return ""
+
+
+_MODEL_KEYS = ("model", "modelVersion", "model_version")
+_HOLDERS = ("message", "response", "chunk")
+"""In an event of a stream, the fields that may hold what names the model: Anthropic's, the Responses API's, and those
+of OpenAI's stream helper."""
+
+
+def _field(value: object, key: str) -> object:
+    """A field of a dict or an object; None if it has none."""
+    return cast("Mapping[str, Any]", value).get(key) if isinstance(value, Mapping) else getattr(value, key, None)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from transom.core.builder import Builder
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
-from transom.core.fold_slots import Path, make_folded, replace_in_folds
+from transom.core.folded import Path, make_folded, replace_in_folds
 from transom.core.locate import entries_of, fetch, path_to, path_to_fold, slot_index, unit_entry
 from transom.core.refusal import refusal
 from transom.core.summary import Summary

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from transom.core.append_only import AppendOnly
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Forked, Sent
-from transom.core.fold_slots import Path, child_at
+from transom.core.folded import Path, child_at
 from transom.core.log import Log
 from transom.core.message import Opaque
 from transom.core.summary import Summaries, Summary

@@ -26,13 +26,14 @@ class _Announcing(Protocol):
 def follow(
     log: StoredLog, start: int | None = None, *, stop: Event | None = None, look: float | None = None
 ) -> Generator[Entry]:
-    """Yield every entry from `start` on as soon as it is stored. Without `start`, only entries stored from now on.
+    """Yield every entry from `start` on as soon as it is stored. Without `start`, the entries that `log` does not know
+    yet: those behind `len(log)`.
 
-    The generator ends when `stop` is set, and blocks its thread while it waits. A PostgreSQL store announces appends,
-    so entries come at once; any other store is looked at every `look` seconds (default 0.5). `stop` takes effect at the
-    next look (PostgreSQL: within 5 seconds if `look` is not given). `log` is refreshed, so pass a handle that nobody
-    else uses: `store.open(name)`. Raises UnknownLog when the conversation is forgotten, StoreUnavailable when the store
-    cannot be read.
+    The generator blocks its thread while it waits, and ends when `stop` is set: at once, but with a PostgreSQL store
+    after at most `look` seconds. A PostgreSQL store announces appends, so entries come at once (`look`: 5 seconds, if
+    it is not given); any other store is looked at every `look` seconds (0.5). `log` is refreshed, so pass a handle that
+    nobody else uses: `store.open(name)`. Raises UnknownLog when the conversation is forgotten, StoreUnavailable when
+    the store cannot be read, StoreDamaged when an entry is damaged.
     """
     stop = Event() if stop is None else stop
     seq = len(log) if start is None else start

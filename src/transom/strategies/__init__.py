@@ -1,8 +1,8 @@
 """Strategies and keepers: the parts of which a policy is made.
 
-A *strategy* proposes edits that make a window smaller; a *keeper* names units that a compaction protects. Each is a
-class with settings, which its docstring explains, or a plain function. `docs/write-your-own-strategy.md` shows how to
-write one. On arrival (results that no request has carried yet):
+A *strategy* proposes edits that make a window smaller: `(View, Target) -> Iterator[Edit]`. A *keeper* names units that
+a compaction protects. Each is a class with settings, which its docstring explains, or a plain function.
+`docs/write-your-own-strategy.md` shows how to write one. On arrival (results that no request has carried yet):
 
 - `Clip`: keeps both ends of a long result.
 - `ClipTurn`: keeps the passages of long results with most names, and limits the results of one turn together.

@@ -25,9 +25,11 @@ RESULT_CHARACTERS = 200
 
 
 class ChatSession:
-    """A sitting at the terminal with one conversation. `has_failed`: an answer or a slash command has failed.
+    """A sitting at the terminal with one conversation. `has_failed`: an answer or a slash command has failed; an answer
+    that the user stopped has not.
 
-    `options`: those of the command line that the next sitting needs too, by name.
+    `options`: the options of the command line, by name, that stand in the command that is printed at the end and with
+    which the user goes on later.
     """
 
     def __init__(

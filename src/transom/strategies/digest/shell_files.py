@@ -42,9 +42,10 @@ _DIFF = re.compile(r"^\+\+\+ (?:b/)?(\S{1,300})", re.MULTILINE)
 
 
 class ShellFiles(Struct, frozen=True):
-    """The files that a command `names`, those that it `changes`, and those of them that it puts back (`restored`) or
-    deletes (`deleted`). `first`: those that it changes before its last command: a failure of the last one does not undo
-    them."""
+    """The files of a command line. `names`: its words that look like paths (with a slash or an extension), and all that
+    it changes. `changes`: those that it writes, moves or deletes; of them, `restored` are put back, and `deleted` are
+    deleted and not written again (a file that was moved away is only changed). `first`: those that it changes before
+    its last command, since a failure of the last one does not undo them."""
 
     names: frozenset[str]
     changes: frozenset[str]

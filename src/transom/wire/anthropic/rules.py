@@ -1,12 +1,12 @@
 """Checks which rules of the Messages API a request breaks. Written from the rules, not from the code that renders.
 
-Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange, K
-general knowledge without a source. These are not violations: an id that comes again in a later turn (A5: R contradicts
-D), the same role twice in a row (A7: they are merged), an assistant message first (A8: R), a system message after the
-first message (A9: refused by older models), empty content of a result or of the model (A10: D), a turn of only the work
-of the provider's own tools, also as the last (A16, A12: R), the size of images (A17). Two rules cannot be checked in a
-request: reasoning that was changed (A13), and reasoning that was signed for another prefix (A15). A12 depends on the
-model, but is a violation: only old models still take a prefill.
+Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange, P a
+public program, K general knowledge without a source. These are not violations: an id that comes again in a later turn
+(A5: R contradicts D), the same role twice in a row (A7: they are merged), an assistant message first (A8: R), a system
+message after the first message (A9: refused by older models), empty content of a result or of the model (A10: D), a
+turn of only the work of the provider's own tools, also as the last (A16, A12: R), the size of images (A17). Two rules
+cannot be checked in a request: reasoning that was changed (A13), and reasoning that was signed for another prefix
+(A15). A12 depends on the model, but is a violation: only old models still take a prefill.
 
 A `Violation.rule` is A1 to A6, A9 to A12, A14, A17 to A19; or, where a rule has no number: empty, message, role,
 content, call, name, thinking, system, text.
