@@ -37,7 +37,9 @@ def test_each_example_has_a_record(example: Example) -> None:
 
 def test_the_page_has_code_that_runs() -> None:
     page = (PAGE.parent / "record.md").read_text(encoding="utf-8")
-    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert blocks
+    for code in blocks:
         exec(compile(code, "record.md", "exec"), {})
 
 

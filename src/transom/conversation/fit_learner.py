@@ -103,6 +103,14 @@ class FitLearner:
             self.save()
 
 
+_MODEL_KEYS = ("model", "modelVersion", "model_version")
+"""The fields in which a reply names its model; Gemini's is spelt in two ways."""
+
+_HOLDERS = ("message", "response", "chunk")
+"""In an event of a stream, the fields that may hold what names the model: Anthropic's, the Responses API's, and those
+of OpenAI's stream helper."""
+
+
 def _named_model(reply: object) -> str:
     """The model that a reply names: a response, the chunks of a stream, or an event that holds either."""
     chunks = cast("Sequence[object]", reply) if isinstance(reply, (list, tuple)) else (reply,)
@@ -112,12 +120,6 @@ def _named_model(reply: object) -> str:
                 if isinstance(named := _field(holder, key), str) and named:
                     return named
     return ""
-
-
-_MODEL_KEYS = ("model", "modelVersion", "model_version")
-_HOLDERS = ("message", "response", "chunk")
-"""In an event of a stream, the fields that may hold what names the model: Anthropic's, the Responses API's, and those
-of OpenAI's stream helper."""
 
 
 def _field(value: object, key: str) -> object:

@@ -9,6 +9,7 @@ A query is data. No character in it has a meaning for the index, and no query ra
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import isnan
 from typing import Any, Protocol, cast
 
 from msgspec import Struct
@@ -78,8 +79,13 @@ def _is_text_or_none(value: object) -> bool:
 
 
 def _is_time(value: object) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+    if isinstance(value, float):
+        return not isnan(value)
+    return value is None or (type(value) is int and abs(value) < _LATEST)
 
+
+_LATEST = 1 << 63
+"""A whole number of seconds from here on fits in no index."""
 
 _TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
     "conversations": (lambda value: value is None or _is_list_of_texts(value), "a list of names, or None"),

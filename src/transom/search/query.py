@@ -16,7 +16,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from heapq import merge
 from itertools import combinations, islice
-from math import isnan, log
+from math import log
 from typing import Any
 
 from msgspec import Struct
@@ -91,9 +91,6 @@ def check_search(query: object, filters: object, limit: object) -> None:
         raise InvalidSetting(f"filters: must be SearchFilters, not {quote(filters)}")
     if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
         raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
-    for name, at in (("since", filters.since), ("until", filters.until)):
-        if at is not None and (type(at) not in {int, float} or isnan(at)):
-            raise InvalidSetting(f"{name}: must be a number of seconds since the epoch, not {quote(at)}")
     require_types(asdict(filters))
     if filters.file and not has_words(filters.file):
         raise InvalidSetting(f"file: needs a letter or a digit, not {quote(filters.file)}")
