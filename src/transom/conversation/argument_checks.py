@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeVar, cast
 
@@ -336,14 +336,21 @@ def sdk_arguments(given: object) -> Mapping[str, Any]:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """True if a value has more than so many levels of objects and lists, as one that contains itself has."""
+    """True if a value has more than so many levels of objects and lists, as one that contains itself has.
+
+    A list that stands in many places of one level is looked at once, so that the time does not double with each level.
+    """
+    level = [value]
+    for _ in range(levels + 1):
+        level = list({id(each): each for outer in level for each in _inner(outer)}.values())
+    return bool(level)
+
+
+def _inner(value: object) -> Iterable[object]:
+    """What an object or a list holds; a text holds nothing."""
     if isinstance(value, Mapping):
-        inner = list(cast("Mapping[object, object]", value).values())
-    elif isinstance(value, (list, tuple)):
-        inner = list(cast("Sequence[object]", value))
-    else:
-        return False
-    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
+        return cast("Mapping[object, object]", value).values()
+    return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else ()
 
 
 def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> None:

@@ -5,7 +5,8 @@ session.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import cast
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from transom.importers import bodies, claude_code, codex, langchain, pi, pydanti
 from transom.importers.questions import questions_in
 from transom.importers.recorded import FORMATS, Recorded, format_list
 from transom.importers.session_events import Branch, SessionReader, read_session
+from transom.wire.dialects import dialect_named
 from transom.wire.fields import kind_of
 from transom.wire.violations import as_dict
 
@@ -128,7 +130,7 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
     """Yield the conversations of one session file: the session itself, and one for each subagent, named
     `name#subagent`.
 
-    Messages that were taken back are left out, and reported to `settings.on_skip`.
+    Messages that were taken back, or that their API would refuse, are left out, and reported to `settings.on_skip`.
     """
     found = read_session(SESSIONS[kind].reader(), events_of(kind, events, where, settings))
     branches = found.branches or [Branch(name="", messages=[], dropped=0)]
@@ -137,15 +139,35 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
             many = "1 message" if each.dropped == 1 else f"{each.dropped:,} messages"
             settings.on_skip(f"{where}: left out {many} of branches that were taken back")
         is_main = len(branches) == 1 or not each.name
+        messages, kept = _allowed(each.messages, FORMATS[kind].dialect, where, settings.on_skip)
         yield Recorded(
             id=name if is_main else f"{name}#{each.name}",
             format=kind,
             dialect=FORMATS[kind].dialect,
-            messages=each.messages,
+            messages=messages,
             system=found.system if is_main else None,
             source=where,
-            injected=each.injected,
+            injected=frozenset(at for at, before in enumerate(kept) if before in each.injected),
         )
+
+
+def _allowed(messages: list[Raw], dialect: str, where: str, on_skip: OnSkip) -> tuple[list[Raw], Sequence[int]]:
+    """The messages that the dialect reads, and their positions before the others were left out.
+
+    Programs write what no API takes, such as a block that broke off. A session is not given up for one of them.
+    """
+    parse = dialect_named(dialect).parse
+    with suppress(InvalidMessage):
+        parse(messages)
+        return messages, range(len(messages))
+    kept: list[int] = []
+    for at, message in enumerate(messages):
+        try:
+            parse([message])
+            kept.append(at)
+        except InvalidMessage as problem:
+            on_skip(f"{where}, message {at}: left out, {problem.why}")
+    return [messages[at] for at in kept], kept
 
 
 def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:

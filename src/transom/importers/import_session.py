@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.entry import Meta
-from transom.core.message import Fact, Head, User
+from transom.core.message import Fact, Head, Raw, User
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.importers.documents import OnSkip
 from transom.importers.files import parsed
 from transom.importers.imported_log import ImportedLog, New, Stored, stored_texts
 from transom.importers.injected import is_injected
 from transom.importers.session_events import Ranges, Said, SessionEvent, SessionReader, is_taken_back
-from transom.wire.dialect import Dialect
+from transom.wire.dialect import Dialect, Placed
 
 BATCH = 64_000
 """Characters of a file that become one source text, together with the entries that were made from them."""
@@ -166,24 +166,29 @@ class SessionImport:
 
     def _facts(self, branch: _BranchLog, said: list[Said], where: str) -> list[New]:
         messages = [each.message for each in said]
-        try:
-            facts = self._dialect.parse(messages)
-        except InvalidMessage as problem:
-            self.counts.unreadable += len(said)
-            self._on_skip(f"{where}: kept as text, {problem.where}: {problem.why}")
-            branch.before = ""
-            return []
+        facts = self._parsed(messages, where)
         out: list[New] = []
         for at, fact in facts:
-            first = not out and isinstance(messages[0].get("role"), str) and messages[0]["role"] == branch.before
+            first = not out and isinstance(messages[at].get("role"), str) and messages[at]["role"] == branch.before
             fact = replace(fact, separate=True) if first and self._dialect.name == "anthropic" else fact  # noqa: PLW2901
             gone = is_taken_back(said[at], self._taken_back.get(branch.name, []))
             self.counts.taken_back += gone
             injected = isinstance(fact, User) and (said[at].injected or is_injected(fact, self._main.log.format_name))
             meta = Meta(include_in_context=not gone, injected=injected) if gone or injected else None
             out.append(New(body=fact, at=said[at].at, meta=meta))
-        branch.before = str(messages[-1].get("role"))
+        branch.before = str(messages[facts[-1][0]].get("role")) if facts else branch.before
         return out
+
+    def _parsed(self, messages: list[Raw], where: str) -> list[Placed]:
+        """The facts in the messages of a turn. One that its API would refuse is kept as text; the others stay."""
+        try:
+            return self._dialect.parse(messages)
+        except InvalidMessage as problem:
+            if len(messages) == 1:
+                self.counts.unreadable += 1
+                self._on_skip(f"{where}: an earlier message is kept as text, {problem.why}")
+                return []
+        return [(at, fact) for at, message in enumerate(messages) for _, fact in self._parsed([message], where)]
 
     def _branch(self, name: str) -> _BranchLog:
         if name not in self.branches:

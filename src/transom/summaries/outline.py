@@ -106,7 +106,13 @@ def stored(outline: Outline) -> Raw:
 
 def item_text(text: str, most: int = ITEM) -> str:
     """The text of an item: one line, in which nothing passes for a marker of ours."""
-    return texts.disarmed(one_line(text, most))
+    return texts.disarmed(_shortened(text, most))
+
+
+def _shortened(text: str, most: int) -> str:
+    """A text in one line of at most about `most` characters. A quote that is cut ends with the item."""
+    line = one_line(text, most)
+    return line + texts.CLOSE if line.rfind(texts.OPEN) > line.rfind(texts.CLOSE) else line
 
 
 def age(outline: Outline) -> Outline:
@@ -116,7 +122,7 @@ def age(outline: Outline) -> Outline:
         if item.status != "done":
             kept.append(item)
         elif item.rounds + 1 < ROUNDS:
-            kept.append(replace(item, rounds=item.rounds + 1, text=one_line(item.text, DONE)))
+            kept.append(replace(item, rounds=item.rounds + 1, text=_shortened(item.text, DONE)))
     return replace(outline, items=tuple(kept))
 
 
