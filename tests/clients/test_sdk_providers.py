@@ -391,6 +391,24 @@ def test_the_limit_of_the_answer_has_the_name_of_the_api(server, dialect):
     provider.close()
 
 
+SETTINGS = {
+    "openai": ({"temperature": 0.25}, lambda body: body["temperature"] == 0.25),
+    "responses": ({"temperature": 0.25}, lambda body: body["temperature"] == 0.25),
+    "anthropic": ({"stop_sequences": ["END"]}, lambda body: body["stop_sequences"] == ["END"]),
+    "gemini": ({"temperature": 0.25}, lambda body: body["generationConfig"]["temperature"] == 0.25),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_setting_of_a_run_goes_where_the_api_has_it(server, dialect):
+    server.answer = MADE_UP[dialect]
+    settings, is_there = SETTINGS[dialect]
+    provider = provider_at(server, dialect)
+    provider.complete({**request_in(dialect), **settings})
+    assert is_there(server.requests[-1][2])
+    provider.close()
+
+
 def test_it_takes_the_place_of_one_in_the_request(server):
     server.answer = MADE_UP["openai"]
     provider = provider_at(server, "openai")

@@ -16,8 +16,8 @@ __all__ = ["Gemini"]
 class Gemini(SdkProvider):
     """Google's Gemini API: `Gemini("gemini-2.5-flash")`, or by name "gemini:gemini-2.5-flash" (`provider_named`).
 
-    The key is read from GEMINI_API_KEY, else from GOOGLE_API_KEY. Raises InvalidSetting if there is neither a key nor a
-    `base_url`.
+    The key is read from GEMINI_API_KEY, else from GOOGLE_API_KEY. Settings of a run, such as `temperature`, become
+    fields of the call's `config`. Raises InvalidSetting if there is neither a key nor a `base_url`.
     """
 
     name = "gemini"
@@ -30,10 +30,11 @@ class Gemini(SdkProvider):
         return client.aio if is_async else client
 
     def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
-        config = {"http_options": {"timeout": int(timeout * 1000)}, **request.get("config", {})}
+        settings = {key: value for key, value in request.items() if key not in {"contents", "config"}}
+        config = {"http_options": {"timeout": int(timeout * 1000)}, **request.get("config", {}), **settings}
         if max_tokens is not None:
             config["max_output_tokens"] = max_tokens
-        return {**request, "model": self.model, "config": config}
+        return {"contents": request["contents"], "model": self.model, "config": config}
 
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
         models = client.models
