@@ -95,12 +95,12 @@ def test_explain_groups_the_edits_of_a_window_by_their_plan(run, demo):
 
 
 def test_explain_prints_the_text_of_each_fold(run, demo):
-    found = json.loads(run("explain", "demo", "--at", 19, "--json")[1])
+    found = json.loads(run("explain", "demo", "--at", -1, "--json")[1])
     entries = {entry["seq"]: entry for entry in json.loads(run("log", "demo", "--json")[1])["entries"]}
     assert found["texts"].keys() == found["folds"].keys()
     assert len(found["texts"]) > 1, "several layers"
     for extra in ((), ("--all",)):
-        out = run("explain", "demo", "--at", 19, *extra)[1].splitlines()
+        out = run("explain", "demo", "--at", -1, *extra)[1].splitlines()
         places = [at for at, line in enumerate(out) if line.strip().startswith("text: ")]
         for at, (seq, opening) in zip(places, found["texts"].items(), strict=True):
             assert len(opening) == 80

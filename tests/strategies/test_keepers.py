@@ -60,17 +60,17 @@ def test_a_protected_unit_has_a_pin_with_the_reason():
 
 
 def test_what_was_whole_while_it_was_newest_is_excerpted_at_a_later_compaction():
-    conv = opened(KeepUsers(tokens=100, fraction=1.0, least=20), context=700)
+    conv = opened(KeepUsers(tokens=100, fraction=1.0, least=20), context=800)
     conv.user("first")
     work(conv, 99)
     conv.user("long " + "please " * 300)
-    for number in range(9):
+    for number in range(12):
         work(conv, number)
     row = next(row for row in explain(conv.plan_request()) if row.text.startswith("long"))
     assert (row.state, row.why) == ("kept", "pinned: required"), "a cut came while it was the newest"
     conv.user("newest")
     for number in range(20):
-        work(conv, 9 + number)
+        work(conv, 12 + number)
     row = next(row for row in explain(conv.plan_request()) if row.text.startswith("long"))
     assert (row.state, row.why) == ("shortened", "user messages, pinned: user messages")
     assert row.shown_tokens <= 100

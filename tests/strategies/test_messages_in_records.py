@@ -69,8 +69,8 @@ def test_what_programs_write_comes_after_what_people_say():
     ]
     text = record(*pairs, budget=3_000)
     quoted = ["is done" in line for line in text.splitlines() if "assistant «Item" in line]
-    assert len(quoted) > 10
-    assert text.count("is well.") <= 5 < len(quoted)
+    assert len(quoted) > 8
+    assert text.count("is well.") <= 5
 
 
 def test_of_notices_that_are_the_same_one_is_quoted():

@@ -36,8 +36,8 @@ def policy_named(
     All settings are shares of the room, which is the budget beside the system prompt, the first task and the newest
     user message.
 
-    - `keep_recent`: how much of the newest turns stays whole. Only `default` and its variants have it: 0.2, and always
-      the last complete round.
+    - `keep_recent`: how much of the newest turns stays whole. Only `default` and its variants have it: 0.25 (less
+      below a `target` of 0.35), and always the last complete round.
     - `trigger`: how full the window is when it is compacted.
     - `target`: how full a compaction leaves it at most; for `default` 0.8 of the trigger.
 

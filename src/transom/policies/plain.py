@@ -70,7 +70,7 @@ RECALL = replace(
 (docs/recall.md)."""
 
 _WITH_SUMMARY = Digest(summary=0.06)
-_DEEP = Digest(summary=0.03, cap=0.325, merge=0.25, quiet=0.5, least_quiet=0.5)
+_DEEP = Digest(summary=0.03, keep_recent=0.2, cap=0.325, merge=0.25, quiet=0.5, least_quiet=0.5)
 
 SUMMARY = replace(
     DEFAULT,

@@ -39,7 +39,8 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
         target = given.get("target", min(policy.target, trigger) if trigger > 0 else policy.target)
         return replace(policy, name=name, trigger=trigger, target=target, choices=())
     most = given.get("target", (1 - digest.quiet) * trigger)
-    sized = _sized(digest, given.get("keep_recent", digest.keep_recent), most, trigger)
+    keep_recent = given.get("keep_recent", min(digest.keep_recent, max(0.0, most - LEAST_RECORD)))
+    sized = _sized(digest, keep_recent, most, trigger)
     if "target" not in given:
         sized = replace(sized, least_quiet=1 - ALMOST * trigger if "trigger" in given else digest.least_quiet)
     return replace(

@@ -105,11 +105,11 @@ class Digest(Struct, frozen=True, kw_only=True):
     can hold, the newest turns get up to `talk` more room, since they are most likely to be needed.
     """
 
-    keep_recent: float = 0.2
-    cap: float = 0.65
+    keep_recent: float = 0.25
+    cap: float = 0.6
     layer: float = 0.5
-    merge: float = 0.5
-    least: float = 0.04
+    merge: float = 0.42
+    least: float = 0.035
     quiet: float = 0.2
     least_quiet: float = 0.0
     talk: float = 0.55
