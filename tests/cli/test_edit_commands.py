@@ -141,12 +141,14 @@ def test_an_entry_that_is_pinned_is_not_pinned_again(run):
 
 
 def test_pin_says_if_the_window_is_then_over_the_budget(run):
-    assert run("demo", "--budget", 6_000)[0] == 0
+    assert run("demo", "--budget", 8_000)[0] == 0
     rows = json.loads(run("explain", "demo", "--json")[1])["rows"]
     folded = [(row["tokens"], row["entry"]) for row in rows if row["state"] == "folded" and row["role"] == "tool"]
-    kept, large = next(row["entry"] for row in rows if row["state"] == "kept" and row["role"] == "tool"), max(folded)[1]
+    kept = next(row["entry"] for row in rows if row["state"] == "kept" and row["role"] == "tool")
     assert len(run("pin", "demo", kept, "--dry-run")[1].splitlines()) == 2
-    line = "over the budget of 6,000 tokens: the next call "
+    largest, large, *_ = (entry for _, entry in sorted(folded, reverse=True))
+    assert len(run("pin", "demo", largest)[1].splitlines()) == 2
+    line = "over the budget of 8,000 tokens: the next call "
     assert run("pin", "demo", large, "--dry-run")[1].splitlines()[2:] == [line + "would compact"]
     assert run("pin", "demo", large)[1].splitlines()[2:] == [line + "compacts"]
 
