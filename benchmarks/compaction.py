@@ -22,11 +22,11 @@ from transom import Budget, Policy
 from transom.conversation.conversation import Conversation
 from transom.conversation.request import render
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS
-from transom.policies.plain import LADDER
+from transom.policies.plain import LAST_RESORT
 from transom.stores import open_store
 from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
 
-HARD = (KeyMessages(), *LADDER)
+HARD = (KeyMessages(), *LAST_RESORT)
 NEXT = "Go on."
 AROUND = len(NEXT) + REQUEST_TOKENS + 2 * MESSAGE_TOKENS
 """What is counted and not handed back: the next message, and the envelopes of the request, the system prompt and it."""

@@ -39,7 +39,7 @@ def bodies(n: int) -> Iterator[Body]:
             last = max(key for key in turns if key < seq - TAIL)
             yield Fold(first=0, last=last, text=f"[entries 0 to {last}: earlier turns are left out of this window]")
             turns, seq, fold_at = [key for key in turns if key > last], seq + 1, fold_at + EVERY
-        yield Sent(digest="0" * 32, limit=64_000, tokens=30_000, messages=80)
+        yield Sent(fingerprint="0" * 32, limit=64_000, tokens=30_000, messages=80)
         call = Call(f"call_{seq}", "shell", '{"cmd": "' + "make test " * 10 + '"}')
         yield Assistant(parts=(Text("I look at the output. " * 8),), calls=(call,), answers=seq)
         yield ToolResult(parts=(Text(f"line {seq}: all is well\n" * 60),), call=call.id)

@@ -84,7 +84,7 @@ PLAN: tuple[Turn, ...] = (
         "The way, from the caller to the messages:\n\n1. `Conversation.request` (conversation/conversation.py) "
         "frames the request (system prompt, tools, state) and makes a plan for the newest view.\n2. `plan` "
         "(core/plan.py) drafts entries: it closes open calls and renews the head; if the window is full, "
-        "`Compactor` (core/compactor.py) runs the strategies of the policy; then state that is due is announced, and "
+        "`BudgetEnforcer` (core/budget_enforcer.py) runs the strategies of the policy; then state is announced, and "
         "`Sent` comes last. Each drafted entry is applied to the view at once, so the plan sees its own effect.\n3. "
         "All drafted entries go into the log in one append, before the request leaves.\n4. `assemble` "
         "(core/window.py) takes the slots of the view as they are. A slot is a unit (a turn with its results) or a "
@@ -226,7 +226,7 @@ PLAN: tuple[Turn, ...] = (
     agent("", read("src/transom/testing/random_logs.py", 1, 120), search("frozen=True, kw_only=True", STRATEGIES)),
     agent(
         "How does the planner decide when to compact? That decides whether this strategy should ask for more at once.",
-        read(f"{CORE}/compactor.py"),
+        read(f"{CORE}/budget_enforcer.py"),
     ),
     agent(
         "",

@@ -73,7 +73,7 @@ class DropThoughts(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         turns = [slot for slot in view.slots if isinstance(slot, Unit)]
         for unit in turns[: -self.keep]:
-            for address, part in addressed_parts(unit.head):
+            for address, part in addressed_parts(unit.first_fact):
                 if isinstance(part, Reasoning):
                     yield Trim(entry=unit.seqs[0], part=address, why="thoughts")
 '''

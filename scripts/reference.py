@@ -52,7 +52,7 @@ MODULES = {
 }
 """The modules whose `__all__` is public, and what each is for."""
 
-INTERNAL = {"cached_digest"}
+INTERNAL = {"cached_fingerprint"}
 """Fields of public structs that are nobody's business."""
 
 COMMANDS = "command-line"

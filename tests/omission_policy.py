@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transom.core.policy import Policy
-from transom.policies.plain import LADDER
+from transom.policies.plain import LAST_RESORT
 from transom.strategies.arrival import Clip
 from transom.strategies.digest.tool_lines import PLAN_TOOLS
 from transom.strategies.elide import DropMedia
@@ -16,8 +16,8 @@ OMISSION = Policy(
     name="omission",
     keepers=(KeepTools(PLAN_TOOLS), KeepUsers()),
     arrival=(Clip(),),
-    pressure=(DropMedia(old=True), DropReasoning(), StubStale(), Omit()),
-    hard=LADDER,
+    pressure=(DropMedia(only_as_needed=True), DropReasoning(), StubStale(), Omit()),
+    last_resort=LAST_RESORT,
     trigger=0.95,
     target=0.4,
 )

@@ -118,7 +118,7 @@ def sent_problems(view: View, entry: Entry, number: int) -> list[str]:
     """What is wrong with a request: the view before it is what was sent."""
     where = f"trip {number}, request {entry.seq}"
     assert isinstance(entry.body, Sent)
-    problems = [] if view.digest() == entry.body.digest else [f"{where}: the window cannot be made again"]
+    problems = [] if view.fingerprint() == entry.body.fingerprint else [f"{where}: the window cannot be made again"]
     if entry.body.tokens > BUDGET.context - BUDGET.reserve:
         problems.append(f"{where}: {entry.body.tokens} tokens")
     if entry.seq % 16 == 0:

@@ -150,7 +150,7 @@ class Trial:
         entries = [*conv.log]
         reopened = self.opened("c")
         self.check_facts(reopened)
-        if reopened.view.digest() != conv.view.digest():
+        if reopened.view.fingerprint() != conv.view.fingerprint():
             self.problems.append("reopened, the log shows something else")
         for _ in range(2):
             self.goes_on(self.after_a_crash(entries[: self.draw.randrange(1, len(entries) + 1)]), "after a crash")

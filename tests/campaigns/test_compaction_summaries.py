@@ -35,7 +35,7 @@ def matters(request: dict[str, Any]) -> str:
     return "\n".join(["## User intent", *(f"- {text}" for text in [*dict.fromkeys(kept)][-8:] or ["small talk"])])
 
 
-class Compactor:
+class BudgetEnforcer:
     """The kit's protocol over one compaction with a named policy, in which a model makes summaries if it is asked."""
 
     def __init__(self, policy: str) -> None:
@@ -71,7 +71,7 @@ class Compactor:
 
 def figures(budget: float) -> dict[str, Any]:
     """The kit's entries for both policies."""
-    makers = {name: lambda name=name: Compactor(name) for name in ("default", "summary")}
+    makers = {name: lambda name=name: BudgetEnforcer(name) for name in ("default", "summary")}
     payload = run_budget_benchmark(makers, budgets=(budget,), seeds=(1, 2))
     assert all(entry["budget_compliant"] for entry in payload["entries"])
     return {entry["compactor"]: entry for entry in payload["entries"]}

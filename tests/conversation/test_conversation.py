@@ -60,7 +60,7 @@ def test_reopened_it_goes_on_where_it_was(url):
     assert render(longer)["messages"][: len(render(last)["messages"])] == render(last)["messages"]
 
 
-def test_every_sent_digest_can_be_made_again_from_the_log(url):
+def test_every_sent_fingerprint_can_be_made_again_from_the_log(url):
     with opened(url) as conv:
         conv.user("go")
         for number in range(40):
@@ -68,7 +68,7 @@ def test_every_sent_digest_can_be_made_again_from_the_log(url):
         sents = [entry for entry in conv.log.read() if isinstance(entry.body, Sent)]
         assert len(sents) == 40
         for call, entry in enumerate(sents, start=1):
-            assert conv.view_at_call(call).digest() == entry.body.digest
+            assert conv.view_at_call(call).digest() == entry.body.fingerprint
 
 
 def test_another_writer_is_no_reason_to_lose_a_fact(url):
@@ -418,9 +418,9 @@ def test_a_preview_shows_what_an_edit_would_do_and_appends_nothing():
     with Conversation.open("memory:", "x", budget=4_000) as conv:
         conv.user("go " * 200)
         conv.observe({"role": "assistant", "content": "done"})
-        before, length = conv.view.digest(), len(conv.log)
+        before, length = conv.view.fingerprint(), len(conv.log)
         view = conv.preview_edit(Fold(first=0, last=0, text="[entry 0]"))
         assert view.total.tokens < conv.view.total.tokens
-        assert (conv.view.digest(), len(conv.log)) == (before, length)
+        assert (conv.view.fingerprint(), len(conv.log)) == (before, length)
         with pytest.raises(InvalidEdit, match="no visible slots"):
             conv.preview_edit(Fold(first=0, last=7, text="[entry 0]"))

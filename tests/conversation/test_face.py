@@ -161,7 +161,7 @@ def test_a_result_for_a_call_that_nobody_made_raises_with_the_open_calls():
         assert len(conv.log) == 2
 
 
-def test_a_late_result_is_stored_with_a_warning(caplog):
+def test_a_second_result_is_stored_with_a_warning(caplog):
     with opened() as conv:
         conv.user("go")
         conv.observe(TURN)
@@ -264,10 +264,10 @@ def test_threads_that_hammer_one_conversation_leave_a_sound_log(tmp_path):
         assert failures == []
         assert [entry.seq for entry in conv.log.read()] == list(range(len(conv.log)))
         users = sum(type(entry.body).__name__ == "User" for entry in conv.log.read())
-        digest, length = conv.view.digest(), conv.view.length
+        digest, length = conv.view.fingerprint(), conv.view.length
     assert users == 49
     with Conversation.open(tmp_path / "a.db", "x", budget=2_000, counter=WordCounter()) as again:
-        assert (again.view.digest(), again.view.length) == (digest, length)
+        assert (again.view.fingerprint(), again.view.length) == (digest, length)
 
 
 def test_a_number_sets_the_context_window_and_leaves_the_other_limits():

@@ -57,7 +57,9 @@ def test_of_two_replays_at_once_one_is_refused_and_the_log_is_that_of_one(ahead)
         for _ in zip(first, second, strict=True):
             pass
     last = list(steps(store))
-    assert [(step.at, step.window.digest) for step in last] == [(step.at, step.window.digest) for step in windows]
+    assert [(step.at, step.window.fingerprint) for step in last] == [
+        (step.at, step.window.fingerprint) for step in windows
+    ]
     assert bodies(store) == bodies(alone)
 
 

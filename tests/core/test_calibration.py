@@ -13,7 +13,7 @@ def learned(*replies: tuple[int, int, int, int]) -> float:
     """The ratio after replies: tokens sent, tokens shared with the request before, prompt and cached as reported."""
     calibration = Calibration()
     for tokens, shared, prompt, cached in replies:
-        sent = Sent(digest="", limit=10**6, tokens=tokens, messages=1, shared_tokens=shared)
+        sent = Sent(fingerprint="", limit=10**6, tokens=tokens, messages=1, shared_tokens=shared)
         calibration = calibration.learn(sent, Usage(prompt=prompt, cached=cached))
     return calibration.ratio
 

@@ -18,7 +18,7 @@ from transom.core.policy import Choice, Policy
 from transom.core.prices import ANTHROPIC, CompactionCosts, SinceBreak
 from transom.core.summary import Summarise, Summary
 from transom.policies import policy_named
-from transom.policies.plain import LADDER
+from transom.policies.plain import LAST_RESORT
 from transom.stores import MemoryStore
 from transom.strategies import Mask, Omit
 from transom.testing.fakes import FakeClock, WordCounter
@@ -73,7 +73,9 @@ def sums(sent: list[Sent]) -> list[CompactionCosts]:
 
 OMIT = Choice(name="omit", strategies=(Omit(least=0.0),))
 MASK = Choice(name="mask", strategies=(Mask(last=2, polling=1, first=0),))
-BOTH = Policy(name="both", pressure=OMIT.strategies, hard=LADDER, trigger=1.0, target=0.3, choices=(OMIT, MASK))
+BOTH = Policy(
+    name="both", pressure=OMIT.strategies, last_resort=LAST_RESORT, trigger=1.0, target=0.3, choices=(OMIT, MASK)
+)
 
 
 def test_growth_is_that_of_a_window_that_grows_steadily():

@@ -126,15 +126,15 @@ def test_what_is_made_by_the_difference_is_what_would_be_made_anew(
     log = under_folds(14, depth)
     view = build_view(Entries(log), WordCounter())
     for act in acts:
-        before = [slot.digest() for slot in view.slots]
-        log = talk(Sent(digest="", limit=9, tokens=9, messages=9), edit_of(view, *act), after=log)
+        before = [slot.fingerprint() for slot in view.slots]
+        log = talk(Sent(fingerprint="", limit=9, tokens=9, messages=9), edit_of(view, *act), after=log)
         view = apply(view.with_log(Entries(log)), log[-2:])
         total = Size(view.counter.request)
         for slot in view.slots:
             check(slot, log)
             total = total.plus(slot.size)
         assert view.total == total
-        same = [slot.digest() for slot in view.slots] == before
+        same = [slot.fingerprint() for slot in view.slots] == before
         assert (view.first_break is None) == same, "a break is told where something looks otherwise"
 
 

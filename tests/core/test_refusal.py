@@ -20,7 +20,7 @@ LOG = talk(
     Fold(first=0, last=1, text="[folded]"),  # 5
     Undo(edit=5),  # 6
     Pin(entry=4),  # 7
-    Sent(digest="0", limit=9, tokens=9, messages=3),  # 8
+    Sent(fingerprint="0", limit=9, tokens=9, messages=3),  # 8
     LONG,  # 9
     says("", call("sh"), thought="hm"),  # 10
 )

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from transom import Budget, Policy
 from transom.policies import POLICIES as NAMES
 from transom.policies import policy_named
-from transom.policies.plain import LADDER
+from transom.policies.plain import LAST_RESORT
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.dedupe import Dedupe, ErrorPurge, Superseded
 from transom.strategies.elide import DropMedia
@@ -34,13 +34,25 @@ ROLLING = Rolling(first=1, tail=30, last=2, rounds=2, least=0.0)
 
 POLICIES = (
     *(
-        Policy(name=name, pressure=(strategy,), hard=LADDER, trigger=0.4, target=0.1)
+        Policy(name=name, pressure=(strategy,), last_resort=LAST_RESORT, trigger=0.4, target=0.1)
         for name, strategy in STRATEGIES.items()
     ),
     *NAMED,
     *(replace(policy, name=f"{policy.name} early", trigger=0.3, target=0.1, own_limits=FEW) for policy in NAMED),
-    Policy(name="one digest", pressure=(ROLLING,), hard=LADDER, trigger=0.3, target=0.2),
-    Policy(name="stubs", arrival=(Stub(characters=300),), pressure=(Omit(),), hard=LADDER),
-    Policy(name="clips", arrival=(Clip(tokens=40),), pressure=(StubStale(keep=50, free=20),), hard=LADDER, trigger=0.5),
-    Policy(name="media", pressure=(DropMedia(old=True), Omit()), hard=LADDER, trigger=0.3, target=0.1),
+    Policy(name="one digest", pressure=(ROLLING,), last_resort=LAST_RESORT, trigger=0.3, target=0.2),
+    Policy(name="stubs", arrival=(Stub(characters=300),), pressure=(Omit(),), last_resort=LAST_RESORT),
+    Policy(
+        name="clips",
+        arrival=(Clip(tokens=40),),
+        pressure=(StubStale(keep=50, free=20),),
+        last_resort=LAST_RESORT,
+        trigger=0.5,
+    ),
+    Policy(
+        name="media",
+        pressure=(DropMedia(only_as_needed=True), Omit()),
+        last_resort=LAST_RESORT,
+        trigger=0.3,
+        target=0.1,
+    ),
 )

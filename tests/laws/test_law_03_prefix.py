@@ -17,7 +17,7 @@ def test_what_was_sent_stays_a_prefix_or_the_break_is_named(log: list[Entry]) ->
     sent: list[bytes] | None = None
     for entry in log:
         view = apply(view, [entry])
-        now = [slot.digest() for slot in view.slots]
+        now = [slot.fingerprint() for slot in view.slots]
         if isinstance(entry.body, Sent):
             sent = None if view.open_units else now  # rule 3: no request leaves with open calls
             assert (view.shared_slots, view.first_break) == (len(now), None)

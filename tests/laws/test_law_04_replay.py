@@ -1,4 +1,4 @@
-"""Law 4: folding the stored log gives the live view, and every digest can be made again."""
+"""Law 4: applying the stored log gives the live view, and every digest can be made again."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ def test_the_stored_log_gives_the_live_view(log: list[Entry]) -> None:
 @given(logs())
 def test_every_true_digest_can_be_made_again(log: list[Entry]) -> None:
     stored = Entries([decode(encode(entry)) for entry in log])
-    said = [entry for entry in log if isinstance(entry.body, Sent) and entry.body.digest != "0" * 32]
-    assert [build_view(stored, COUNTER, sent.seq).digest() for sent in said] == [sent.body.digest for sent in said]
+    said = [entry for entry in log if isinstance(entry.body, Sent) and entry.body.fingerprint != "0" * 32]
+    assert [build_view(stored, COUNTER, sent.seq).fingerprint() for sent in said] == [
+        sent.body.fingerprint for sent in said
+    ]
 
 
 @given(logs(), st.booleans())

@@ -17,7 +17,7 @@ def conversation(*, sent: bool = True) -> LogBuilder:
     builder = LogBuilder()
     builder.append(User(parts=(Text("a task with many words " * 9),)))
     if sent:
-        builder.append(Sent(digest=builder.view.digest(), limit=100, tokens=1, messages=1))
+        builder.append(Sent(fingerprint=builder.view.fingerprint(), limit=100, tokens=1, messages=1))
     reply = says("well", thought="bound to what I saw", bound=True, answers=1 if sent else None)
     for entry in talk(reply, "go on " * 40, after=builder.log)[len(builder.log) :]:
         builder.append(entry.body)

@@ -35,7 +35,7 @@ def cost(turns: int) -> dict[str, tuple[int, int, int]]:
     spent: dict[str, tuple[int, int, int]] = {}
     for name, *items in (
         ("talk", "go on", call("sh"), result("line\n" * 40), says("done")),
-        ("sent", Sent(digest="0", limit=1, tokens=1, messages=1)),
+        ("sent", Sent(fingerprint="0", limit=1, tokens=1, messages=1)),
         ("trim", Trim(entry=newest, part=("text", 0), note="[cut]")),
         ("trim of the oldest", Trim(entry=2, part=("text", 0), note="[cut]")),
         ("pin", Pin(entry=newest)),

@@ -81,7 +81,7 @@ def test_threads_that_apply_to_one_view_do_not_disturb_each_other(_: int) -> Non
         expected = build_view(Entries(future), COUNTER)
         assert appearance_of(found) == appearance_of(expected)
         assert (list(found.unit_of), list(found.live_edits)) == (list(expected.unit_of), list(expected.live_edits))
-        assert found.digest() == expected.digest()
+        assert found.fingerprint() == expected.fingerprint()
     assert appearance_of(view) == before
 
 
@@ -94,12 +94,12 @@ def test_a_view_is_read_and_planned_on_while_the_conversation_goes_on(_: int) ->
 
     def work(name: int) -> object:
         if name == 0:
-            return grown(view, future, len(future)).digest()
+            return grown(view, future, len(future)).fingerprint()
         done = plan(view, Frame(), budget, policy, at=0.0)
-        return done.entries, done.window.digest, [slot.digest() for slot in view.slots], appearance_of(view)
+        return done.entries, done.window.fingerprint, [slot.fingerprint() for slot in view.slots], appearance_of(view)
 
     live, *planned = at_once(work)
-    assert live == build_view(Entries(future), COUNTER).digest()
-    slots = [slot.digest() for slot in build_view(Entries(log), COUNTER).slots]
+    assert live == build_view(Entries(future), COUNTER).fingerprint()
+    slots = [slot.fingerprint() for slot in build_view(Entries(log), COUNTER).slots]
     appearance = appearance_of(build_view(Entries(log), COUNTER))
-    assert planned == [(expected.entries, expected.window.digest, slots, appearance)] * (THREADS - 1)
+    assert planned == [(expected.entries, expected.window.fingerprint, slots, appearance)] * (THREADS - 1)

@@ -230,7 +230,7 @@ def test_bound() -> None:
     """A log whose `Sent` holds the digest of another window."""
     log = talk("fix it")
     view = reducer.build_view(Entries(log), COUNTER)
-    log = talk(Sent(digest=view.digest(), limit=1, tokens=1, messages=1), after=log)
+    log = talk(Sent(fingerprint=view.fingerprint(), limit=1, tokens=1, messages=1), after=log)
     log = talk(says("well", thought="hm", bound=True, answers=1), after=log)
     check_bound(log)
     turn = log[2].body

@@ -42,11 +42,11 @@ def test_in_a_window_of_notes_alone_there_is_nothing_to_compact(policy: Policy) 
     check_plan(plan_call(write_log([Step("other")]), Budget(context=150), policy))
 
 
-@pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+@pytest.mark.parametrize("over_limit", [False, True], ids=["within the limit", "over the limit"])
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_what_a_strategy_proposes_saves_something_and_spares_what_must_stay(name: str, hard: bool) -> None:
+def test_what_a_strategy_proposes_saves_something_and_spares_what_must_stay(name: str, over_limit: bool) -> None:
     @given(st.one_of(logs(), work_logs()))
     def law(log: list[Entry]) -> None:
-        check_proposals(log, STRATEGIES[name], hard=hard)
+        check_proposals(log, STRATEGIES[name], over_limit=over_limit)
 
     law()

@@ -105,7 +105,7 @@ class ConversationMachine(RuleBasedStateMachine):
         for key in tuple(self.conv.view.open_units):
             unit = self.conv.view.open_unit(key)
             for index in unit.open_calls:
-                self.conv.tool_result(unit.head.calls[index].id, word * size)
+                self.conv.tool_result(unit.first_fact.calls[index].id, word * size)
 
     @rule(
         limit=LIMITS,
@@ -188,7 +188,7 @@ class ConversationMachine(RuleBasedStateMachine):
         shown = [message.get("content") for message in sent]
         for key, text in state.items():
             assert f"[{key}] {text}" in shown
-        assert build_view(self.conv.log, COUNTER, view.in_flight.seq).digest() == window.digest  # law 4
+        assert build_view(self.conv.log, COUNTER, view.in_flight.seq).fingerprint() == window.fingerprint  # law 4
         self.previous = sent
         self.check_idempotent(state)
 

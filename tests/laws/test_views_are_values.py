@@ -23,7 +23,7 @@ def test_the_units_that_show_are_whole_turns_in_key_order(log: list[Entry]) -> N
     assert all(view.is_visible(key) for key in keys)
     assert all(a.last < b.first for a, b in pairwise(view.slots))
     for unit in view.visible_units():
-        calls = unit.head.calls if isinstance(unit.head, Assistant) else ()
+        calls = unit.first_fact.calls if isinstance(unit.first_fact, Assistant) else ()
         assert sorted((*unit.answered_calls, *unit.open_calls)) == list(range(len(calls)))
 
 

@@ -125,7 +125,7 @@ def test_entries_that_are_no_messages_can_be_read_if_they_have_text():
         Failure(failure="timeout", text="half an ans", shown=""),
         user(Other({"type": "odd", "n": 1})),
         Pin(entry=1),
-        Sent(digest="d", limit=9, tokens=9, messages=1),
+        Sent(fingerprint="d", limit=9, tokens=9, messages=1),
         user(""),
     )
     texts = [extract.text for extract in read(log, "entries 0-8").extracts]

@@ -111,7 +111,7 @@ def test_what_is_visible_is_not_recalled_twice(conv: Conversation, *, is_visible
     conv.observe({"role": "assistant", "content": "5550142."})
     if not is_visible:
         conv.compact()
-    assert is_visible == any(isinstance(unit.head, Recalled) for unit in conv.view.visible_units())
+    assert is_visible == any(isinstance(unit.first_fact, Recalled) for unit in conv.view.visible_units())
     ask(conv, "And once more: what is the telephone number of my dentist, please?")
     _, *more = recalled(conv)
     assert [3 in fact.refs for fact in more] == ([] if is_visible else [True])
@@ -125,7 +125,7 @@ def test_it_is_the_first_to_be_folded_and_can_be_recalled_again(conv: Conversati
     folds = [fold for entry in conv.log.read() if isinstance(fold := entry.body, Fold) and fold.first == seq]
     assert [fold.text for fold in folds] == [f"[entry {seq}: earlier entries were recalled here]"]
     chat(conv, 20, first=30)
-    assert not any(isinstance(unit.head, Recalled) for unit in conv.view.visible_units())
+    assert not any(isinstance(unit.first_fact, Recalled) for unit in conv.view.visible_units())
     ask(conv, "What was the telephone number of my dentist?")
     assert "5550142" in recalled(conv)[-1].text
 

@@ -152,7 +152,7 @@ def test_the_same_log_gives_the_same_windows(tmp_path):
     for name in ("a.db", "b.db"):
         with opened(url=tmp_path / name) as conv:
             work(conv)
-            digests.append([entry.body.digest for entry in conv.log if isinstance(entry.body, Sent)])
+            digests.append([entry.body.fingerprint for entry in conv.log if isinstance(entry.body, Sent)])
             last = conv.view_at_call(-1).digest()
         with Conversation.open(tmp_path / name, "x", budget=1_200, counter=WordCounter()) as again:
             assert again.view_at_call(-1).digest() == last, "also where nothing is redacted any more"

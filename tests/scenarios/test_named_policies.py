@@ -124,7 +124,7 @@ def test_the_names_there_are():
         ({"pressure": "digest"}, "pressure must be a tuple of strategies"),
         ({"keepers": (5,)}, "keepers must be a tuple of callables"),
         ({"recall": [Mask()]}, "recall must be a tuple of callables"),
-        ({"hard": None}, "hard must be"),
+        ({"last_resort": None}, "last_resort must be"),
         ({"trigger": -1}, "trigger must be a share"),
         ({"target": float("nan")}, "target must be a share"),
         ({"target": "x"}, "target must be a share"),

@@ -47,12 +47,12 @@ def portrait(view: View) -> dict[str, Any]:
     fields = {name: getattr(part, name) for part in parts for name in part.__struct_fields__}
     fields["slots"] = [_slot(slot) for slot in view.slots]
     fields["notes"], fields["synthetic_results"] = list(view.notes.items()), list(view.synthetic_results.items())
-    fields["digest"], fields["window"] = view.digest(), _window(view)
+    fields["digest"], fields["window"] = view.fingerprint(), _window(view)
     return fields
 
 
 def _slot(slot: Slot) -> tuple[Any, ...]:
-    fields = {name: getattr(slot, name) for name in slot.__struct_fields__ if name != "cached_digest"}
+    fields = {name: getattr(slot, name) for name in slot.__struct_fields__ if name != "cached_fingerprint"}
     for name in {"children", "pinned_units"} & set(fields):
         fields[name] = [_slot(kid) for kid in fields[name]]
     return type(slot), fields
@@ -119,7 +119,7 @@ def result(story: Story) -> list[Body]:
 def close(story: Story) -> list[Body]:
     for key in story.view.open_units:
         unit = story.view.open_unit(key)
-        turn = unit.head
+        turn = unit.first_fact
         assert isinstance(turn, Assistant)
         index = unit.open_calls[0]
         return [ToolResult(call=turn.calls[index].id, place=(key, index), synthetic=True, parts=(Text("[aborted]"),))]
@@ -128,7 +128,7 @@ def close(story: Story) -> list[Body]:
 
 def sent(story: Story) -> list[Body]:
     view = story.view
-    return [Sent(digest=view.digest(), limit=1_000, tokens=view.total.tokens, messages=view.total.messages)]
+    return [Sent(fingerprint=view.fingerprint(), limit=1_000, tokens=view.total.tokens, messages=view.total.messages)]
 
 
 def failed(story: Story) -> list[Body]:
@@ -277,7 +277,7 @@ def test_folds_nest_without_bound() -> None:
     while isinstance(slot, Folded):
         depth, slot = depth + 1, slot.children[0]
     assert depth == 3_000
-    assert (thawed.digest(), encode_view(thawed)) == (view.digest(), encode_view(view))
+    assert (thawed.digest(), encode_view(thawed)) == (view.fingerprint(), encode_view(view))
     assert thawed.unit_of == view.unit_of
 
 

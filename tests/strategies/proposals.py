@@ -26,12 +26,12 @@ def seen(log: Iterable[Entry], *edits: Edit) -> View:
     return build_view(Entries(log), WORDS)
 
 
-def target_of(view: View, *, context: int = 1_000, hard: bool = False) -> Target:
+def target_of(view: View, *, context: int = 1_000, over_limit: bool = False) -> Target:
     """The target of a plan under pressure, with nothing protected but what is required."""
     budget = Budget(context=context)
     limit = budget.limits()
     must = tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
-    return Target(ZERO, ZERO, limit, ZERO, budget, view.counter, entry_ref, must, must, view.newest_unit, hard)
+    return Target(ZERO, ZERO, limit, ZERO, budget, view.counter, entry_ref, must, must, view.newest_unit, over_limit)
 
 
 def proposals(strategy, log: list[Entry], *edits: Edit, **target) -> dict[int, str]:

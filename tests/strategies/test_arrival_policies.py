@@ -12,7 +12,7 @@ from transom.core.edit import Trim
 from transom.core.message import Media, Text, ToolResult
 from transom.core.tokens import apply_trim
 from transom.errors import InvalidSetting
-from transom.policies.plain import LADDER
+from transom.policies.plain import LAST_RESORT
 from transom.strategies.arrival import TOKEN_BYTES, Clip, Stub
 from transom.strategies.stale_results import StubStale
 from transom.testing.builders import image
@@ -23,7 +23,7 @@ WORDS = WordCounter()
 
 
 def opened(*arrival, context=1_000_000, pressure=(), trigger=0.95):
-    policy = Policy(name="test", arrival=arrival, pressure=pressure, hard=LADDER, trigger=trigger)
+    policy = Policy(name="test", arrival=arrival, pressure=pressure, last_resort=LAST_RESORT, trigger=trigger)
     budget = Budget(context=context)
     conv = Conversation.open("memory:", "t", budget=budget, policy=policy, counter=WORDS, clock=FakeClock())
     conv.user("go")

@@ -36,7 +36,7 @@ def notes_of(error: BaseException) -> list[str]:
 def test_a_failure_is_reported_as_found_with_its_log() -> None:
     CALLS.clear()
     with pytest.raises(AssertionError, match=r"^Trim\(entry=\d+, .*\) (trims|saves) ") as caught:
-        OfAFailure().test_what_it_proposes_saves_something_and_spares_what_must_stay(hard=False)
+        OfAFailure().test_what_it_proposes_saves_something_and_spares_what_must_stay(over_limit=False)
     assert len(CALLS) < 200, "50 logs, two looks at each: it was not run again for a smaller log"
     lines = notes_of(caught.value)[0].splitlines()
     assert lines[0].startswith("the log, an entry a line (")
@@ -61,6 +61,6 @@ def test_the_smallest_log_is_looked_for_if_that_is_wanted() -> None:
 
     CALLS.clear()
     with pytest.raises(AssertionError) as caught:
-        Smallest().test_what_it_proposes_saves_something_and_spares_what_must_stay(hard=False)
+        Smallest().test_what_it_proposes_saves_something_and_spares_what_must_stay(over_limit=False)
     assert len(CALLS) > 200
     assert len(notes_of(caught.value)[0].splitlines()) < 15

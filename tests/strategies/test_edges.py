@@ -202,12 +202,13 @@ def test_a_head_that_does_not_fit_is_billed_alone():
 
 
 def test_a_state_announced_again_names_what_it_replaces():
-    conv = opened(context=300)
+    conv = opened(context=500)
     conv.user("go")
     for number in range(30):
         conv.plan_request(state={"step": f"step {number} of a long plan that goes on"})
         conv.observe({"role": "assistant", "content": "word " * 10})
     folds = [entry.body for entry in conv.log.read() if isinstance(entry.body, Fold) and entry.body.why == "superseded"]
+    assert folds
     assert all(fold.text == f"[entry {fold.first}: said again later]" for fold in folds)
 
 

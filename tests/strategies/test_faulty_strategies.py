@@ -1,4 +1,4 @@
-"""Errors inside a strategy of the caller's own name it; one that never ends is stopped."""
+"""An error raised in a strategy of the caller names that strategy; one that never ends is stopped."""
 
 from __future__ import annotations
 
@@ -59,7 +59,13 @@ def opened(counter=None, **steps):
 
 @pytest.mark.parametrize(
     ("role", "step"),
-    [("arrival", raises), ("pressure", raises), ("hard", raises), ("keepers", raises), ("pressure", raises_later)],
+    [
+        ("arrival", raises),
+        ("pressure", raises),
+        ("last_resort", raises),
+        ("keepers", raises),
+        ("pressure", raises_later),
+    ],
 )
 def test_an_error_names_the_strategy_and_stays_what_it_is(role, step):
     conversation = opened(**{"pressure": (Proposes(lambda _: ()),), role: (step,)})

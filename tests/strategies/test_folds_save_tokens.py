@@ -35,11 +35,11 @@ SHORT = [
 
 
 @pytest.mark.parametrize("log", [RESTORED, FOLDED, SHORT], ids=["restored", "folded", "short"])
-@pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+@pytest.mark.parametrize("over_limit", [False, True], ids=["within the limit", "over the limit"])
 @pytest.mark.parametrize(
     "strategy",
     [Digest(), Omit(), KeyMessages(), Rolling(), HeadTail(first=1, last=2), Rounds(last=2)],
     ids=lambda strategy: type(strategy).__name__,
 )
-def test_a_fold_that_saves_no_tokens_is_not_proposed(log, hard, strategy):
-    check_proposals(write_log(log), strategy, hard=hard)
+def test_a_fold_that_saves_no_tokens_is_not_proposed(log, over_limit, strategy):
+    check_proposals(write_log(log), strategy, over_limit=over_limit)

@@ -11,7 +11,7 @@ from transom.conversation.request import render
 from transom.core.edit import Fold, Pin, Undo
 from transom.core.entry import Meta
 from transom.core.message import Note
-from transom.policies.plain import LADDER
+from transom.policies.plain import LAST_RESORT
 from transom.strategies.head_tail import HeadTail, Rounds
 from transom.strategies.keepers import KeepUsers
 from transom.testing import WordCounter, call, result, says, talk
@@ -19,10 +19,10 @@ from transom.testing import WordCounter, call, result, says, talk
 LONG = "so much was said here " * 20
 
 
-def folds(strategy, log, *edits, hard=False, kept=(), context=1_000):
+def folds(strategy, log, *edits, over_limit=False, kept=(), context=1_000):
     """The ranges a strategy folds."""
     view = seen(log, *edits)
-    target = target_of(view, context=context, hard=hard)
+    target = target_of(view, context=context, over_limit=over_limit)
     target = replace(target, protected=(*target.protected, *kept))
     found = list(strategy(view, target))
     assert all(view.refusal(fold) is None for fold in found)
@@ -67,14 +67,14 @@ def test_a_fold_that_gains_too_little_is_not_made_unless_it_must_be():
     log, strategy = turns(12), HeadTail(first=3, last=8)  # two turns, about a seventh of the room
     assert folds(strategy, log, context=1_400) == [(3, 4)]
     assert folds(strategy, log, context=4_000) == []
-    assert folds(strategy, log, context=4_000, hard=True) == [(3, 4)]
+    assert folds(strategy, log, context=4_000, over_limit=True) == [(3, 4)]
 
 
 def test_what_somebody_took_back_stays_until_the_window_does_not_fit():
     log = turns(12)
     back = (Fold(first=5, last=6, text="[gone]"), Undo(edit=len(log)))
     assert folds(HeadTail(first=3, last=4), log, *back) == [(3, 4), (7, 8)]
-    assert folds(HeadTail(first=3, last=4), log, *back, hard=True) == [(3, 8)]
+    assert folds(HeadTail(first=3, last=4), log, *back, over_limit=True) == [(3, 8)]
 
 
 def test_a_range_of_what_stays_anyway_is_not_folded():
@@ -83,7 +83,9 @@ def test_a_range_of_what_stays_anyway_is_not_folded():
     assert folds(HeadTail(first=3, last=4), log, *(Pin(entry=entry) for entry in (3, 4, 5))) == []
     assert folds(HeadTail(first=3, last=4), log, kept=(3,)) == [(3, 5)]
     summary = Fold(first=3, last=4, text=f"a summary: {LONG}")
-    assert folds(HeadTail(first=3, last=4), log, summary, Pin(entry=5), hard=True) == [], "nothing but a summary goes"
+    assert folds(HeadTail(first=3, last=4), log, summary, Pin(entry=5), over_limit=True) == [], (
+        "nothing but a summary goes"
+    )
 
 
 def test_nothing_from_an_open_unit_on_is_folded():
@@ -109,12 +111,14 @@ def test_notes_at_the_end_take_no_room_of_the_tail():
 def test_without_rounds_nothing_is_folded():
     assert folds(Rounds(last=4), turns(12)) == []
     assert folds(Rounds(last=0), rounds(5)) == []
-    assert folds(Rounds(last=1), rounds(2, "ok"), hard=True) == [], "short rounds: the marker would be longer"
+    assert folds(Rounds(last=1), rounds(2, "ok"), over_limit=True) == [], "short rounds: the marker would be longer"
 
 
 @pytest.mark.parametrize("strategy", [Rounds(last=2), HeadTail(first=2, last=4)])
 def test_protected_units_stay_beside_the_marker(strategy):
-    policy = Policy(name="ends", pressure=(strategy,), keepers=(KeepUsers(fraction=0.5),), hard=LADDER, trigger=0.8)
+    policy = Policy(
+        name="ends", pressure=(strategy,), keepers=(KeepUsers(fraction=0.5),), last_resort=LAST_RESORT, trigger=0.8
+    )
     conv = Conversation.open("memory:", "e", budget=Budget(context=1_500), policy=policy, counter=WordCounter())
     for number in range(9):
         conv.user(f"wish {number}")

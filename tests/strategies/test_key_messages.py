@@ -16,7 +16,7 @@ from transom.core.reducer import apply, build_view
 from transom.core.tokens import Size
 from transom.core.unit import Folded
 from transom.measure.explain import explain
-from transom.policies.plain import LADDER
+from transom.policies.plain import LAST_RESORT
 from transom.strategies.keepers import KeepUsers
 from transom.strategies.key_message_fallbacks import last_rounds, outlines, previews
 from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
@@ -27,7 +27,9 @@ from transom.testing.builders import entry
 
 COUNTER = WordCounter()
 CALL = {"id": "c", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
-KEY = Policy(name="key", keepers=(KeepKey(newest=4),), pressure=KEY_STEPS, hard=LADDER, trigger=0.9, target=0.6)
+KEY = Policy(
+    name="key", keepers=(KeepKey(newest=4),), pressure=KEY_STEPS, last_resort=LAST_RESORT, trigger=0.9, target=0.6
+)
 CHAT = "We are looking at the weather over the hills, which is grey and slow as ever, and nothing comes of it."
 
 
@@ -46,10 +48,10 @@ def shown(conv: Conversation) -> list[str]:
     return [message["content"] for message in render(conv.plan_request())["messages"]]
 
 
-def target_of(view, goal: int, *, hard: bool = False, required: tuple[int, ...] = ()) -> Target:
+def target_of(view, goal: int, *, over_limit: bool = False, required: tuple[int, ...] = ()) -> Target:
     goal_size, no = Size(goal, 1 << 60, 1 << 60, 1 << 60), Size()
     budget = Budget(context=max(1, goal))
-    kept = {"required": required, "protected": required, "newest_unit": view.newest_unit, "hard": hard}
+    kept = {"required": required, "protected": required, "newest_unit": view.newest_unit, "over_limit": over_limit}
     return Target(goal_size, goal_size, goal_size, no, budget, COUNTER, "entry {}".format, **kept)
 
 
@@ -198,7 +200,9 @@ def test_what_a_later_statement_replaced_is_not_kept_for_being_among_the_newest(
 
 
 def test_under_pressure_what_somebody_pinned_stays_whole():
-    conv = opened(Policy(name="key", pressure=(previews, outlines), hard=LADDER, trigger=0.5, target=0.1), 4_000)
+    conv = opened(
+        Policy(name="key", pressure=(previews, outlines), last_resort=LAST_RESORT, trigger=0.5, target=0.1), 4_000
+    )
     conv.user("go")
     entries = []
     for number in range(2):
@@ -229,7 +233,7 @@ def test_everything_mandatory_is_no_success_without_shrinking():
             name="kept",
             keepers=(KeepUsers(tokens=9_000, fraction=1.0),),
             pressure=KEY_STEPS,
-            hard=KEY_STEPS,
+            last_resort=KEY_STEPS,
             trigger=0.9,
         ),
         600,
@@ -244,7 +248,7 @@ def test_everything_mandatory_is_no_success_without_shrinking():
 
 
 def test_what_cannot_shrink_is_refused_with_its_bill():
-    conv = opened(Policy(name="key", pressure=KEY_STEPS, hard=KEY_STEPS, trigger=0.9), 100)
+    conv = opened(Policy(name="key", pressure=KEY_STEPS, last_resort=KEY_STEPS, trigger=0.9), 100)
     conv.user("must " * 100)
     with pytest.raises(BudgetImpossible) as refused:
         conv.plan_request()
@@ -259,12 +263,12 @@ STEPS = st.sampled_from([*KEY_STEPS, KeyMessages(least=0.0)])
 
 
 @given(TURNS, STEPS, st.integers(0, 1_500), st.booleans())
-def test_no_step_changes_anything_without_shrinking(turns, step, goal: int, hard: bool) -> None:
+def test_no_step_changes_anything_without_shrinking(turns, step, goal: int, over_limit: bool) -> None:
     items = []
     for text, tool, answer in turns:
         items += [text, call("sh"), result(answer)] if tool else [text, says(answer)]
     before, after = applied(
-        talk(*items), step, lambda view: target_of(view, goal, hard=hard, required=(0, view.newest_user))
+        talk(*items), step, lambda view: target_of(view, goal, over_limit=over_limit, required=(0, view.newest_user))
     )
     if after.length > before.length:
         assert after.total.bytes < before.total.bytes
@@ -296,7 +300,9 @@ def test_previews_then_outlines_then_the_last_rounds():
 def test_required_texts_are_outlined_only_where_nothing_fits():
     log = talk("- point\n\n" + CHAT * 20, says("ok"))
     assert applied(log, outlines, lambda view: target_of(view, 100, required=(0,)))[1].length == len(log)
-    assert applied(log, outlines, lambda view: target_of(view, 100, required=(0,), hard=True))[1].length > len(log)
+    assert applied(log, outlines, lambda view: target_of(view, 100, required=(0,), over_limit=True))[1].length > len(
+        log
+    )
 
 
 def test_what_somebody_took_back_is_left_alone():
@@ -309,7 +315,7 @@ def test_what_somebody_took_back_is_left_alone():
     assert held
     _, view = applied(list(conv.log.read()), KeyMessages(), lambda view: target_of(view, 300))
     assert all(view.is_visible(key) for key in held)
-    _, view = applied(list(conv.log.read()), KeyMessages(), lambda view: target_of(view, 300, hard=True))
+    _, view = applied(list(conv.log.read()), KeyMessages(), lambda view: target_of(view, 300, over_limit=True))
     assert not all(view.is_visible(key) for key in held)
 
 
@@ -318,7 +324,7 @@ def test_a_fold_that_gains_little_is_not_made():
     before, after = applied(log, KeyMessages(), lambda view: target_of(view, 760, required=(0, view.newest_unit)))
     assert after.length == before.length
     assert (
-        applied(log, KeyMessages(), lambda view: target_of(view, 10, hard=True, required=(0, view.newest_unit)))[
+        applied(log, KeyMessages(), lambda view: target_of(view, 10, over_limit=True, required=(0, view.newest_unit)))[
             1
         ].length
         > before.length

@@ -10,7 +10,7 @@ from transom import Budget, Conversation, Policy
 from transom.conversation.request import render
 from transom.core.edit import Pin, Trim, Undo
 from transom.core.tokens import Size
-from transom.policies.plain import LADDER
+from transom.policies.plain import LAST_RESORT
 from transom.strategies import Dedupe, DropReasoning, Mask, StubStale
 from transom.testing import WordCounter, call, result, says, talk
 
@@ -56,7 +56,9 @@ def test_pinned_restored_read_back_open_and_short_results_stay():
 
 
 def test_between_batches_the_window_only_grows():
-    policy = Policy(name="masks", pressure=(Mask(last=5, polling=10),), hard=LADDER, trigger=0.0, target=0.0)
+    policy = Policy(
+        name="masks", pressure=(Mask(last=5, polling=10),), last_resort=LAST_RESORT, trigger=0.0, target=0.0
+    )
     conv = Conversation.open("memory:", "m", budget=Budget(context=100_000), policy=policy, counter=WordCounter())
     conv.user("go")
     breaks = []

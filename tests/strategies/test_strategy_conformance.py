@@ -49,7 +49,7 @@ def test_a_slow_machine_is_not_a_mistake_of_a_strategy():
     settings.register_profile("as-it-comes", settings.get_profile("ci"), deadline=200, database=None)
     settings.load_profile("as-it-comes")
     try:
-        Slow().test_what_it_proposes_saves_something_and_spares_what_must_stay(hard=False)
+        Slow().test_what_it_proposes_saves_something_and_spares_what_must_stay(over_limit=False)
     finally:
         settings.register_profile("before", ours)
         settings.load_profile("before")
@@ -68,7 +68,7 @@ class TestDigest(StrategyConformance):
 
 
 class TestDropMedia(StrategyConformance):
-    strategy, examples = DropMedia(old=True), FEW
+    strategy, examples = DropMedia(only_as_needed=True), FEW
 
 
 class TestDropReasoning(StrategyConformance):

@@ -16,7 +16,7 @@ from transom.core.edit import Fold
 from transom.core.message import User
 from transom.core.reducer import build_view
 from transom.core.unit import Folded
-from transom.policies import LADDER
+from transom.policies import LAST_RESORT
 from transom.testing import Entries, WordCounter, says, talk
 from transom.testing.laws.strategy import target_for
 
@@ -91,7 +91,9 @@ def test_the_policy_of_the_page_is_used_as_the_page_says(page, tmp_path: Path, m
 
 
 def test_old_results_keep_their_last_lines(page) -> None:
-    conversation = opened(Policy(name="mine", pressure=(page["LastLines"](lines=2),), hard=LADDER, trigger=0.5))
+    conversation = opened(
+        Policy(name="mine", pressure=(page["LastLines"](lines=2),), last_resort=LAST_RESORT, trigger=0.5)
+    )
     conversation.user("build it")
     work(conversation, 2)
     note = "[3,256 characters before; whole in entry 3]\nstep 198 is done\nstep 199 is done\n"
@@ -117,7 +119,9 @@ def test_decisions_stay_when_the_rest_is_folded(page) -> None:
         conversation.user(text)
         work(conversation, 1)
     conversation.plan_request()
-    visible = [unit.head.parts[0].text for unit in conversation.view.visible_units() if isinstance(unit.head, User)]
+    visible = [
+        unit.first_fact.parts[0].text for unit in conversation.view.visible_units() if isinstance(unit.first_fact, User)
+    ]
     assert visible == ["build it", "Decision: use uv", "and now?"]
 
 

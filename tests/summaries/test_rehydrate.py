@@ -21,7 +21,7 @@ from transom.summaries.rehydrate import Rehydrate, is_compacted, rehydrated
 from transom.testing import Entries, WordCounter, call, result, says, talk
 from transom.texts import FILES_TITLE
 
-SENT = Sent(digest="", limit=1, tokens=1, messages=1)
+SENT = Sent(fingerprint="", limit=1, tokens=1, messages=1)
 FILES = {
     "src/a.py": "A = 1\n",
     "src/b.py": "B = 2\n" * 400,

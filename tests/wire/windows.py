@@ -52,7 +52,7 @@ def closures(view: View) -> Iterator[ToolResult]:
     """Rule 3: a made result for each open call, at its place, under the label it has on the wire."""
     for key in view.open_units:
         unit = view.open_unit(key)
-        calls = unit.head.calls
+        calls = unit.first_fact.calls
         for index in unit.open_calls:
             label = call_labels(calls, key)[index]
             yield ToolResult(synthetic=True, place=(key, index), parts=(Text(ABORTED),), call=label)

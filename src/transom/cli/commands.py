@@ -160,7 +160,8 @@ class Edits(Struct, frozen=True, kw_only=True):
 
 @command("edits", "Keep an entry in every window from now on.")
 class Pin(Struct, frozen=True, kw_only=True):
-    """Keep an entry, with its calls and results, in every window from now on. `undo` takes the pin back."""
+    """Keep an entry, with its calls and results, in every window that has room, from now on. `undo` takes the pin
+    back."""
 
     id: o.Id
     entry: o.Entry

@@ -1,6 +1,6 @@
 """The agent loop, written once and without I/O.
 
-`AgentLoop.steps` is a generator. It yields events, which somebody may look at, and wants (`wants.py`), which a pump
+`AgentLoop.steps` is a generator. It yields events, which somebody may look at, and wants (`effects.py`), which a pump
 answers (`pump.py`, `async_pump.py`). Everything else is an ordinary call: the conversation plans, logs and renders
 inside a step. So the same code runs under a sync and an async pump, and a pump may run each step in a worker thread.
 
@@ -23,6 +23,17 @@ from msgspec.structs import replace
 from transom import texts
 from transom.conversation import argument_checks as check
 from transom.conversation.context_tool import context_outcome
+from transom.conversation.effects import (
+    Approve,
+    Caller,
+    CallModel,
+    Effect,
+    NextTool,
+    RunTools,
+    Sleep,
+    ToolJob,
+    ToolOutcome,
+)
 from transom.conversation.events import (
     Compacted,
     Event,
@@ -41,7 +52,6 @@ from transom.conversation.retry import Attempts, NextTry, Retry
 from transom.conversation.runnable import RunnableConversation
 from transom.conversation.tool_output import as_text, readable
 from transom.conversation.tools import FunctionTool, names_of
-from transom.conversation.wants import Approve, Caller, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
 from transom.core.edit import Fold
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Raw, Text, ToolResult, Usage
@@ -53,7 +63,7 @@ from transom.wire.stop_reason import StopReason
 
 _logger = logging.getLogger(__name__)
 
-RunSteps = Generator[Want | Event, Any, RunResult]
+RunSteps = Generator[Effect | Event, Any, RunResult]
 
 Approval = Callable[[ToolCalled], Any]
 """Whether a call may run: True, False, or a text that says why not. May be async under an async pump."""
@@ -70,7 +80,8 @@ class UseModel(Protocol):
 
 
 class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
-    """How a run goes. `providers`: the first is used until it fails for good, then the next."""
+    """How a run goes. `providers`: each reply is asked of the first one; if it fails for good, of the
+    next. The next reply begins with the first again."""
 
     providers: tuple[Provider, ...]
     schemas: Sequence[Raw | Tool] | None = None
@@ -168,7 +179,7 @@ class AgentLoop:
 
     # ---- the model
 
-    def _model_call(self) -> Generator[Want | Event, Any, tuple[Assistant, int, Replied]]:
+    def _model_call(self) -> Generator[Effect | Event, Any, tuple[Assistant, int, Replied]]:
         """One reply, after as many attempts as the settings allow. Raises ProviderError when none is left."""
         attempts = Attempts(self._settings.retry, self._settings.providers, self._max_tokens)
         while True:
@@ -206,7 +217,7 @@ class AgentLoop:
             # not always the request's place: another writer may have sent a request since
             return turn, self._conv.view.unit_of[replied.entry], replied
 
-    def _request(self, *, was_refused: bool) -> Generator[Want, Any, tuple[Request, Compacted | None]]:
+    def _request(self, *, was_refused: bool) -> Generator[Effect, Any, tuple[Request, Compacted | None]]:
         """Log the next request, after a summary if its policy waits for one; and what it compacted, if it did."""
         conv, settings = self._conv, self._settings
         self._use_model(self._provider, was_refused=was_refused)
@@ -218,12 +229,12 @@ class AgentLoop:
             return request, None
         return request, Compacted.of(before, request.window.view, entries)
 
-    def _complete(self, request: Request) -> Complete:
+    def _complete(self, request: Request) -> CallModel:
         arguments: dict[str, Any] = {**request}
         for key, value in self._settings.arguments.items():
             inner = arguments.get(key)
             arguments[key] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, Mapping) else value
-        return Complete(
+        return CallModel(
             provider=self._provider,
             request=arguments,
             max_tokens=self._max_tokens,
@@ -263,7 +274,7 @@ class AgentLoop:
 
     # ---- tools
 
-    def _tool_calls(self, turn: Assistant, key: int, replied: Replied) -> Generator[Want | Event, Any, None]:
+    def _tool_calls(self, turn: Assistant, key: int, replied: Replied) -> Generator[Effect | Event, Any, None]:
         """Every call of a turn gets a result: the tool's, or one that says why there is none."""
         jobs = [self._job(called) for called in _called(turn, key)]
         answered: set[int] = set()
@@ -280,7 +291,7 @@ class AgentLoop:
             waiting = tuple(job for job in jobs if job.outcome is None and not job.compacts)
             for job in waiting:
                 job.caller = self._caller(len(waiting))
-            want: Want = RunTools(waiting)
+            want: Effect = RunTools(waiting)
             for _ in waiting:
                 job = yield want
                 want = NextTool()
@@ -298,7 +309,7 @@ class AgentLoop:
                     self._log_result(job)
             raise
 
-    def _compact(self, job: ToolJob, jobs: Sequence[ToolJob]) -> Generator[Want, Any, Compacted | None]:
+    def _compact(self, job: ToolJob, jobs: Sequence[ToolJob]) -> Generator[Effect, Any, Compacted | None]:
         """Answer a call of `context_manager`, the first one of a reply."""
         if any(other.compacts and other.outcome is not None for other in jobs):
             job.outcome = ToolOutcome(content=texts.ALREADY_COMPACTED, failed=True)

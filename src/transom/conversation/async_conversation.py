@@ -9,11 +9,11 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.conversation import Conversation
+from transom.conversation.effects import AwaitSummary, SummarySteps
 from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.run import RunOptions
 from transom.conversation.summary_job import SummaryOutcome
 from transom.conversation.usage import WindowUsage
-from transom.conversation.wants import AwaitSummary, SummarySteps
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.message import Head

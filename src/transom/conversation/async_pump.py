@@ -15,6 +15,17 @@ import anyio
 from anyio import CancelScope, CapacityLimiter, to_thread
 
 from transom.conversation.agent_loop import Approval, RunSteps
+from transom.conversation.effects import (
+    CURRENT_JOB,
+    Approve,
+    AwaitSummary,
+    CallModel,
+    Effect,
+    RunTools,
+    Sleep,
+    ToolJob,
+    ToolOutcome,
+)
 from transom.conversation.events import Event
 from transom.conversation.pump import (
     TICK,
@@ -30,21 +41,10 @@ from transom.conversation.pump import (
 from transom.conversation.summary_job import SummaryOutcome, run_job_async
 from transom.conversation.threads import in_thread
 from transom.conversation.tools import error_text
-from transom.conversation.wants import (
-    CURRENT_JOB,
-    Approve,
-    AwaitSummary,
-    Complete,
-    RunTools,
-    Sleep,
-    ToolJob,
-    ToolOutcome,
-    Want,
-)
 from transom.errors import ProviderError
 from transom.texts import tool_failed
 
-Item = Want | Event | None
+Item = Effect | Event | None
 """None: the run is over."""
 
 R = TypeVar("R")
@@ -65,7 +65,7 @@ async def pump_async(
         while True:
             outcome: object = None
             try:
-                if isinstance(item, Complete) and item.accumulator is not None:
+                if isinstance(item, CallModel) and item.accumulator is not None:
                     async with aclosing(driver.streamed(item)) as events:
                         async for event in events:
                             yield event
@@ -75,7 +75,7 @@ async def pump_async(
                     for event in happened:
                         yield event
                     continue
-                elif isinstance(item, Want):
+                elif isinstance(item, Effect):
                     outcome = await driver.perform(item)
                 elif item is not None:
                     yield item
@@ -160,7 +160,7 @@ class AsyncSteps:
         return await self._wait(partial(self._perform, want))
 
     async def _perform(self, want: Any) -> object:
-        if isinstance(want, Complete):
+        if isinstance(want, CallModel):
             try:
                 return await want.provider.acomplete(want.request, max_tokens=want.max_tokens, timeout=want.timeout)
             except ProviderError as error:
@@ -176,7 +176,7 @@ class AsyncSteps:
         await anyio.sleep(want.seconds)
         return None
 
-    async def streamed(self, want: Complete) -> AsyncGenerator[Event, None]:
+    async def streamed(self, want: CallModel) -> AsyncGenerator[Event, None]:
         """The events of a streamed reply; `error` is set behind them."""
         assert want.accumulator is not None
         self.error = None
@@ -210,7 +210,7 @@ class AsyncSteps:
                 try:
                     for _ in want.jobs:
                         item = await self.send(await self._wait(receive.receive))
-                        while item is not None and not isinstance(item, Want):
+                        while item is not None and not isinstance(item, Effect):
                             happened.append(item)
                             item = await self.send(None)
                 except Exception as error:  # noqa: BLE001 - raised below, outside of the group, which would wrap it

@@ -16,8 +16,8 @@ from uuid import UUID
 from msgspec import Struct
 
 from transom.clock import utc
+from transom.conversation.effects import Effect
 from transom.conversation.usage import WindowUsage
-from transom.conversation.wants import Want
 from transom.core.edit import Edit
 from transom.core.entry import Entry
 from transom.core.message import Fact
@@ -99,7 +99,7 @@ class EventBus:
 
         return unsubscribe
 
-    def wants(self, kind: type[Any]) -> bool:
+    def has_subscribers(self, kind: type[Any]) -> bool:
         """Whether anybody would be called with an event of this class."""
         return any(issubclass(kind, wanted) for wanted, _ in self._callbacks)
 
@@ -116,12 +116,12 @@ class EventBus:
         self, before: View, after: View, entries: Sequence[Entry], *, log: str, policy: str, usage: UsageOf
     ) -> None:
         """Publish what new entries mean: our own, or another writer's."""
-        if self.wants(ConversationRecorded):
+        if self.has_subscribers(ConversationRecorded):
             for entry in entries:
                 if isinstance(entry.body, Fact):
                     self.publish(ConversationRecorded(entry, None, utc(entry.at)))
         edits = tuple(entry.seq for entry in entries if isinstance(entry.body, Edit))
-        if edits and self.wants(HistoryCurated):
+        if edits and self.has_subscribers(HistoryCurated):
             self.publish(
                 HistoryCurated(
                     prompt_name=log,
@@ -133,7 +133,7 @@ class EventBus:
                     edits=edits,
                 )
             )
-        if self.wants(UsageChanged):
+        if self.has_subscribers(UsageChanged):
             status, now = usage(before).status, usage(after)
             if status != now.status:
                 self.publish(UsageChanged(status, now))
@@ -175,6 +175,6 @@ class PublishedSteps(Generator[Any, Any, Any]):
         return self._seen(self._steps.throw(*reason))
 
     def _seen(self, item: Any) -> Any:
-        if not isinstance(item, Want):
+        if not isinstance(item, Effect):
             self._bus.publish(item)
         return item

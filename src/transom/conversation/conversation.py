@@ -17,6 +17,7 @@ from transom.conversation import argument_checks as check
 from transom.conversation.agent_loop import RunSteps
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.bus import PublishedSteps
+from transom.conversation.effects import SummarySteps
 from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.facts import append_facts, parse_result, split_head
 from transom.conversation.fit_learner import FitLearner
@@ -34,7 +35,6 @@ from transom.conversation.summary_settings import SummarizedBy, summary_settings
 from transom.conversation.summary_wait import run_steps
 from transom.conversation.thread_guard import Guard
 from transom.conversation.usage import WindowUsage
-from transom.conversation.wants import SummarySteps
 from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Pin, Undo
@@ -600,7 +600,7 @@ class Conversation:
 
     @_locked
     def pin(self, entry: int, why: str = "") -> int:
-        """Keep an entry's unit in every window from now on. Returns the number of the pin, for `undo`.
+        """Keep an entry's unit in every window that has room, from now on. Returns the number of the pin, for `undo`.
 
         If you have pinned that unit already, nothing is stored, and the number is that of the older pin. Raises
         InvalidEdit.

@@ -52,8 +52,10 @@ def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw)
 def append_facts(
     writer: LogWriter, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
 ) -> list[int]:
-    """The numbers of the new entries. A result that no window will show, because its call is not open
-    and was not given up, is reported, unless the importer does (`meta.source`)."""
+    """Append the facts, all in one go, and return their seqs.
+
+    Warns of a result that no window will show, because its call is not open and was not given up. An importer
+    (`meta.source`) reports these itself. With `known_calls_only` such a result raises InvalidMessage."""
     strays: list[ToolResult] = []
     waiting: list[str] = []
 

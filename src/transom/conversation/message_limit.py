@@ -39,7 +39,16 @@ def plan_rendered(
     budget = limits
     while True:
         done = plan(
-            view, frame, budget, policy, at=at, ref=ref, derived=derived, meta=meta, asked=asked, summary=summary
+            view,
+            frame,
+            budget,
+            policy,
+            at=at,
+            ref=ref,
+            derived=derived,
+            meta=meta,
+            summary_options=asked,
+            summary=summary,
         )
         if limits.max_messages is None or budget.max_messages is None:
             return done

@@ -1,4 +1,4 @@
-"""`Complete`: the request that a run, or the making of a summary, hands to a pump, which sends it once.
+"""`CallModel`: the request that a run, or the making of a summary, hands to a pump, which sends it once.
 
 Retries are in `agent_loop.py` and `retry.py` (when, and after how long).
 """
@@ -14,7 +14,7 @@ from transom.providers.base import Provider
 from transom.wire.stream import Accumulator
 
 
-class Complete(Struct, frozen=True, kw_only=True, eq=False):
+class CallModel(Struct, frozen=True, kw_only=True, eq=False):
     """Send a request. With an `accumulator` the reply is streamed into it."""
 
     provider: Provider

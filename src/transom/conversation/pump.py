@@ -19,21 +19,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import replace
 
 from transom.conversation.agent_loop import Approval, RunSteps
-from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
-from transom.conversation.reply_thread import close_items, received
-from transom.conversation.summary_wait import await_summary
-from transom.conversation.tools import error_text
-from transom.conversation.wants import (
+from transom.conversation.effects import (
     CURRENT_JOB,
     Approve,
     AwaitSummary,
-    Complete,
+    CallModel,
+    Effect,
     NextTool,
     RunTools,
     ToolJob,
     ToolOutcome,
-    Want,
 )
+from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
+from transom.conversation.reply_thread import close_items, received
+from transom.conversation.summary_wait import await_summary
+from transom.conversation.tools import error_text
 from transom.errors import ProviderError, RunStopped
 from transom.texts import tool_failed, tool_timed_out
 
@@ -62,7 +62,7 @@ def pump(
         while True:
             outcome: object = None
             try:
-                if isinstance(item, Want):
+                if isinstance(item, Effect):
                     check_cancel(cancel)
                     outcome = yield from _perform(item, tools, approve, cancel)
                 else:
@@ -105,9 +105,9 @@ def check_after(event: Event, cancel: Cancel | None) -> None:
 
 
 def _perform(
-    want: Want, tools: _ToolThreads, approve: Approval | None, cancel: Cancel | None
+    want: Effect, tools: _ToolThreads, approve: Approval | None, cancel: Cancel | None
 ) -> Generator[Event, None, object]:
-    if isinstance(want, Complete):
+    if isinstance(want, CallModel):
         return (yield from _complete(want, cancel))
     if isinstance(want, Approve):
         assert approve is not None
@@ -124,7 +124,7 @@ def _perform(
     return None
 
 
-def _complete(want: Complete, cancel: Cancel | None) -> Generator[Event, None, object]:
+def _complete(want: CallModel, cancel: Cancel | None) -> Generator[Event, None, object]:
     try:
         if want.accumulator is None:
             return _whole_reply(want, cancel)
@@ -141,14 +141,14 @@ def _complete(want: Complete, cancel: Cancel | None) -> Generator[Event, None, o
     return None
 
 
-def _whole_reply(want: Complete, cancel: Cancel | None) -> object:
+def _whole_reply(want: CallModel, cancel: Cancel | None) -> object:
     complete = partial(want.provider.complete, want.request, max_tokens=want.max_tokens, timeout=want.timeout)
     if cancel is None:
         return complete()
     return next(received(lambda: [complete()], lambda: check_cancel(cancel), TICK))
 
 
-def _chunks(want: Complete, cancel: Cancel | None) -> Iterable[object]:
+def _chunks(want: CallModel, cancel: Cancel | None) -> Iterable[object]:
     stream = partial(want.provider.stream, want.request, max_tokens=want.max_tokens, timeout=want.timeout)
     return stream() if cancel is None else received(stream, lambda: check_cancel(cancel), TICK)
 

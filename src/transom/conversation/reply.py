@@ -9,7 +9,7 @@ from typing import Self
 from msgspec import Struct
 
 from transom import texts
-from transom.conversation.model_call import Complete
+from transom.conversation.model_call import CallModel
 from transom.core.message import Assistant, Failure, Text, is_empty
 from transom.errors import InvalidMessage, ProviderError
 from transom.providers.base import Provider, model_name
@@ -24,7 +24,7 @@ class Partial(Struct, frozen=True, kw_only=True):
     reasoning: str = ""
 
     @classmethod
-    def of(cls, want: Complete, outcome: object) -> Self:
+    def of(cls, want: CallModel, outcome: object) -> Self:
         """What a request gave, whole or not. Never raises: a reply that cannot be read gave nothing."""
         try:
             turn = _turn_of(want, outcome)
@@ -50,7 +50,7 @@ class Partial(Struct, frozen=True, kw_only=True):
         )
 
 
-def _turn_of(want: Complete, outcome: object) -> Assistant:
+def _turn_of(want: CallModel, outcome: object) -> Assistant:
     if want.accumulator is not None:
         return want.accumulator.turn()
     if outcome is None or isinstance(outcome, BaseException):
@@ -58,7 +58,7 @@ def _turn_of(want: Complete, outcome: object) -> Assistant:
     return dialect_named(want.provider.dialect).parse_reply(outcome)
 
 
-def read_reply(want: Complete, outcome: object) -> tuple[Assistant, StopReason]:
+def read_reply(want: CallModel, outcome: object) -> tuple[Assistant, StopReason]:
     """The turn that a request gave, and why the model stopped. Raises ProviderError if that is no usable reply.
 
     A turn with calls stopped for "tool_calls", also where the API says only that it is done (Responses, Gemini).
@@ -85,7 +85,7 @@ def read_reply(want: Complete, outcome: object) -> tuple[Assistant, StopReason]:
     return turn, "tool_calls" if stop == "stop" and turn.calls else stop
 
 
-def _cut_calls(want: Complete, turn: Assistant, stop: StopReason) -> list[str]:
+def _cut_calls(want: CallModel, turn: Assistant, stop: StopReason) -> list[str]:
     """The names of the calls whose arguments are not complete: those that a stream left out of the turn, and those in a
     turn that ended because it was too long."""
     left_out: Sequence[str] = () if want.accumulator is None else want.accumulator.open_calls

@@ -282,7 +282,7 @@ class RequestPlanner:
             ref=self._ref,
             derived=self.derived,
             meta=tagged(None, self.tags),
-            asked=asked,
+            summary_options=asked,
             summary=summary,
         )
 

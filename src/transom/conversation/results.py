@@ -14,7 +14,7 @@ def open_call_ids(view: View) -> list[str]:
     ids: list[str] = []
     for key in view.open_units:
         unit = view.open_unit(key)
-        turn = unit.head
+        turn = unit.first_fact
         assert isinstance(turn, Assistant)
         ids += [turn.calls[index].id or turn.calls[index].name for index in unit.open_calls]
     return ids

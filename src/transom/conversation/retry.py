@@ -25,8 +25,9 @@ ERROR_CHARACTERS = 2_000
 class Retry(Struct, frozen=True, kw_only=True):
     """How often a request is sent, to one provider, when it fails in a way that may pass: `attempts` in all.
 
-    The wait before the second attempt is `wait` seconds; it doubles up to `longest`. A provider that asks for more time
-    (`Retry-After`) gets it, but if it asks for more than `longest`, the next provider is tried. Raises InvalidSetting.
+    The wait before the second attempt is `wait` seconds; it doubles up to `longest`. If the provider names a wait
+    (`Retry-After`), that replaces it, also if it is shorter. Above `longest`, the next provider is tried; without one,
+    the run ends with the error. A request that was too long has three attempts of its own. Raises InvalidSetting.
     """
 
     attempts: int = 3

@@ -31,7 +31,8 @@ class RunOptions(TypedDict, total=False):
     provider: str | Provider
     """The model: a name, or a provider."""
     fallbacks: Sequence[str | Provider]
-    """Models to go on with, in order, when the one before has failed for good."""
+    """For each reply, models to ask in order when the one before has failed for good. The next reply begins with
+    `provider` again."""
     tools: Sequence[Any]
     """Functions (sync or async), FunctionTools, schemas of tools that the provider runs. None: the last schemas."""
     unavailable: Collection[str] | Callable[[], Collection[str]]

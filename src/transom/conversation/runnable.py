@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from transom.conversation.argument_checks import State
+from transom.conversation.effects import SummarySteps
 from transom.conversation.events import Compacted
 from transom.conversation.request import Request
 from transom.conversation.usage import WindowUsage
-from transom.conversation.wants import SummarySteps
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.message import Fact, Head, Raw

@@ -8,13 +8,13 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from transom.conversation.argument_checks import State
+from transom.conversation.effects import SummarySteps
 from transom.conversation.events import Compacted
 from transom.conversation.facts import append_facts
 from transom.conversation.request_planner import RequestPlanner
 from transom.conversation.summary_job import SummaryOutcome
 from transom.conversation.summary_scheduler import SummaryScheduler
 from transom.conversation.thread_guard import Guard
-from transom.conversation.wants import SummarySteps
 from transom.core.message import Failure, Raw
 from transom.core.summary import NO_SUMMARY, Summarise, Summary, SummaryOptions
 from transom.core.tool import Tool

@@ -1,6 +1,6 @@
 """How one summary is made: the summarizer's steps, with a provider that answers them. Written once, without I/O.
 
-`SummaryJob.steps` is a generator: it yields the requests to send (`Complete`), is sent each reply, and returns what
+`SummaryJob.steps` is a generator: it yields the requests to send (`CallModel`), is sent each reply, and returns what
 came out. It never raises: whatever a summarizer or a model does, the end is a `SummaryOutcome`. `summary_scheduler.py`
 starts it, in the background or before a request.
 """
@@ -12,7 +12,7 @@ from collections.abc import Generator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.conversation.model_call import Complete
+from transom.conversation.model_call import CallModel
 from transom.conversation.reply import read_reply
 from transom.core.message import Raw, Text, Usage
 from transom.core.summary import Summarise, Summary
@@ -70,7 +70,7 @@ class SummaryJob:
 
         return isinstance(self.summarizer, Extractive)
 
-    def steps(self) -> Generator[Complete, object, SummaryOutcome]:
+    def steps(self) -> Generator[CallModel, object, SummaryOutcome]:
         """The steps of making the summary: yields requests, is sent replies, returns the outcome. Never raises."""
         try:
             made = yield from self._asked()
@@ -84,7 +84,7 @@ class SummaryJob:
             summary=self._of_fallback(), error=shorten(redacted(error), ERROR_CHARACTERS), model=self.model_name
         )
 
-    def _asked(self) -> Generator[Complete, object, Summary]:
+    def _asked(self) -> Generator[CallModel, object, Summary]:
         """The summarizer's steps; each request is checked and sent, and an answer or the error is handed back."""
         steps = self.summarizer.steps(self.want, self.counter, self.model)
         try:
@@ -95,12 +95,12 @@ class SummaryJob:
         except StopIteration as done:
             return done.value
 
-    def _answer(self, ask: Ask) -> Generator[Complete, object, Answer | ProviderError]:
+    def _answer(self, ask: Ask) -> Generator[CallModel, object, Answer | ProviderError]:
         if self.provider is None or self.model is None:
             raise SummaryFailed("there is no model to ask")
         if broken := dialect_named(self.model.dialect).violations(_http_body(ask.request)):
             return ProviderError("bad_request", f"the summary's own request is not valid: {broken[0].why}")
-        want = Complete(provider=self.provider, request=ask.request, max_tokens=ask.max_tokens, timeout=self.timeout)
+        want = CallModel(provider=self.provider, request=ask.request, max_tokens=ask.max_tokens, timeout=self.timeout)
         for left in range(TRIES, 0, -1):
             outcome = yield want
             try:
@@ -175,14 +175,14 @@ async def run_job_async(job: SummaryJob) -> SummaryOutcome:
             outcome = _as_provider_error(error)
 
 
-def _advance(steps: Generator[Complete, object, SummaryOutcome], outcome: object) -> Complete | SummaryOutcome:
+def _advance(steps: Generator[CallModel, object, SummaryOutcome], outcome: object) -> CallModel | SummaryOutcome:
     try:
         return steps.send(outcome)
     except StopIteration as done:
         return done.value
 
 
-def _completed(want: Complete) -> object:
+def _completed(want: CallModel) -> object:
     try:
         return want.provider.complete(want.request, max_tokens=want.max_tokens, timeout=want.timeout)
     except Exception as error:  # noqa: BLE001 - a provider may be anybody's code

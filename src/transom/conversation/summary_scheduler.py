@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
+from transom.conversation.effects import AwaitSummary
 from transom.conversation.summary_job import SummaryJob, SummaryOutcome, run_job
 from transom.conversation.summary_settings import SummarySettings
-from transom.conversation.wants import AwaitSummary
 from transom.conversation.worker_pool import Ticket
 from transom.core.policy import Policy
 from transom.core.summary import Summarise, SummaryOptions

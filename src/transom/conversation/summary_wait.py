@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from transom.conversation.effects import AwaitSummary, SummarySteps
 from transom.conversation.summary_job import SummaryOutcome, run_job
-from transom.conversation.wants import AwaitSummary, SummarySteps
 
 R = TypeVar("R")
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation import argument_checks as check
+from transom.conversation.effects import ToolOutcome
 from transom.conversation.tools import error_text
-from transom.conversation.wants import ToolOutcome
 from transom.errors import InvalidMessage
 
 _BINARY = (bytes, bytearray, memoryview)

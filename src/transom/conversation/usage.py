@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from transom.core.budget import Budget, pressure
-from transom.core.compactor import is_due, soft_limit
+from transom.core.budget_enforcer import is_due, policy_limit
 from transom.core.policy import Policy
 from transom.core.tokens import ZERO
 from transom.core.view import View
@@ -42,7 +42,7 @@ def window_usage(view: View, limits: Budget, policy: Policy) -> WindowUsage:
     if is_due(view, limits, policy):
         status = "compacting"
     else:
-        fullest = pressure(view.total, ZERO, soft_limit(limits, policy, view.calibration))
+        fullest = pressure(view.total, ZERO, policy_limit(limits, policy, view.calibration))
         status = "warning" if fullest >= WARNING_SHARE else "normal"
     return WindowUsage(
         used=used,

@@ -1,4 +1,4 @@
-"""The limits of a request, and how near to them a window is. `core/compactor.py` enforces them."""
+"""The limits of a request, and how near to them a window is. `core/budget_enforcer.py` enforces them."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def fits(size: Size, limit: Size) -> bool:
 def pressure(size: Size, fixed: Size, limit: Size) -> float:
     """How full the fullest limit is: (size − fixed) ÷ (limit − fixed), so 0 is empty, 1 full, above 1 over the limit.
 
-    `fixed`: the part of the size that cannot be taken away. Where it leaves no room, 1 if the size or `fixed` itself is
-    too large, else 0.
+    `fixed`: the part of the size that cannot be taken away. If `fixed` leaves no room under a limit, that limit counts
+    as 1 if the size is above `fixed` or `fixed` above the limit, else as 0.
     """
     return max(
         (used - base) / (top - base) if top > base else float(used > base or base > top)

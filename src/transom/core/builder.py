@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from transom.core.append_only import AppendOnly
 from transom.core.entry import Entry
-from transom.core.prefix_digest import PrefixDigest, prefixes
+from transom.core.prefix_fingerprint import PrefixFingerprint, prefixes
 from transom.core.unit import Slot, Unit, with_signature_stale
 from transom.core.view import Layout, LiveEdits, Prefix, View
 
@@ -39,7 +39,7 @@ class Builder:
         self.restored = view.edits.restored
         self.prefix: Prefix = view.prefix
         self.summaries = view.summaries
-        self._digest = PrefixDigest(view.prefix_digest.remembered)
+        self._fingerprint = PrefixFingerprint(view.prefix_fingerprint.remembered)
         self.signatures_unchecked = False
         """Something before bound reasoning may have changed."""
 
@@ -64,7 +64,7 @@ class Builder:
             edits=LiveEdits(live=self.live_edits, restored=self.restored),
             notes=self.notes,
             summaries=self.summaries,
-            prefix_digest=self._digest,
+            prefix_fingerprint=self._fingerprint,
         )
 
     # ---- reading
@@ -89,9 +89,9 @@ class Builder:
         known = len(self._known_units)
         return self._known_units[entry] if entry < known else self._new_units[entry - known]
 
-    def digest(self) -> str:
+    def fingerprint(self) -> str:
         """A hash of everything that the window shows so far."""
-        return self._digest.digest(self.head_entry, self.slots)
+        return self._fingerprint.fingerprint(self.head_entry, self.slots)
 
     # ---- changing
 
@@ -116,12 +116,12 @@ class Builder:
         """Insert a slot before the one at this index: a reply whose request left before other facts came."""
         self._writable().insert(at, slot)
         self.total = self.total.plus(slot.size)
-        self.forget_digest(at)
+        self.forget_fingerprint(at)
         self.prefix = replace(self.prefix, shared_slots=min(self.prefix.shared_slots, at))
 
     def replace_slot(self, at: int, slot: Slot) -> None:
-        """Put another slot in the place of one. The digest stays as it is: if the new slot looks different, the caller
-        must forget it."""
+        """Put another slot in the place of one. The fingerprint stays as it is: if the new slot looks different, the
+        caller must forget it."""
         slots = self._writable()
         self.total = self.total.replaced(slots[at].size, slot.size)
         slots[at] = slot
@@ -143,17 +143,17 @@ class Builder:
 
         Only a break before all earlier ones is kept.
         """
-        self.forget_digest(at)
+        self.forget_fingerprint(at)
         if at < self.prefix.shared_slots:
             self.prefix = replace(self.prefix, shared_slots=at, first_break=(at, entry.seq, why))
 
-    def forget_digest(self, at: int, *, seen_by_others: bool = True) -> None:
+    def forget_fingerprint(self, at: int, *, seen_by_others: bool = True) -> None:
         """Forget the hash of the window from the slot at this index on (-1: the head), because that slot has changed.
 
         `seen_by_others`: slots follow it, and their bound reasoning may have been made on the old slot, so the
         signatures must be checked again.
         """
-        self._digest = self._digest.truncate(at)
+        self._fingerprint = self._fingerprint.truncate(at)
         if seen_by_others and self.prefix.has_signed:
             self.signatures_unchecked = True
 
@@ -161,14 +161,14 @@ class Builder:
         """Hide or show the bound reasoning of every slot: it may show only on the exact prefix that it was made on (law
         13)."""
         slots = self._writable()
-        for at, digest in prefixes(self.head_entry, slots):
+        for at, fingerprint in prefixes(self.head_entry, slots):
             slot = slots[at] if at < len(slots) else None
             if not isinstance(slot, Unit) or not slot.signed_prefix:
                 continue
-            if slot.signature_stale != (digest != slot.signed_prefix):
+            if slot.signature_stale != (fingerprint != slot.signed_prefix):
                 assert slot.entries is not None
                 self.replace_slot(at, with_signature_stale(slot, slot.entries, stale=not slot.signature_stale))
-                self._digest = self._digest.truncate(at)
+                self._fingerprint = self._fingerprint.truncate(at)
         self.signatures_unchecked = False
 
     def _writable(self) -> list[Slot]:

@@ -34,7 +34,7 @@ class PricedWindow(NamedTuple):
 
 
 class Attempt(Protocol):
-    """A compactor that works on a copy of the draft."""
+    """An enforcer that works on a copy of the draft."""
 
     draft: Draft
 

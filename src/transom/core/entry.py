@@ -26,7 +26,7 @@ from transom.core.summary import Summary
 class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="sent"):
     """Records that a window is sent to the provider. Appended before the request leaves.
 
-    - `digest`: the hash of what the window shows.
+    - `fingerprint`: the hash of what the window shows.
     - `limit`: the tokens that the window was planned for.
     - `tokens`: the raw size of the window, not calibrated.
     - `messages`: how many messages it has.
@@ -37,7 +37,7 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
       the decision to have a summary made for the next one.
     """
 
-    digest: str
+    fingerprint: str = field(name="digest")
     limit: int
     tokens: int
     messages: int

@@ -1,4 +1,5 @@
-"""The slot that a fold (`core/edit.py:Fold`) makes in a view: a `Folded`, with the slots it replaces as its children.
+"""What a fold makes in a view. A fold is the edit that shows one text in place of a range of turns
+(`core/edit.py:Fold`); here it becomes a slot, a `Folded`, with the slots that it replaces as its children.
 
 It is made over the slots that the fold hides, and made again when an edit changes something under it.
 """
@@ -70,7 +71,7 @@ def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
                 size=folded.size.replaced(
                     _surfaced_size(unpinned, folded.carries), _surfaced_size(pinned, folded.carries)
                 ),
-                cached_digest=None,
+                cached_fingerprint=None,
             ),
         )
     return new[0]
@@ -96,5 +97,5 @@ def without_entries(slot: Slot) -> Slot:
     """A slot as a `Folded` holds it: a unit without its entries unless it is pinned, an inner `Folded` without its
     text."""
     if isinstance(slot, Unit):
-        return slot if slot.pins or slot.entries is None else replace(slot, entries=None, cached_digest=None)
-    return replace(slot, text="", cached_digest=None) if slot.text else slot
+        return slot if slot.pins or slot.entries is None else replace(slot, entries=None, cached_fingerprint=None)
+    return replace(slot, text="", cached_fingerprint=None) if slot.text else slot

@@ -30,7 +30,7 @@ def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
     name = result.extra.get("name") if result.extra else None
     for key in sorted(table.open_units, reverse=True) if len(table.open_units) > 1 else table.open_units:
         unit = open_unit(table, key)
-        turn = unit.head
+        turn = unit.first_fact
         assert isinstance(turn, Assistant)
         for index in _open_calls(unit, turn.calls, result.call):
             call = turn.calls[index]
@@ -70,7 +70,7 @@ def is_answered(call: Call, *, by: str, name: str | None) -> bool:
 def result_label_size(table: SlotTable, unit: Unit, index: int, result: ToolResult) -> Size:
     """The size that the label of its call adds to a result: less or more than the id that was counted with it."""
     count, dialect = table.counter.count, table.counter.dialect
-    turn = unit.head
+    turn = unit.first_fact
     assert isinstance(turn, Assistant)
     if turn.dialect != dialect == result.dialect:  # it is sent under the label of its call's place
         return Size(max(0, table.counter.place - count(result.call)))

@@ -3,8 +3,8 @@ at once.
 
 The order of the steps, because each may need room that a later one makes: close an abandoned request; close open calls;
 give late results; renew the head; add the user turn that some APIs require at the end; bring the window within its
-limits (`compactor`); recall what the newest turn refers to; announce changed state; and last the `Sent`. A plan made
-right after another one has only a `Failure` for the request in flight and a new `Sent`.
+limits (`budget_enforcer`); recall what the newest turn refers to; announce changed state; and last the `Sent`. A plan
+made right after another one has only a `Failure` for the request in flight and a new `Sent`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.budget import Budget, fits
-from transom.core.compactor import Compactor, Ref
+from transom.core.budget_enforcer import BudgetEnforcer, Ref
 from transom.core.derived import Derived
 from transom.core.draft import Draft
 from transom.core.entry import Entry, Meta, Sent
@@ -64,14 +64,14 @@ def plan(
     ref: Ref = entry_ref,
     derived: Derived | None = None,
     meta: Meta | None = None,
-    asked: SummaryOptions | None = None,
+    summary_options: SummaryOptions | None = None,
     summary: Summary | None = None,
 ) -> Plan:
     """Compute what to append so that the next request may leave, and its window. Nothing is appended here.
 
     `at`: the time of the new entries, in seconds since 1970. `ref`: how texts name an entry. `meta`: stored with the
-    facts that the plan adds. `asked`: if given, summaries are wanted too (`Plan.wants`). `summary`: a finished one that
-    the request waited for; it becomes the first entry of the plan.
+    facts that the plan adds. `summary_options`: if given, summaries are wanted too (`Plan.wants`). `summary`: a
+    finished one that the request waited for; it becomes the first entry of the plan.
 
     Raises BudgetImpossible, with the size of each part, if the window cannot be made to fit.
     """
@@ -87,12 +87,12 @@ def plan(
     _renew_head(draft, frame.head)
     if text := _required_user_turn(draft.view, frame):
         draft.add(Note(key="", text=text))
-    compactor = Compactor(draft, frame, budget, policy, ref, derived or Derived(), asked)
-    compactor.run()
-    compactor.recall()
+    enforcer = BudgetEnforcer(draft, frame, budget, policy, ref, derived or Derived(), summary_options)
+    enforcer.run()
+    enforcer.recall()
     for note in due_notes(draft.view, frame.state):
         draft.add(note)
-    return _finish(draft, budget, compactor)
+    return _finish(draft, budget, enforcer)
 
 
 def compaction(
@@ -105,7 +105,7 @@ def compaction(
     ref: Ref = entry_ref,
     derived: Derived | None = None,
     meta: Meta | None = None,
-    asked: SummaryOptions | None = None,
+    summary_options: SummaryOptions | None = None,
     summary: Summary | None = None,
 ) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
     """Compute the edits that compact the window now, as if it were full, and the summaries that its strategies want.
@@ -117,9 +117,9 @@ def compaction(
     draft = Draft(view, at, meta)
     if summary is not None:
         draft.add(summary)
-    compactor = Compactor(draft, frame, budget, policy, ref, derived or Derived(), asked)
-    compactor.run(now=True)
-    return tuple(draft.entries), tuple(compactor.wants)
+    enforcer = BudgetEnforcer(draft, frame, budget, policy, ref, derived or Derived(), summary_options)
+    enforcer.run(now=True)
+    return tuple(draft.entries), tuple(enforcer.wants)
 
 
 def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
@@ -135,22 +135,22 @@ def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
     return fits(view.total, budget.limits(view.calibration))
 
 
-def _finish(draft: Draft, budget: Budget, compactor: Compactor) -> Plan:
+def _finish(draft: Draft, budget: Budget, enforcer: BudgetEnforcer) -> Plan:
     """The plan with its last entry, the `Sent`, and with the window that this describes."""
     window = assemble(draft.view, budget.usable)
     broke, total = window.breaks, draft.view.total
     sent = Sent(
-        digest=window.digest,
+        fingerprint=window.fingerprint,
         limit=window.limit,
         tokens=total.tokens,
         messages=total.messages,
         shared_tokens=window.shared_tokens,
         breaks=None if broke is None else (broke.slot, broke.entry, broke.why),
-        costs=compactor.costs,
+        costs=enforcer.costs,
     )
     entry = Entry(seq=draft.view.length, at=draft.at, body=sent)
     before = draft.view.with_log(draft.log) if draft.entries else draft.view
-    return Plan(entries=(*draft.entries, entry), window=window, before=before, wants=tuple(compactor.wants))
+    return Plan(entries=(*draft.entries, entry), window=window, before=before, wants=tuple(enforcer.wants))
 
 
 def _close_calls(draft: Draft) -> None:
@@ -158,7 +158,7 @@ def _close_calls(draft: Draft) -> None:
     may have run."""
     for key in draft.view.open_units:
         unit = draft.view.open_unit(key)
-        turn = unit.head
+        turn = unit.first_fact
         assert isinstance(turn, Assistant)
         labels = call_labels(turn.calls, key)
         draft.add_facts(_synthetic_result(turn.calls[index], labels[index], (key, index)) for index in unit.open_calls)

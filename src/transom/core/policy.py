@@ -41,7 +41,8 @@ class Target(Struct, frozen=True):
     - `required`: keys of the units that must stay in the window: the first task and the newest user message.
     - `protected`: these keys, and those of the units that keepers name.
     - `newest_unit`: the key of the newest unit; -1 if there is none.
-    - `hard`: true if the window does not fit the limit. Only then may a strategy also change what the user restored.
+    - `over_limit`: true if the window does not fit the limit. Only then may a strategy also change what the user
+      restored.
     - `due_notes`: the size of what will be added before the request (notes, recalled text); `goal` leaves room for it.
     - `derived`: data computed from the log, such as indexes.
     - `waits_for_wants`: true if the request waits for the summary that a strategy wants, however little it would gain.
@@ -61,7 +62,7 @@ class Target(Struct, frozen=True):
     required: tuple[int, ...] = ()
     protected: frozenset[int] = frozenset()
     newest_unit: int = -1
-    hard: bool = False
+    over_limit: bool = False
     due_notes: Size = ZERO
     derived: Derived = field(default_factory=Derived)
     waits_for_wants: bool = False
@@ -130,12 +131,12 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     `arrival` strategies run on entries that no request has carried yet, so their edits break no cached prefix.
     `pressure` strategies run when the fullest limit is at `trigger`, one after the other until it is down to `target`.
-    `hard` strategies run when the window is over a limit, until it fits.
+    `last_resort` strategies run when the window is over a limit, until it fits.
 
     - `trigger`, `target`: how full the fullest limit is, as shares of the room that it leaves beside the head and the
       required messages. A trigger of infinity means never; at 0 every request is compacted. A `Digest` does not stop
       at `target`: it leaves the share `Digest.quiet` of the room free. `policy_named(…, target=…)` sets both.
-    - `keepers`: name units that the `pressure` strategies do not fold away; the `hard` ones may.
+    - `keepers`: name units that the `pressure` strategies do not fold away; the `last_resort` ones may.
     - `soft_trigger`: a share of the trigger. From there on, the summaries that the `pressure` strategies want are made
       in the background. None: they are made when those strategies run, and the request waits.
     - `own_limits`: limits at which the `pressure` strategies start where they are lower than the budget's. No request
@@ -148,14 +149,15 @@ class Policy(Struct, frozen=True, kw_only=True):
       is recalled.
 
     Raises InvalidSetting if a list of steps is not a tuple of callables or holds a class instead of an instance, if a
-    share is not a number from 0 to 1, if `target` is above a trigger that is not 0, or if `own_limits` is not a Budget.
+    share is not a number from 0 to 1, if a given `target` is above a trigger that is not 0, or if `own_limits` is not a
+    Budget.
     """
 
     name: str
     keepers: tuple[Keeper, ...] = ()
     arrival: tuple[Strategy, ...] = ()
     pressure: tuple[Strategy, ...] = ()
-    hard: tuple[Strategy, ...] = ()
+    last_resort: tuple[Strategy, ...] = ()
     recall: tuple[RecallStep, ...] = ()
     trigger: float = 0.95
     target: float = DEFAULT_TARGET
@@ -164,7 +166,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     choices: tuple[Choice, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("keepers", "arrival", "pressure", "hard", "recall"):
+        for name in ("keepers", "arrival", "pressure", "last_resort", "recall"):
             _must_be_steps(name, getattr(self, name))
         _must_be_choices(self.choices)
         for name in ("trigger", "target"):
@@ -186,7 +188,7 @@ class Policy(Struct, frozen=True, kw_only=True):
         Calls `prepare(view, budget, derived)` of every strategy and recall step that has such a method.
         """
         of_choices = (strategy for choice in self.choices for strategy in choice.strategies)
-        steps = (*self.arrival, *self.pressure, *self.hard, *self.recall, *of_choices)
+        steps = (*self.arrival, *self.pressure, *self.last_resort, *self.recall, *of_choices)
         for strategy in steps:
             if (prepare := getattr(strategy, "prepare", None)) is not None:
                 with naming(strategy, self):

@@ -35,8 +35,8 @@ from transom.core.unit import Unit, new_unit, with_result
 from transom.core.view import View
 
 _UNKNOWN = "?"
-"""Stands for the prefix of a turn whose request is not known. It equals no real digest, so the turn's bound reasoning
-stays hidden."""
+"""Stands for the prefix of a turn whose request is not known. It equals no real fingerprint, so the turn's bound
+reasoning stays hidden."""
 
 
 def apply(view: View, entries: Iterable[Entry]) -> View:
@@ -88,7 +88,7 @@ def _add_unit(builder: Builder, unit: Unit) -> None:
     is_last = not builder.slots or unit.key > builder.slots[-1].last
     signature_fits = False  # as far as is known: a unit that is inserted is checked later
     if unit.signed_prefix:
-        signature_fits = is_last and not builder.signatures_unchecked and unit.signed_prefix == builder.digest()
+        signature_fits = is_last and not builder.signatures_unchecked and unit.signed_prefix == builder.fingerprint()
         builder.prefix = replace(builder.prefix, has_signed=True)
     if is_last:
         builder.append_slot(unit)
@@ -157,13 +157,13 @@ def _assistant(builder: Builder, entry: Entry) -> int:
 
 
 def _signed_on(builder: Builder, turn: Assistant, sent: Sent | None) -> str:
-    """The digest of the prefix that a turn was made on: that of its request. For a turn that answers no request, of all
-    that precedes it."""
+    """The fingerprint of the prefix that a turn was made on: that of its request. For a turn that answers no request,
+    of all that precedes it."""
     if turn.answers is not None:
-        return sent.digest if sent is not None and sent.digest else _UNKNOWN
+        return sent.fingerprint if sent is not None and sent.fingerprint else _UNKNOWN
     if builder.signatures_unchecked:
         builder.recheck_signatures()
-    return builder.digest()
+    return builder.fingerprint()
 
 
 def _open_calls(builder: Builder, turn: Assistant, key: int) -> None:
@@ -215,11 +215,11 @@ def _result(builder: Builder, entry: Entry) -> int:
     at = slot_index(builder, unit.key)
     unit = with_result(unit, index, entry, result_label_size(builder, unit, index, result))
     builder.replace_slot(at, unit)
-    builder.forget_digest(at, seen_by_others=at < len(builder.slots) - 1)
+    builder.forget_fingerprint(at, seen_by_others=at < len(builder.slots) - 1)
     if not unit.open_calls:
         still_open = tuple(key for key in builder.calls.open_units if key != unit.key)
         builder.calls = replace(builder.calls, open_units=still_open)
-    turn = unit.head
+    turn = unit.first_fact
     assert isinstance(turn, Assistant)
     if result.synthetic and turn.calls[index].id:
         builder.own_synthetic_results()[turn.calls[index].id] = (unit.key, index)
@@ -234,7 +234,7 @@ def _head(builder: Builder, entry: Entry) -> int:
     if prefix.in_flight is not None or prefix.shared_slots or builder.head_entry is not None:
         builder.prefix = replace(prefix, shared_slots=-1, first_break=(-1, entry.seq, "head"))
     builder.head_entry = entry
-    builder.forget_digest(-1)
+    builder.forget_fingerprint(-1)
     size = head_size(head, entry.tokens[0])
     builder.total = builder.total.replaced(builder.head_size, size)
     builder.head_size = size
@@ -250,7 +250,7 @@ def _sent(builder: Builder, entry: Entry) -> int:
         before,
         in_flight=entry,
         sent_tokens=sent.tokens,
-        sent_digest=sent.digest,
+        sent_fingerprint=sent.fingerprint,
         shared_slots=len(builder.slots),
         first_break=None,
         since_break=before.since_break.next_request(sent.tokens, sent.shared_tokens, broke=sent.breaks is not None),

@@ -17,14 +17,14 @@ def required_keys(view: View) -> tuple[int, ...]:
     return tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
 
 
-def head_size(view: View) -> Size:
+def head_and_request_size(view: View) -> Size:
     """The size of the head and of the request beside its messages."""
     return view.head_size.plus(Size(view.counter.request))
 
 
 def fixed_size(view: View) -> Size:
     """The size that no compaction can take away: the head, and the required units that are visible."""
-    size = head_size(view)
+    size = head_and_request_size(view)
     for key in required_keys(view):
         if view.is_visible(key):
             size = size.plus(view.unit(key).size)

@@ -36,7 +36,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
       its call.
     - `trims`: the trims that apply to its parts, sorted. `undone_trims`: part and seq of trims that were taken back.
     - `pins`: the seqs of the pins on it.
-    - `signed_prefix`: the digest of the prefix that its bound reasoning was made on; empty if it has none.
+    - `signed_prefix`: the fingerprint of the prefix that its bound reasoning was made on; empty if it has none.
     - `signature_stale`: true if its bound reasoning is hidden, because what precedes it has changed.
     """
 
@@ -56,9 +56,9 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
     """The parts and seqs of the trims that were taken back."""
     pins: tuple[int, ...] = ()
     signed_prefix: str = ""
-    """The digest that its bound reasoning was made on, if it has any."""
+    """The fingerprint that its bound reasoning was made on, if it has any."""
     signature_stale: bool = False
-    cached_digest: bytes | None = None
+    cached_fingerprint: bytes | None = None
 
     @property
     def first(self) -> int:
@@ -71,7 +71,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
         return self.key
 
     @property
-    def head(self) -> Fact:
+    def first_fact(self) -> Fact:
         """The fact that began the unit. Not for a unit that a fold hides: ask the view for its entries."""
         entries: Any = self.entries
         assert entries, "a unit in a fold has no entries: ask the view"
@@ -103,9 +103,9 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
         assert self.entries is not None
         return tuple(trimmed_fact(entry, best or {}, signature_stale=self.signature_stale) for entry in self.entries)
 
-    def digest(self) -> bytes:
+    def fingerprint(self) -> bytes:
         """A hash of what it shows, the same in every process and version."""
-        return self.cached_digest or _remember(self, b"\n".join(map(plain, self.shown_facts())))
+        return self.cached_fingerprint or _remember(self, b"\n".join(map(plain, self.shown_facts())))
 
 
 class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
@@ -134,17 +134,17 @@ class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
     """Size of everything it covers, without any edit."""
     unit_count: int
     carries: tuple[int, ...] = ()
-    cached_digest: bytes | None = None
+    cached_fingerprint: bytes | None = None
 
     @property
     def surfaced_units(self) -> tuple[Unit, ...]:
         """The pinned units that are shown behind its text, in key order: those that it does not carry."""
         return surfaced(self.pinned_units, self.carries)
 
-    def digest(self) -> bytes:
+    def fingerprint(self) -> bytes:
         """A hash of what it shows, the same in every process and version."""
-        return self.cached_digest or _remember(
-            self, b"\n".join([plain(self.text), *(unit.digest() for unit in self.surfaced_units)])
+        return self.cached_fingerprint or _remember(
+            self, b"\n".join([plain(self.text), *(unit.fingerprint() for unit in self.surfaced_units)])
         )
 
 
@@ -155,7 +155,7 @@ Slot = Unit | Folded
 def _remember(slot: Slot, content: bytes) -> bytes:
     """Hash what a slot shows, and store the hash in the slot. Two threads may do it at once: both store the same."""
     known = hashlib.blake2b(content, digest_size=16).digest()
-    force_setattr(slot, "cached_digest", known)
+    force_setattr(slot, "cached_fingerprint", known)
     return known
 
 
@@ -189,7 +189,7 @@ def with_result(unit: Unit, index: int, entry: Entry, extra: Size = ZERO) -> Uni
         entries=(*unit.entries, entry),
         open_calls=unit.open_calls[:at] + unit.open_calls[at + 1 :],
         answered_calls=(*unit.answered_calls, index),
-        cached_digest=None,
+        cached_fingerprint=None,
     )
 
 
@@ -197,13 +197,13 @@ def with_trims(unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: 
     """A copy of the unit with other trims, and its new size. They may differ from the old ones at one place only, a
     part of `entry`."""
     was, now = (_shown_size(unit, effective_trim(some, place), place, entry) for some in (unit.trims, trims))
-    return replace(unit, trims=trims, size=unit.size.replaced(was, now), cached_digest=None)
+    return replace(unit, trims=trims, size=unit.size.replaced(was, now), cached_fingerprint=None)
 
 
 def with_signature_stale(unit: Unit, entries: tuple[Entry, ...], *, stale: bool) -> Unit:
     """A copy of the unit with its bound reasoning hidden (`stale`) or shown, and its new size. `entries`: those of the
     unit."""
-    changed, size = replace(unit, signature_stale=stale, cached_digest=None), unit.size
+    changed, size = replace(unit, signature_stale=stale, cached_fingerprint=None), unit.size
     for entry in entries:
         fact = entry.body
         thoughts = fact.reasoning if isinstance(fact, Assistant) else ()

@@ -2,7 +2,7 @@
 
 A view never changes; `reducer.apply` makes the next one. The two share the slots that did not change, and the arrays
 that only grow at their end (see `append_only`). So a view may be read in any thread while the conversation goes on. The
-only thing that is written later are cached digests: in one step, and every thread would write the same value.
+only thing that is written later are cached fingerprints: in one step, and every thread would write the same value.
 
 The parts are `gc=False`: they hold values only, so they are in no cycle, and Python's garbage collector need not look
 at them. The view itself is not `gc=False`: it holds the log, and the log of a store that somebody else wrote may hold
@@ -27,7 +27,7 @@ from transom.core.entry import Body, Entry, Meta
 from transom.core.locate import EMPTY, HIDDEN, NO_UNIT, STRAY
 from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
-from transom.core.prefix_digest import PrefixDigest
+from transom.core.prefix_fingerprint import PrefixFingerprint
 from transom.core.prices import SinceBreak
 from transom.core.summary import Summaries, Summary
 from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter
@@ -60,8 +60,8 @@ class Calls(Struct, frozen=True, gc=False):
     open_units: tuple[int, ...] = ()
     """Keys of the units with open calls."""
     synthetic_results: Mapping[str, tuple[int, int]] = _NO_CALLS
-    """The calls that synthetic results have closed: their labels, each with the key of the turn and the index of the
-    call."""
+    """By provider's id: the calls that a late result may still answer, because a synthetic result has closed them. Each
+    with the key of the turn and the index of the call."""
     late_results: tuple[tuple[int, tuple[int, int]], ...] = ()
     """Real results that came after a synthetic one, with the places of their calls, until a note gives them. In the
     order of their seqs."""
@@ -83,7 +83,7 @@ class Prefix(Struct, frozen=True, gc=False):
     in_flight: Entry | None = None
     """The `Sent` of the request that has no reply yet."""
     sent_tokens: int = 0
-    sent_digest: str = ""
+    sent_fingerprint: str = ""
     shared_slots: int = 0
     """How many of the first slots are as they were sent; -1 if the head has changed."""
     first_break: tuple[int, int, str] | None = None
@@ -119,7 +119,7 @@ class View(Struct, frozen=True, eq=False):
     """What a log shows after its first `length` entries: the slots of the window, and what a plan must know besides.
 
     `log`: where entries are read from. `counter`: counts tokens in the dialect. The parts' fields are also properties
-    of the view. `prefix_digest`: caches the hash of the slots that were hashed so far, for `digest`.
+    of the view. `prefix_fingerprint`: caches the hash of the slots that were hashed so far, for `fingerprint`.
     """
 
     log: Log
@@ -138,7 +138,7 @@ class View(Struct, frozen=True, eq=False):
     """For each key of state the seq and the text of its newest note."""
     summaries: Summaries = field(default_factory=Summaries)
     """What is known of the log's summaries."""
-    prefix_digest: PrefixDigest = field(default_factory=PrefixDigest)
+    prefix_fingerprint: PrefixFingerprint = field(default_factory=PrefixFingerprint)
 
     @staticmethod
     def empty(log: Log, counter: TokenCounter) -> View:
@@ -148,7 +148,7 @@ class View(Struct, frozen=True, eq=False):
 
     def with_log(self, log: Log) -> View:
         """A copy that reads its entries from another log object, which must hold the same entries."""
-        return replace(self, log=log, prefix_digest=PrefixDigest(self.prefix_digest.remembered))
+        return replace(self, log=log, prefix_fingerprint=PrefixFingerprint(self.prefix_fingerprint.remembered))
 
     def __repr__(self) -> str:
         return f"View({self.length} entries, {len(self.slots)} slots, {self.total.tokens} tokens)"
@@ -192,8 +192,8 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def synthetic_results(self) -> Mapping[str, tuple[int, int]]:
-        """The calls that synthetic results have closed: their labels, each with the key of the turn and the index of
-        the call."""
+        """By provider's id: the calls that a late result may still answer, because a synthetic result has closed them.
+        Each with the key of the turn and the index of the call."""
         return self.calls.synthetic_results
 
     @property
@@ -212,9 +212,9 @@ class View(Struct, frozen=True, eq=False):
         return self.prefix.sent_tokens
 
     @property
-    def sent_digest(self) -> str:
-        """The digest of the last request's window; empty before the first request."""
-        return self.prefix.sent_digest
+    def sent_fingerprint(self) -> str:
+        """The fingerprint of the last request's window; empty before the first request."""
+        return self.prefix.sent_fingerprint
 
     @property
     def shared_slots(self) -> int:
@@ -386,6 +386,6 @@ class View(Struct, frozen=True, eq=False):
             return True
         return any(all(trim.seq <= seq for trim in trims_at(slot.trims, place)) for place, seq in slot.undone_trims)
 
-    def digest(self) -> str:
+    def fingerprint(self) -> str:
         """A hash of everything that the window shows, head first, in hexadecimal."""
-        return self.prefix_digest.digest(self.head_entry, self.slots)
+        return self.prefix_fingerprint.fingerprint(self.head_entry, self.slots)

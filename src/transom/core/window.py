@@ -9,7 +9,7 @@ from typing import Self
 from msgspec import Struct
 
 from transom.core.entry import Entry, Sent
-from transom.core.prefix_digest import prefixes
+from transom.core.prefix_fingerprint import prefixes
 from transom.core.tokens import Size
 from transom.core.unit import Slot
 from transom.core.view import View
@@ -27,13 +27,13 @@ class Break(Struct, frozen=True):
 class Window(Struct, frozen=True, eq=False):
     """What the model sees in one call: a view, with what was decided for the call.
 
-    `digest`: the hash of all that it shows. `tokens`: calibrated, as the budget compares them. `limit`: the tokens that
-    it was planned for. `breaks`: None if it begins with the whole window before.
+    `fingerprint`: the hash of all that it shows. `tokens`: calibrated, as the budget compares them. `limit`: the tokens
+    that it was planned for. `breaks`: None if it begins with the whole window before.
     """
 
     view: View
     """The view that it shows."""
-    digest: str
+    fingerprint: str
     tokens: int
     limit: int
     shared_tokens: int
@@ -63,7 +63,7 @@ class Window(Struct, frozen=True, eq=False):
         assert isinstance(sent, Sent)
         broke = None if sent.breaks is None else Break(*sent.breaks)
         return cls(
-            view, sent.digest, round(view.total.tokens * view.calibration), sent.limit, sent.shared_tokens, broke
+            view, sent.fingerprint, round(view.total.tokens * view.calibration), sent.limit, sent.shared_tokens, broke
         )
 
 
@@ -72,11 +72,11 @@ def assemble(view: View, limit: int) -> Window:
     planned for."""
     stable, broke = view.shared_slots, Break(*view.first_break) if view.first_break is not None else None
     if broke is not None:  # unless the change was taken back: then the whole window before still leads this one
-        same = (at for at, digest in prefixes(view.head_entry, view.slots) if digest == view.sent_digest)
+        same = (at for at, fingerprint in prefixes(view.head_entry, view.slots) if fingerprint == view.sent_fingerprint)
         stable, broke = next(((at, None) for at in same), (stable, broke))
     return Window(
         view,
-        view.digest(),
+        view.fingerprint(),
         round(view.total.tokens * view.calibration),
         limit,
         shared_prefix_tokens(view, stable),

@@ -17,7 +17,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.history.diff import removed_runs
-from transom.policies.plain import LADDER, PASSTHROUGH
+from transom.policies.plain import LAST_RESORT, PASSTHROUGH
 from transom.strategies.omission import omission
 from transom.strategies.text.parts import result_texts
 from transom.strategies.text.stubs import stub
@@ -89,7 +89,13 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
         steps: tuple[Strategy, ...] = (self.leave_out,)
         if self.compaction_enabled:
             steps = (self.shorten_results, *steps)
-        return Policy(name="summarization", pressure=steps, hard=LADDER, trigger=trigger, target=TARGET_SHARE * trigger)
+        return Policy(
+            name="summarization",
+            pressure=steps,
+            last_resort=LAST_RESORT,
+            trigger=trigger,
+            target=TARGET_SHARE * trigger,
+        )
 
     def shorten_results(self, view: View, target: Target) -> Iterator[Edit]:
         """A strategy: replace large tool results before the preserved messages by a reference with a short preview.

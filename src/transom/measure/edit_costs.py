@@ -53,6 +53,7 @@ def edit_costs(view: View, entries: Sequence[Entry]) -> Iterator[EditCost]:
 
 
 def edit_costs_since(log: Log, counter: TokenCounter, stop: int) -> list[EditCost]:
-    """Compute the cost of each edit between entry `stop` and the last request before it."""
+    """Compute the cost of each edit before entry `stop` and after the last request before it; without a request, from
+    the first entry on."""
     start = next((seq + 1 for seq in range(stop - 1, -1, -1) if isinstance(log[seq].body, Sent)), 0)
     return list(edit_costs(build_view(log, counter, start), [log[seq] for seq in range(start, stop)]))

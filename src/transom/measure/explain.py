@@ -129,7 +129,7 @@ Place = tuple[Slot, Unit]
 
 def _recalled(view: View) -> dict[int, str]:
     """For each entry that recalled text in the window quotes, say in which entry that text is."""
-    facts = ((unit.seqs[0], unit.head) for unit in view.visible_units())
+    facts = ((unit.seqs[0], unit.first_fact) for unit in view.visible_units())
     return {ref: f"recalled in entry {seq}" for seq, fact in facts if isinstance(fact, Recalled) for ref in fact.refs}
 
 

@@ -116,5 +116,5 @@ def require_newest(block: Block, seen: int | None) -> None:
 
 
 def conflict(block: Block) -> MemoryConflict:
-    """Make the error that tells an agent what the block contains now."""
+    """Make the error for a block that somebody else has changed: it tells the agent what the block contains now."""
     return MemoryConflict(block.label, texts.memory_text(block.text, block.limit))

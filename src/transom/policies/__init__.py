@@ -2,8 +2,8 @@
 
 `DEFAULT`, `SLIDING` and `PASSTHROUGH` are the plain policies. `RECALL` is `DEFAULT` with automatic recall, `SUMMARY` is
 `DEFAULT` with a rolling summary. Twelve others behave like the systems that they are named after:
-`policy_named("codex")`. `policy_named("default", keep_recent=0.3)` has another setting. `LADDER` is the last resort,
-the strategies that make every window fit: give it as `hard` to a policy of your own.
+`policy_named("codex")`. `policy_named("default", keep_recent=0.3)` has another setting. `LAST_RESORT` is the last
+resort, the strategies that make every window fit: give it as `last_resort` to a policy of your own.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
 
 if TYPE_CHECKING:
-    from transom.policies.plain import DEFAULT, LADDER, PASSTHROUGH, RECALL, SLIDING, SUMMARY
+    from transom.policies.plain import DEFAULT, LAST_RESORT, PASSTHROUGH, RECALL, SLIDING, SUMMARY
 
-__all__ = ["DEFAULT", "LADDER", "PASSTHROUGH", "POLICIES", "RECALL", "SLIDING", "SUMMARY", "policy_named"]
+__all__ = ["DEFAULT", "LAST_RESORT", "PASSTHROUGH", "POLICIES", "RECALL", "SLIDING", "SUMMARY", "policy_named"]
 
 _PLAIN = "default sliding passthrough recall summary"
 _NAMED = "dynamiq weakincentives agenticloop crewagent codex openhands claude_code manus opencode aider swe_agent letta"
@@ -76,6 +76,6 @@ def _loaded(name: str) -> Policy:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in {"DEFAULT", "LADDER", "PASSTHROUGH", "RECALL", "SLIDING", "SUMMARY"}:
+    if name not in {"DEFAULT", "LAST_RESORT", "PASSTHROUGH", "RECALL", "SLIDING", "SUMMARY"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.plain"), name)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.policy import Policy, Strategy
-from transom.policies.plain import LADDER
+from transom.policies.plain import LAST_RESORT
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.dedupe import Superseded
 from transom.strategies.digest.tool_lines import PLAN_TOOLS
@@ -27,15 +27,19 @@ READS = ("Read:file_path", "read_file:path", "view:path")
 """Tools that read a file, each with the argument that names it."""
 
 
-MEDIA = DropMedia(old=True)
+MEDIA = DropMedia(only_as_needed=True)
 """The first step of most policies, for windows with too many images or bytes: drop old images and files."""
 
-FULL: tuple[Strategy, ...] = (Rolling(tail=8_000), *LADDER)
-"""The hard strategies of most policies, for a window that does not fit: one large fold with a digest, which the last
+FULL: tuple[Strategy, ...] = (Rolling(tail=8_000), *LAST_RESORT)
+"""The last resort of most policies, for a window that does not fit: one large fold with a digest, which the last
 resort would leave out, and then the last resort."""
 
 DYNAMIQ = Policy(
-    name="dynamiq", arrival=(Stub(characters=7_000),), pressure=(MEDIA, Rolling(tail=10_000)), hard=FULL, trigger=0.8
+    name="dynamiq",
+    arrival=(Stub(characters=7_000),),
+    pressure=(MEDIA, Rolling(tail=10_000)),
+    last_resort=FULL,
+    trigger=0.8,
 )
 """Dynamiq's summarisation (`context_usage_ratio`, `max_preserved_tokens`): results of over 7,000 characters are stored,
 with a preview. At 80% of the window the newest 10,000 tokens and the request stay, and the rest becomes one summary.
@@ -48,7 +52,7 @@ WEAKINCENTIVES = Policy(
     name="weakincentives",
     arrival=(Clip(tokens=500, unit="bytes", allowance=1.0, header=False),),
     pressure=(MEDIA, Omit(least=0.0)),
-    hard=LADDER,
+    last_resort=LAST_RESORT,
     trigger=1.0,
     target=0.75,
     own_limits=Budget(context=UNLIMITED, max_messages=20),
@@ -64,7 +68,7 @@ AGENTICLOOP = Policy(
     keepers=(KeepTools(PLAN_TOOLS), KeepUsers(tokens=20_000)),
     arrival=(Clip(tokens=5_000),),
     pressure=(MEDIA, Rolling()),
-    hard=FULL,
+    last_resort=FULL,
     trigger=1.0,
     own_limits=Budget(context=60_000, max_messages=100),
 )
@@ -81,7 +85,7 @@ CREWAGENT = Policy(
     keepers=(KeepTools(PLAN_TOOLS), KeepKey(newest=10)),
     arrival=(Stub(),),
     pressure=(MEDIA, *KEY_STEPS),
-    hard=LADDER,
+    last_resort=LAST_RESORT,
     trigger=0.8,
     target=0.5,
     own_limits=Budget(context=128_000, max_messages=100),
@@ -100,7 +104,7 @@ CODEX = Policy(
     keepers=(KeepUsers(tokens=20_000),),
     arrival=(Clip(tokens=2_500, unit="bytes"),),
     pressure=(MEDIA, Rolling()),
-    hard=FULL,
+    last_resort=FULL,
     trigger=0.9,
 )
 """Codex (`core/src/compact.rs`): results of over 10,000 bytes (× 1.2) lose their middle on arrival; the marker counts
@@ -114,15 +118,15 @@ not made.
 OPENHANDS = Policy(
     name="openhands",
     pressure=(MEDIA, Rolling(first=3, tail=UNLIMITED, tail_share=0.5, last=35)),
-    hard=FULL,
+    last_resort=FULL,
     trigger=1.0,
     own_limits=Budget(context=UNLIMITED, max_messages=80),
 )
 """OpenHands (`LLMSummarizingCondenser(max_size=80, keep_first=4)`): at 80 events, or when the window is full, the
 middle becomes one summary; the first 4 (the task and 3 messages) and the newest stay, so that half of the 80 remain.
 
-Left out: the hard reset that clips strings and tries again; the ladder does that. Different: whole turns only, so fewer
-than 4 may stay; an earlier summary is made again from the original entries, not summarised again.
+Left out: the hard reset that clips strings and tries again; the last resort does that. Different: whole turns only, so
+fewer than 4 may stay; an earlier summary is made again from the original entries, not summarised again.
 """
 
 CLAUDE_CODE = Policy(
@@ -130,7 +134,7 @@ CLAUDE_CODE = Policy(
     keepers=(KeepTools(PLAN_TOOLS), KeepTools(READS, most=5, tokens=5_000, fraction=0.04)),
     arrival=(Stub(characters=30_000),),
     pressure=(MEDIA, Mask(last=3, polling=1, first=0), Rolling(size=8_000, tail=40_000)),
-    hard=FULL,
+    last_resort=FULL,
     trigger=0.83,
 )
 """Claude Code (and `clear_tool_uses`, keep 3, of its API): outputs over 30,000 characters are stored, with
@@ -145,7 +149,7 @@ reference; rules are in the head and are not compacted; compactions do not follo
 MANUS = Policy(
     name="manus",
     pressure=(MEDIA, Mask(last=8, polling=1, first=0), Rolling(tail=10_000)),
-    hard=FULL,
+    last_resort=FULL,
     trigger=0.6,
     target=0.4,
 )
@@ -160,7 +164,7 @@ OPENCODE = Policy(
     name="opencode",
     keepers=(KeepTools(("skill",)),),
     pressure=(MEDIA, StubStale(keep=40_000, free=20_000, preview=20), Rolling(size=4_096, tail=15_000)),
-    hard=FULL,
+    last_resort=FULL,
     trigger=0.85,
 )
 """opencode (`PRUNE_PROTECT`, `PRUNE_MINIMUM`): tool results older than the newest 40,000 tokens of results are pruned,
@@ -174,7 +178,7 @@ Left out: the eight headings, and older `skill`s. Different: it prunes under pre
 AIDER = Policy(
     name="aider",
     pressure=(MEDIA, Rolling(size=4_096, share=0.125, tail=4_096, tail_share=0.125, rounds=1, least=0.06)),
-    hard=FULL,
+    last_resort=FULL,
     trigger=0.25,
     target=0.1,
     own_limits=Budget(context=32_768),
@@ -193,7 +197,7 @@ SWE_AGENT = Policy(
     name="swe_agent",
     arrival=(Clip(tokens=25_000, unit="bytes", allowance=1.0),),
     pressure=(Mask(last=5, polling=10), Superseded(least=0.0)),
-    hard=FULL,
+    last_resort=FULL,
     trigger=0.0,
     target=0.0,
 )
@@ -205,7 +209,7 @@ Left out: tags (`Mask.tools` names tools whose results stay). Different: a full 
 """
 
 LETTA = Policy(
-    name="letta", pressure=(MEDIA, Rolling(share=0.1, tail=UNLIMITED, tail_share=0.7)), hard=FULL, trigger=0.9
+    name="letta", pressure=(MEDIA, Rolling(share=0.1, tail=UNLIMITED, tail_share=0.7)), last_resort=FULL, trigger=0.9
 )
 """Letta (`sliding_window_percentage` 0.3): at 90%, the newest 70% of the window stay, and everything older becomes one
 summary of at most a tenth of it.

@@ -16,7 +16,7 @@ from transom.strategies.reasoning import DropReasoning
 from transom.strategies.stale_results import StubStale
 from transom.strategies.summary_choices import NewSummary, OldSummary
 
-LADDER: tuple[Strategy, ...] = (
+LAST_RESORT: tuple[Strategy, ...] = (
     Omit(),
     DropMedia(),
     Elide("results", "newest"),
@@ -43,14 +43,14 @@ The last one always succeeds if the smallest possible window fits.
 PASSTHROUGH = Policy(name="passthrough", trigger=float("inf"))
 """Sends everything. A window that does not fit is refused with BudgetImpossible."""
 
-SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), hard=LADDER, trigger=1.0, target=0.9)
+SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), last_resort=LAST_RESORT, trigger=1.0, target=0.9)
 """Sends the newest units that fit, as most libraries do: it leaves out a few old ones each time the window is full."""
 
 DEFAULT = Policy(
     name="default",
     arrival=(ClipTurn(),),
-    pressure=(DropMedia(old=True), DropReasoning(), Digest()),
-    hard=LADDER,
+    pressure=(DropMedia(only_as_needed=True), DropReasoning(), Digest()),
+    last_resort=LAST_RESORT,
     trigger=1.0,
 )
 """Clips long results on arrival. Under pressure it folds all but the newest turns into a record of what happened, with
@@ -63,7 +63,7 @@ RECALL = replace(
     DEFAULT,
     name="recall",
     pressure=(DropRecalled(), *DEFAULT.pressure),
-    hard=(DropRecalled(), *LADDER),
+    last_resort=(DropRecalled(), *LAST_RESORT),
     recall=(Recall(),),
 )
 """`DEFAULT`, which also brings back old entries that the user's message refers to and the window lacks
@@ -75,12 +75,12 @@ _DEEP = Digest(summary=0.03, keep_recent=0.2, cap=0.325, merge=0.25, quiet=0.5, 
 SUMMARY = replace(
     DEFAULT,
     name="summary",
-    pressure=(DropMedia(old=True), DropReasoning(), _WITH_SUMMARY),
+    pressure=(DropMedia(only_as_needed=True), DropReasoning(), _WITH_SUMMARY),
     soft_trigger=0.8,
     choices=(
-        Choice(name="stub old results", strategies=(DropMedia(old=True), DropReasoning(), StubStale())),
-        Choice(name="digest", strategies=(DropMedia(old=True), DropReasoning(), OldSummary(_WITH_SUMMARY))),
-        Choice(name="summary", strategies=(DropMedia(old=True), DropReasoning(), NewSummary(_DEEP))),
+        Choice(name="stub old results", strategies=(DropMedia(only_as_needed=True), DropReasoning(), StubStale())),
+        Choice(name="digest", strategies=(DropMedia(only_as_needed=True), DropReasoning(), OldSummary(_WITH_SUMMARY))),
+        Choice(name="summary", strategies=(DropMedia(only_as_needed=True), DropReasoning(), NewSummary(_DEEP))),
     ),
 )
 """`DEFAULT`, with a rolling summary in front of the newest record, within the same room (docs/summaries.md).

@@ -32,7 +32,7 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
         return policy
     digest = next((step for step in policy.pressure if isinstance(step, Digest)), None)
     if digest is None and "keep_recent" in given:
-        raise InvalidSetting(f"policy {policy.name} has no keep_recent: it is a setting of default")
+        raise InvalidSetting(f"policy {policy.name} has no keep_recent: it is a setting of default, recall and summary")
     name = ":".join([policy.name, *(f"{setting}={given[setting]}" for setting in SETTINGS if setting in given)])
     trigger = given.get("trigger", policy.trigger)
     if digest is None:

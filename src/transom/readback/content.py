@@ -88,7 +88,8 @@ def is_hidden(entry: Entry) -> bool:
 
 
 def readable_parts(body: Body) -> Iterator[ReadablePart]:
-    """Yield the parts of an entry that can be read. An edit has none, except a fold: its text. A trace has none."""
+    """Yield the parts of an entry that can be read back: of media only what they are, without a text. An edit has none,
+    except a fold: its text. A trace has none."""
     if isinstance(body, Fold):
         yield ReadablePart(None, "fold", body.text)
     elif isinstance(body, m.Head):

@@ -24,9 +24,9 @@ class DropRecalled(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         for slot in view.slots:
-            if not isinstance(slot, Unit) or not isinstance(slot.head, Recalled) or not slot.head.refs:
+            if not isinstance(slot, Unit) or not isinstance(slot.first_fact, Recalled) or not slot.first_fact.refs:
                 continue
             is_spared = slot.key > target.newest_unit or view.user_restored(slot)
-            if not is_user_pinned(view, slot) and (target.hard or not is_spared):
+            if not is_user_pinned(view, slot) and (target.over_limit or not is_spared):
                 text = texts.recalled_before(target.reference(slot.key))
                 yield Fold(first=slot.key, last=slot.key, text=text, why=RECALLED)

@@ -237,7 +237,7 @@ class _AlreadyShown:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        recalled = (unit.head for unit in view.visible_units())
+        recalled = (unit.first_fact for unit in view.visible_units())
         self.recalled = "\n".join(fact.text for fact in recalled if isinstance(fact, Recalled))
 
     def shows(self, passage: RecallPassage, quote: str) -> bool:

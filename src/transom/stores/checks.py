@@ -76,9 +76,10 @@ def log_forgotten(name: str) -> UnknownLog:
 
 @contextmanager
 def reporting_leftovers(place: str) -> Generator[None]:
-    """Raise StoreUnavailable for an error within the block, which is the end of a forget.
+    """Raise StoreUnavailable for an error of the file system or of SQLite in this block, the last steps of a forget.
 
-    By then the conversation is gone, so the message says that bytes of it are left in the store's files.
+    By then the conversation is gone. The message says that bytes of it are left in the store's files, until it is
+    forgotten once more.
     """
     try:
         yield

@@ -24,16 +24,16 @@ class _Announcing(Protocol):
 
 
 def follow(
-    log: StoredLog, start: int | None = None, *, stop: Event | None = None, look: float | None = None
+    log: StoredLog, start: int | None = None, *, stop: Event | None = None, poll_interval: float | None = None
 ) -> Generator[Entry]:
     """Yield every entry from `start` on as soon as it is stored. Without `start`, the entries that `log` does not know
     yet: those behind `len(log)`.
 
     The generator blocks its thread while it waits, and ends when `stop` is set: at once, but with a PostgreSQL store
-    after at most `look` seconds. A PostgreSQL store announces appends, so entries come at once (`look`: 5 seconds, if
-    it is not given); any other store is looked at every `look` seconds (0.5). `log` is refreshed, so pass a handle that
-    nobody else uses: `store.open(name)`. Raises UnknownLog when the conversation is forgotten, StoreUnavailable when
-    the store cannot be read, StoreDamaged when an entry is damaged.
+    after at most `poll_interval` seconds. A PostgreSQL store announces appends, so entries come at once
+    (`poll_interval`: 5 seconds, if it is not given); any other store is looked at every `poll_interval` seconds (0.5).
+    `log` is refreshed, so pass a handle that nobody else uses: `store.open(name)`. Raises UnknownLog when the
+    conversation is forgotten, StoreUnavailable when the store cannot be read, StoreDamaged when an entry is damaged.
     """
     stop = Event() if stop is None else stop
     seq = len(log) if start is None else start
@@ -45,6 +45,6 @@ def follow(
             if stop.is_set():
                 return
         if announcing is not None:
-            announcing.wait(LOOK_ANNOUNCED if look is None else look)
-        elif not stop.wait(LOOK if look is None else look):
+            announcing.wait(LOOK_ANNOUNCED if poll_interval is None else poll_interval)
+        elif not stop.wait(LOOK if poll_interval is None else poll_interval):
             log.refresh()

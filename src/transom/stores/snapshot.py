@@ -133,9 +133,9 @@ def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | Folded], list[int]]:
     while stack:  # from the right, each fold before its children; turned round at the end
         slot = stack.pop()
         if isinstance(slot, Unit):
-            flat.append(replace(slot, entries=None, cached_digest=None))
+            flat.append(replace(slot, entries=None, cached_fingerprint=None))
         else:
-            flat.append(replace(slot, children=(), pinned_units=(), cached_digest=None))
+            flat.append(replace(slot, children=(), pinned_units=(), cached_fingerprint=None))
             child_counts.append(len(slot.children))
             stack.extend(slot.children)
     flat.reverse()

@@ -31,7 +31,7 @@ RECALLED = "recalled before"
 """Why a fold hides recalled text."""
 
 
-def is_summary(slot: Slot) -> bool:
+def stands_for_turns(slot: Slot) -> bool:
     """Whether a slot is a fold that stands for turns. One over recalled text does not: it is a mark in its place."""
     return isinstance(slot, Folded) and slot.why != RECALLED
 
@@ -65,7 +65,7 @@ def foldable_runs(view: View, target: Target, slots: Sequence[Slot]) -> list[lis
     """
     found: list[list[Slot]] = [[]]
     for slot in slots:
-        if not target.hard and view.user_restored(slot):
+        if not target.over_limit and view.user_restored(slot):
             found.append([])
         else:
             found[-1].append(slot)
@@ -174,9 +174,9 @@ def how_many_fit(
     """
     count = 0
     for slot in slots:
-        if is_summary(slot) and not folds:
+        if stands_for_turns(slot) and not folds:
             break
-        if notes or not (isinstance(slot, Unit) and isinstance(slot.head, Note)):
+        if notes or not (isinstance(slot, Unit) and isinstance(slot.first_fact, Note)):
             tokens, units, messages = tokens - slot.size.tokens, units - 1, messages - slot.size.messages
         if min(tokens, units, messages) < 0:
             break
@@ -190,7 +190,7 @@ def how_many_fit(
 def is_worth_a_break(view: View, target: Target, saved: Size, least: float) -> bool:
     """Whether folds that save so much are worth a break of the cached prefix: they lower the pressure by `least`, or
     the window does not fit without them."""
-    return target.hard or target.pressure(view) - target.pressure(view, saved) >= least
+    return target.over_limit or target.pressure(view) - target.pressure(view, saved) >= least
 
 
 def relieves(view: View, target: Target, saved: Size) -> bool:

@@ -26,10 +26,10 @@ from transom.strategies.candidates import (
     free_room,
     hides_a_unit,
     how_many_fit,
-    is_summary,
     leading_slots,
     saves_tokens,
     slots_before_newest,
+    stands_for_turns,
     stays_visible,
 )
 from transom.strategies.digest.digest_text import HEADER, digest_text
@@ -164,7 +164,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         newer = sum(slot.size.tokens for slot in view.slots[cut.stop :] if slot.first not in target.required)
         room = target.limit.tokens - cut.fixed - newer - cut.quiet * free - HEADER - of_summary
         cap = min(self.cap + TALK_CAP * cut.talk, 1 - cut.recent - cut.quiet) * free - of_summary
-        layers = 1 + max((at for at, slot in enumerate(old) if is_summary(slot)), default=-1)
+        layers = 1 + max((at for at, slot in enumerate(old) if stands_for_turns(slot)), default=-1)
         in_layers = sum(slot.size.tokens for slot in old[:layers] if slot.first not in target.required)
         in_layers -= 0 if shown is None else tokens_of_summaries(old[:layers], target.counter)
         beside_layers = _staying_tokens(view, target, old[layers:])
@@ -215,7 +215,7 @@ class _Records:
         self.shares = [
             (run, share)
             for run, share in zip(runs, _shares(runs, size), strict=True)
-            if hides_a_unit(view, target, run) or any(map(is_summary, run))
+            if hides_a_unit(view, target, run) or any(map(stands_for_turns, run))
         ]
 
     def folds(self) -> Iterator[Fold]:
@@ -272,7 +272,7 @@ class _Records:
         self.shares += [*before, (run[at:], part * size)]
 
     def _fold(self, run: Sequence[Slot], share: float) -> Fold:
-        most = REMADE_SHARE if len(run) == 1 and is_summary(run[0]) else MAX_SHARE
+        most = REMADE_SHARE if len(run) == 1 and stands_for_turns(run[0]) else MAX_SHARE
         size = min(share, most * sum(slot.size.tokens for slot in run))
         digest = digest_text(self.view, self.target, run, self.folded, size, 1 - TALK_NAMES * self.talk, self.talk)
         return Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=RECORD_ONLY)

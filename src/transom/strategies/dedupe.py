@@ -117,7 +117,7 @@ class ErrorPurge(Struct, frozen=True, kw_only=True):
     least: float = 0.02
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        turns = [unit.key for unit in view.visible_units() if isinstance(unit.head, Assistant)]
+        turns = [unit.key for unit in view.visible_units() if isinstance(unit.first_fact, Assistant)]
         border = turns[-self.turns] if len(turns) >= self.turns else -1
         failed = (
             one

@@ -56,16 +56,17 @@ class Elide(Struct, frozen=True):
 class DropMedia(Struct, frozen=True):
     """Replaces images and files by placeholders, oldest first, until the target is reached.
 
-    `old`: only if there are too many images or bytes, and not those of the newest, protected or pinned units.
+    `only_as_needed`: only if there are too many images or bytes, and not those of the newest, protected or pinned
+    units.
     """
 
-    old: bool = False
+    only_as_needed: bool = False
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        if self.old and view.total.images <= target.goal.images and view.total.bytes <= target.goal.bytes:
+        if self.only_as_needed and view.total.images <= target.goal.images and view.total.bytes <= target.goal.bytes:
             return
         for unit in view.visible_units():
-            if not self.old or may_trim(view, target, unit):
+            if not self.only_as_needed or may_trim(view, target, unit):
                 for seq, address, part, _ in _parts(view, (unit,)):
                     if isinstance(part, Media):
                         note = texts.media_marker(target.reference(seq), part.media)

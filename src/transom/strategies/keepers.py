@@ -43,7 +43,7 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, target: Target) -> Iterator[KeptUnit]:
         other_limits = (int(self.fraction * limit) for limit in list(target.limit)[1:])
         left = Size(target.budget.share(self.tokens, self.fraction), *other_limits)
-        messages = [unit for unit in view.visible_units() if unit.by_user or isinstance(unit.head, Instruction)]
+        messages = [unit for unit in view.visible_units() if unit.by_user or isinstance(unit.first_fact, Instruction)]
         for unit in reversed(messages):
             if unit.key in target.required or (self.each is not None and unit.size.tokens > self.each):
                 continue
@@ -100,7 +100,7 @@ class KeepTools(Struct, frozen=True):
         for tool, _, argument in (name.partition(":") for name in self.names):
             wanted.setdefault(tool, []).append(argument)
         for unit in reversed(list(view.visible_units())):
-            turn = unit.head
+            turn = unit.first_fact
             if isinstance(turn, Assistant) and not unit.open_calls:
                 pairs = ((call, argument) for call in turn.calls for argument in wanted.get(call.name, ()))
                 keys = {(call.name, argument, _value(call.args, argument)) for call, argument in pairs}

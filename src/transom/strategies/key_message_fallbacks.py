@@ -48,7 +48,7 @@ def outlines(view: View, target: Target) -> Iterator[Edit]:
     Required units and those that a person pinned are outlined only if the window does not fit without.
     """
     for unit in view.visible_units():
-        if target.hard:
+        if target.over_limit:
             free = not view.user_restored(unit)
         else:
             free = may_trim(view, target, unit, newest=True, protected=target.required, implied_pins=False)
@@ -62,14 +62,14 @@ def last_rounds(view: View, target: Target) -> Iterator[Edit]:
 
     A round begins with a user message; if there are too few of these, with any unit.
     """
-    units = [slot for slot in view.slots if isinstance(slot, Unit) and not isinstance(slot.head, Note)]
+    units = [slot for slot in view.slots if isinstance(slot, Unit) and not isinstance(slot.first_fact, Note)]
     starts = [unit.key for unit in units if unit.by_user]
     if len(starts) <= ROUNDS:
         starts = [unit.key for unit in units]
     if len(starts) <= ROUNDS:
         return
     shorter_and_shorter = last_resort.before_newest(view, replace(target, newest_unit=starts[-ROUNDS]))
-    if target.hard:
+    if target.over_limit:
         yield from shorter_and_shorter
     elif not any(map(view.user_restored, view.slots)):
         yield from (

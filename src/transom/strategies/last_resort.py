@@ -26,9 +26,12 @@ EXCERPTS = (200, 60, 20, 8)
 def late_notes(view: View, target: Target) -> Iterator[Edit]:
     """Replaces the notes that give late results by references to these."""
     for slot in view.slots:
-        if isinstance(slot, Unit) and isinstance(slot.head, Note) and slot.head.refs:
+        if isinstance(slot, Unit) and isinstance(slot.first_fact, Note) and slot.first_fact.refs:
             yield Fold(
-                first=slot.key, last=slot.key, text=texts.bare_marker(target.reference(slot.head.refs[0])), why="elide"
+                first=slot.key,
+                last=slot.key,
+                text=texts.bare_marker(target.reference(slot.first_fact.refs[0])),
+                why="elide",
             )
 
 

@@ -43,13 +43,13 @@ def observations(view: View, target: Target) -> Iterator[Observation]:
     """The tool results of the units that are slots, oldest first, also those that may not be trimmed (see
     `Observation.free`). Results of pinned units behind folds are not among them."""
     for unit in view.slots:
-        if isinstance(unit, Unit) and isinstance(unit.head, Assistant) and len(unit.seqs) > 1:
+        if isinstance(unit, Unit) and isinstance(unit.first_fact, Assistant) and len(unit.seqs) > 1:
             free = may_trim(view, target, unit)
             parts: dict[int, list[TextPart]] = {}
             for part in text_parts(view, unit, of_results=True):
                 parts.setdefault(part.entry, []).append(part)
             for seq, index, result in zip(unit.seqs[1:], unit.answered_calls, unit.facts[1:], strict=True):
-                call, own = unit.head.calls[index], tuple(parts.get(seq, ()))
+                call, own = unit.first_fact.calls[index], tuple(parts.get(seq, ()))
                 assert isinstance(result, ToolResult)
                 yield Observation(unit, seq, result, call, index, own, free and call.name not in texts.READ_BACK)
 

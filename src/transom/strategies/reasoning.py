@@ -34,7 +34,7 @@ class DropReasoning(Struct, frozen=True, kw_only=True):
             if (
                 unit.key < stop
                 and not unit.signature_stale  # hidden already
-                and isinstance(unit.head, Assistant)
+                and isinstance(unit.first_fact, Assistant)
                 and may_trim(view, target, unit, protected=(), implied_pins=False)
             ):
                 for trim, size in _reasoning(view, unit):

@@ -16,7 +16,7 @@ from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.core.unit import Folded, Slot
 from transom.core.view import View
-from transom.strategies.candidates import free_room, is_summary
+from transom.strategies.candidates import free_room, stands_for_turns
 from transom.strategies.digest.changes import quoted_by
 from transom.strategies.summary_wants import WHY, shown_summary
 
@@ -65,7 +65,7 @@ def folded_before(slots: Sequence[Slot], target: Target) -> Sequence[Slot]:
     """The slots up to the last fold: the turns whose summary may be made again, if the target says so."""
     if not target.may_replace_summary:
         return ()
-    return slots[: 1 + max((at for at, slot in enumerate(slots) if is_summary(slot)), default=-1)]
+    return slots[: 1 + max((at for at, slot in enumerate(slots) if stands_for_turns(slot)), default=-1)]
 
 
 def whole_room(view: View, target: Target) -> float:

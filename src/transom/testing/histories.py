@@ -19,7 +19,8 @@ Message = dict[str, Any]
 
 
 class Dice:
-    """Makes the random choices of one history. The same seed gives the same choices."""
+    """Makes the random choices of one history, and its call ids. The same seed gives the same choices. `damaged`: the
+    history is to break rules of the API."""
 
     def __init__(self, seed: str, damaged: bool) -> None:
         self.random, self.damaged, self.ids = random.Random(seed), damaged, 0  # noqa: S311 - repeatable, no secret

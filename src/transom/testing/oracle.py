@@ -69,7 +69,7 @@ class Appearance(NamedTuple):
     - `restored`: keys of the visible units where the user has undone an edit.
     - `summaries`: seqs of the summaries that were not undone.
     - `in_flight`: the seq of the request without a reply.
-    - `digest`: the hash of all that is shown.
+    - `fingerprint`: the hash of all that is shown.
     """
 
     slots: tuple[SlotAppearance, ...]
@@ -86,14 +86,14 @@ class Appearance(NamedTuple):
     in_flight: int | None
     sizes: Sizes
     """What the whole window counts."""
-    digest: str
+    fingerprint: str
 
 
 class EditState(NamedTuple):
     """All that is remembered from entry to entry, as seqs.
 
     `live`: the seqs of the edits that apply. `undone`: folds and trims that were undone. `prefixes`: for each turn of
-    the model that answers no `Sent`, the digest of what preceded it when it came. `summaries`: those that were not
+    the model that answers no `Sent`, the fingerprint of what preceded it when it came. `summaries`: those that were not
     undone.
     """
 
@@ -108,8 +108,8 @@ class EditState(NamedTuple):
 
 @dataclass
 class Unit:
-    """A message, or a turn with its results. `answered`: the indexes of calls with a result. `bound_to`: the digest of
-    the prefix that its bound reasoning was made on."""
+    """A message, or a turn with its results. `answered`: the indexes of calls with a result. `bound_to`: the
+    fingerprint of the prefix that its bound reasoning was made on."""
 
     key: int
     seqs: list[int]
@@ -153,13 +153,13 @@ def gather(entries: Sequence[Entry], prefixes: dict[int, str]) -> Facts:
 
 def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fact, prefixes: dict[int, str]) -> None:
     """Add one fact."""
-    key, digest = entry.seq, prefixes.get(entry.seq)
+    key, fingerprint = entry.seq, prefixes.get(entry.seq)
     if isinstance(fact, (Assistant, Failure)) and fact.answers is not None:
-        digest = "made on another window"
+        fingerprint = "made on another window"
         if fact.answers == facts.in_flight:  # a reply takes the place of the request in flight
             sent = entries[fact.answers].body
             assert isinstance(sent, Sent)
-            key, digest, facts.in_flight = fact.answers, sent.digest, None
+            key, fingerprint, facts.in_flight = fact.answers, sent.fingerprint, None
     if entry.meta is not None and not entry.meta.include_in_context:
         facts.left_out[entry.seq] = "hidden"
         return
@@ -172,7 +172,7 @@ def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fac
     unit = Unit(key, [entry.seq])
     if isinstance(fact, Assistant):
         unit.calls = fact.calls
-        unit.bound_to = digest if any(thought.bound for thought in fact.reasoning) else None
+        unit.bound_to = fingerprint if any(thought.bound for thought in fact.reasoning) else None
     if isinstance(fact, User) and not (entry.meta is not None and entry.meta.injected):
         facts.newest_user = key
         facts.first_task = key if facts.first_task is None else facts.first_task
@@ -242,10 +242,10 @@ class SlowView:
         self.entries, self.state, self.counter = entries, state, counter
         self.facts = gather(entries, dict(state.prefixes))
         self.edits = {seq: _edit(entries[seq]) for seq in state.live}
-        self.digest, self.slots = self._slots()
+        self.fingerprint, self.slots = self._slots()
 
     def _slots(self) -> tuple[str, tuple[SlotAppearance, ...]]:
-        """The digest of the window, and its slots."""
+        """The fingerprint of the window, and its slots."""
         running = hashlib.blake2b(digest_size=16)
         if self.facts.head is not None:
             running.update(plain(self.entries[self.facts.head].body))
@@ -256,7 +256,7 @@ class SlowView:
             last = units[0].key if found is None else found[1].last
             here, units = [unit for unit in units if unit.key <= last], [unit for unit in units if unit.key > last]
             slots.append(self._unit(here[0], running.hexdigest()) if found is None else self._folded(*found, here))
-            running.update(slot_digest(slots[-1]))
+            running.update(slot_fingerprint(slots[-1]))
         return running.hexdigest(), tuple(slots)
 
     def _fold_over(self, key: int) -> tuple[int, Fold] | None:
@@ -376,7 +376,7 @@ class SlowView:
             summaries=self.state.summaries,
             in_flight=facts.in_flight,
             sizes=total([request, head, *(slot.sizes for slot in self.slots)]),
-            digest=self.digest,
+            fingerprint=self.fingerprint,
         )
 
     def _head_sizes(self, seq: int) -> Sizes:
@@ -395,14 +395,14 @@ def _edit(entry: Entry) -> Edit:
     return entry.body
 
 
-def slot_digest(slot: SlotAppearance) -> bytes:
+def slot_fingerprint(slot: SlotAppearance) -> bytes:
     """A hash of what a slot shows: of the facts as lines of JSON; for a fold, of its text and then the hashes of its
     shown units."""
-    units = [_digest([plain(fact) for fact in unit.facts]) for unit in slot.units]
-    return units[0] if slot.fold is None else _digest([plain(slot.text), *units])
+    units = [_fingerprint([plain(fact) for fact in unit.facts]) for unit in slot.units]
+    return units[0] if slot.fold is None else _fingerprint([plain(slot.text), *units])
 
 
-def _digest(lines: Sequence[bytes]) -> bytes:
+def _fingerprint(lines: Sequence[bytes]) -> bytes:
     """A hash of lines."""
     return hashlib.blake2b(b"\n".join(lines), digest_size=16).digest()
 
@@ -425,7 +425,7 @@ def _next_state(state: EditState, view: SlowView, entry: Entry) -> EditState:
     """The state after one more entry. An edit that does not apply changes nothing."""
     body = entry.body
     if isinstance(body, Assistant) and body.answers is None:
-        return state._replace(prefixes=(*state.prefixes, (entry.seq, view.digest)))
+        return state._replace(prefixes=(*state.prefixes, (entry.seq, view.fingerprint)))
     if isinstance(body, Summary):
         return state._replace(summaries=(*state.summaries, entry.seq))
     if not isinstance(body, (Fold, Trim, Pin, Undo)) or not view.applies(body):

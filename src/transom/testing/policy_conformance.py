@@ -23,7 +23,7 @@ from transom.core.policy import Policy, Strategy
 from transom.errors import BudgetImpossible, shorten
 from transom.measure.explain import preview
 from transom.policies import policy_named
-from transom.policies.plain import LADDER
+from transom.policies.plain import LAST_RESORT
 from transom.testing.laws import check_plan, check_plans_in_turn, check_proposals, plan_call
 from transom.testing.random_logs import Step, budgets, logs, states, work_logs, write_log
 
@@ -109,13 +109,13 @@ class StrategyConformance(PolicyConformance):
 
     def policies(self) -> list[Policy]:
         """A policy with only this strategy before the last resort."""
-        policy = Policy(name="conformance", hard=LADDER, trigger=0.4, target=0.1)
+        policy = Policy(name="conformance", last_resort=LAST_RESORT, trigger=0.4, target=0.1)
         # A function as a class attribute would be bound to the instance.
         strategy = type(self).__dict__.get("strategy", self.strategy)
         return [replace(policy, arrival=(strategy,)) if self.arrival else replace(policy, pressure=(strategy,))]
 
-    @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
-    def test_what_it_proposes_saves_something_and_spares_what_must_stay(self, hard: bool) -> None:
+    @pytest.mark.parametrize("over_limit", [False, True], ids=["within the limit", "over the limit"])
+    def test_what_it_proposes_saves_something_and_spares_what_must_stay(self, over_limit: bool) -> None:
         """Laws 7 and 10, for the proposals alone, before a plan chooses among them."""
         (policy,) = self.policies()
         strategy = (*policy.arrival, *policy.pressure)[0]
@@ -124,7 +124,7 @@ class StrategyConformance(PolicyConformance):
         @given(_any_log())
         def law(log: list[Entry]) -> None:
             with _log_reported(log):
-                check_proposals(log, strategy, hard=hard, arrival=self.arrival)
+                check_proposals(log, strategy, over_limit=over_limit, arrival=self.arrival)
 
         law()
 

@@ -201,17 +201,17 @@ def _synthetic(builder: LogBuilder, step: Step) -> None:
     if step.a == 9:
         places = [(step.b, step.c)]
     for key, index in places:
-        turn = open_units[key].head if key in open_units else None
+        turn = open_units[key].first_fact if key in open_units else None
         calls = turn.calls if isinstance(turn, Assistant) else ()
         label = calls[index].id if step.d < 8 and index < len(calls) else ""
         builder.append(ToolResult(parts=(Text("[aborted]"),), call=label, place=(key, index), synthetic=True))
 
 
 def _sent(builder: LogBuilder, step: Step) -> None:
-    """a: 1 gives it a wrong digest."""
-    digest = "0" * 32 if step.a == 1 else builder.view.digest()
+    """a: 1 gives it a wrong fingerprint."""
+    fingerprint = "0" * 32 if step.a == 1 else builder.view.fingerprint()
     size = builder.view.total
-    builder.append(Sent(digest=digest, limit=10_000, tokens=size.tokens, messages=size.messages))
+    builder.append(Sent(fingerprint=fingerprint, limit=10_000, tokens=size.tokens, messages=size.messages))
 
 
 def _other(builder: LogBuilder, step: Step) -> None:

@@ -32,7 +32,7 @@ EVERY_KIND: tuple[Body, ...] = (
     User(parts=(Text("lone \ud800 surrogate"),), extra={"name": "\udfff", "unknown": [None, {"deep": [1.5, True]}]}),
     User(parts=(Other({"type": "future", "n": 2**70}),), shape="parts", extra={"big": -(2**200)}),
     Instruction(role="developer", parts=(Text("Be brief."),)),
-    Sent(digest="d1", limit=9, tokens=5, messages=2, shared_tokens=1, breaks=(0, 1, "head")),
+    Sent(fingerprint="d1", limit=9, tokens=5, messages=2, shared_tokens=1, breaks=(0, 1, "head")),
     Assistant(
         parts=(Text("I look."),),
         calls=(Call("a", "search", "{not json"), Call("", "old", "{}", {"x": 1}, legacy=True)),

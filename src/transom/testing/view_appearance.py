@@ -24,7 +24,7 @@ def appearance_of(view: View) -> Appearance:
         summaries=tuple(view.summaries.made),
         in_flight=view.in_flight.seq if view.in_flight is not None else None,
         sizes=Sizes(*view.total),
-        digest=view.digest(),
+        fingerprint=view.fingerprint(),
     )
 
 

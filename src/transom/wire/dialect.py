@@ -150,8 +150,8 @@ class Dialect(Struct, frozen=True):
         return body
 
     def violations(self, body: Raw) -> list[Violation]:
-        """Every rule of the API that a request's body breaks; empty for a valid body. Only the shape of the request is
-        checked."""
+        """Every rule of the API that a request's body breaks; empty for a valid body. Only what
+        the body shows is checked: structure, order, ids, empty texts, numbers; not the model, signatures or tokens."""
         raise NotImplementedError
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:

@@ -28,7 +28,7 @@ _REASONS: dict[str, StopReason] = {
 
 
 def stop_reason(reason: object) -> StopReason:
-    """Translate a provider's word for why it stopped; a word or an enum of an SDK."""
+    """Translate a provider's word for why a reply ended: a text, or an enum of its SDK. Anything else is "unknown"."""
     word = getattr(reason, "value", reason)
     return _REASONS.get(word.lower(), "unknown") if isinstance(word, str) else "unknown"
 

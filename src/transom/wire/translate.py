@@ -71,7 +71,7 @@ def unique_calls(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tup
     `turn` is the head of the unit, translated into this dialect. Calls of another dialect get ids made of their places,
     and names that every API takes. The dialect's own calls keep each id that the API `takes` (None: it takes every id).
     """
-    if unit.head.dialect != turn.dialect:
+    if unit.first_fact.dialect != turn.dialect:
         return tuple(Call(f"call_{unit.key}_{i}", safe_name(c.name), c.args) for i, c in enumerate(turn.calls))
     known = turn.calls if takes is None else [c if takes(c.id) else replace(c, id="") for c in turn.calls]
     names = call_labels(known, unit.key)

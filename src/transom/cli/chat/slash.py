@@ -152,7 +152,7 @@ class SlashCommands:
 def _last_answer(view: View) -> int | None:
     """Return the key of the newest unit that is no note, if it is an answer of the model without calls; else None."""
     for unit in reversed([*view.visible_units()]):
-        fact = unit.head
+        fact = unit.first_fact
         if not isinstance(fact, Note):
             return unit.key if isinstance(fact, Assistant) and not fact.calls else None
     return None

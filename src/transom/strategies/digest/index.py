@@ -285,7 +285,8 @@ def _first(view: View, n: int, reach: int) -> int:
 
 
 class EntryWords(NamedTuple):
-    """The words of each passage of an entry, and those of them that are capitalised within a sentence."""
+    """`words`: the words of each passage of an entry, in order. `proper`: those words of the entry that are capitalised
+    within a sentence."""
 
     words: tuple[tuple[str, ...], ...] = ()
     proper: frozenset[str] = NO_NAMES

@@ -54,7 +54,7 @@ def newest_plan(view: View, index: Index, units: Sequence[Unit], beside: Sequenc
         names = {facts.tool for facts in index.at(view, unit.seqs[0]).calls}
         head = view.fetch(unit.seqs[0]).body
         if not names.isdisjoint((*PLAN_TOOLS, *TASK_TOOLS)) and isinstance(head, Assistant):
-            newer = {call.name for one in beside if one.key > unit.key for call in _calls(one.head)}
+            newer = {call.name for one in beside if one.key > unit.key for call in _calls(one.first_fact)}
             if not newer.isdisjoint((*PLAN_TOOLS, LIST)):
                 break
             call = next((call for call in head.calls if call.name in PLAN_TOOLS), None)

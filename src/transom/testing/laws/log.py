@@ -17,7 +17,7 @@ from transom.core.tokens import TokenCounter, part_bytes, replace_surrogates, te
 from transom.core.view import View
 from transom.testing.fakes import Entries
 from transom.testing.laws.shared import COUNTER, blanked, live_edits, unbound, visible, with_edit
-from transom.testing.oracle import slot_digest, slow_views
+from transom.testing.oracle import slot_fingerprint, slow_views
 from transom.testing.view_appearance import REASONS, appearance_of
 
 
@@ -108,7 +108,7 @@ def check_thrift(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
 def _reasoning_back(before: View, after: View) -> int:
     """The bytes of bound reasoning that `before` hides and `after` shows."""
     hidden = {unit.key for unit in before.visible_units() if unit.signature_stale}
-    back = [unit.head for unit in after.visible_units() if unit.key in hidden and not unit.signature_stale]
+    back = [unit.first_fact for unit in after.visible_units() if unit.key in hidden and not unit.signature_stale]
     turns = [head for head in back if isinstance(head, Assistant)]
     return sum(part_bytes(thought) for turn in turns for thought in turn.reasoning if thought.bound)
 
@@ -158,8 +158,8 @@ def check_bound(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
                 if turn.answers is not None:
                     sent = log[turn.answers].body
                     assert isinstance(sent, Sent)
-                    assert sent.digest == running.hexdigest(), f"unit {unit.key} shows on another prefix"
-        running.update(slot_digest(slot))
+                    assert sent.fingerprint == running.hexdigest(), f"unit {unit.key} shows on another prefix"
+        running.update(slot_fingerprint(slot))
 
 
 def check_flat(work: Callable[[int], object], *lengths: int) -> None:

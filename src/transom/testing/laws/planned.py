@@ -143,7 +143,7 @@ def check_prefix(before: Window, after: Window, dialect: str = "openai") -> None
         return
     assert after.breaks.why, "a break without a reason"
     same = max(0, after.breaks.slot)
-    looks = [[slot.digest() for slot in window.slots[:same]] for window in (before, after)]
+    looks = [[slot.fingerprint() for slot in window.slots[:same]] for window in (before, after)]
     assert looks[0] == looks[1], "slots before the break have changed"
 
 
@@ -180,9 +180,11 @@ def check_replay(call: PlannedCall) -> None:
     assert appearance_of(build_view(Entries(stored), counter)) == appearance_of(call.after), (
         "the stored log gives another view"
     )
-    assert build_view(Entries(stored), counter, len(stored) - 1).digest() == sent.digest == call.window.digest, (
-        "the stored log gives another window than the one that was sent"
-    )
+    assert (
+        build_view(Entries(stored), counter, len(stored) - 1).fingerprint()
+        == sent.fingerprint
+        == call.window.fingerprint
+    ), "the stored log gives another window than the one that was sent"
 
 
 def check_plan_undo(call: PlannedCall) -> None:

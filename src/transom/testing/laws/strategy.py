@@ -20,7 +20,7 @@ from transom.texts import READ_BACK
 
 
 def target_for(
-    view: View, *, context: int = 100, goal: Size = ZERO, hard: bool = False, arrival: bool = False
+    view: View, *, context: int = 100, goal: Size = ZERO, over_limit: bool = False, arrival: bool = False
 ) -> Target:
     """The target that a plan would give to a strategy: bring the view within `goal`, with the first task and the newest
     user message required.
@@ -40,7 +40,7 @@ def target_for(
         required=() if arrival else required,
         protected=frozenset(() if arrival else required),
         newest_unit=-1 if arrival else view.newest_unit,
-        hard=hard,
+        over_limit=over_limit,
     )
 
 
@@ -48,24 +48,24 @@ def check_proposals(
     log: Sequence[Entry],
     strategy: Strategy,
     *,
-    hard: bool = False,
+    over_limit: bool = False,
     arrival: bool = False,
     counter: TokenCounter = COUNTER,
 ) -> None:
     """A strategy must change no view, and propose the same edits each time. Each edit that applies must save bytes and
     tokens.
 
-    Without `hard` it must spare the newest unit, units with open calls, pinned units, results of the read-back tools,
-    and units that the user has restored. On `arrival` it may trim the newest unit. A log with a request in flight is
-    not checked.
+    Without `over_limit` it must spare the newest unit, units with open calls, pinned units, results of the read-back
+    tools, and units that the user has restored. On `arrival` it may trim the newest unit. A log with a request in
+    flight is not checked.
     """
     view = build_view(Entries(log), counter)
     if view.in_flight is not None:
         return  # a plan closes it first
     before = appearance_of(view)
-    target = target_for(view, hard=hard, arrival=arrival)
+    target = target_for(view, over_limit=over_limit, arrival=arrival)
     proposed = list(strategy(view, target))
-    assert list(strategy(view, target_for(view, hard=hard, arrival=arrival))) == proposed, (
+    assert list(strategy(view, target_for(view, over_limit=over_limit, arrival=arrival))) == proposed, (
         "it proposes other edits the second time"
     )
     assert appearance_of(view) == before, "it has changed the view"
@@ -76,7 +76,7 @@ def check_proposals(
         after = apply(view.with_log(Entries(longer)), longer[-1:]).total
         assert after.bytes < view.total.bytes, f"{edit} saves no bytes"
         assert after.tokens < view.total.tokens, f"{edit} saves no tokens"
-        if not hard:
+        if not over_limit:
             _check_spared(view, edit, arrival=arrival)
 
 

@@ -48,7 +48,7 @@ def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
     if not isinstance(head, Assistant):
         return [repair(item(head))]
     calls = unique_calls(unit, head, takes)
-    out = _turn(unit.head, replace(head, calls=calls))
+    out = _turn(unit.first_fact, replace(head, calls=calls))
     if strict:  # R4
         out.sort(key=lambda each: each.get("type") in CALLS or is_clients(each))
     behind = list[Raw]()

@@ -20,9 +20,9 @@ _USAGE = UsageFields(
 
 
 def parse_response(reply: object) -> Assistant:
-    """The turn in a reply, with its usage if that came.
+    """The turn in a reply, with its usage if that came. A reply without items gives a turn without content.
 
-    Raises InvalidMessage for an error, and for items that are not one turn of the model.
+    Raises InvalidMessage for an error, for more than one turn, and for items that are not the model's.
     """
     plain = as_item(reply)
     if isinstance(plain, (list, tuple)):
@@ -44,7 +44,7 @@ def as_item(value: object) -> object:
 
 
 def _turn(items: list[object]) -> Assistant:
-    """The turn in a list of items. Raises InvalidMessage if they are not exactly one."""
+    """The turn in a list of items, empty if there are none. Raises InvalidMessage if they are more than one turn."""
     if not items:
         return Assistant(shape="absent", dialect=NAME)
     facts = [fact for _, fact in read([as_item(item) for item in items], "reply, ")]

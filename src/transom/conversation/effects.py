@@ -2,7 +2,7 @@
 
 | want | the outcome |
 |---|---|
-| Complete | the reply; None if it was streamed (the accumulator has it); a ProviderError if there is none |
+| CallModel | the reply; None if it was streamed (the accumulator has it); a ProviderError if there is none |
 | Approve | True, False, or a text that says why not |
 | RunTools, NextTool | the next job that is done; its `outcome` is set |
 | Sleep | None |
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from transom.conversation.events import ToolCalled
-from transom.conversation.model_call import Complete
+from transom.conversation.model_call import CallModel
 from transom.conversation.summary_job import SummaryJob, SummaryOutcome
 from transom.conversation.tools import FunctionTool
 from transom.conversation.worker_pool import Pool
@@ -33,8 +33,8 @@ R = TypeVar("R")
 
 
 class ToolOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a call. Of a sub-agent's also its tokens, their cost, and the name of its log. `given_up`: nobody
-    waits for the tool any longer, but it may still be at work."""
+    """What became of a call. For a call of a sub-agent also its tokens, their cost, and the name of its log.
+    `given_up`: nobody waits for the tool any longer, but it may still be at work."""
 
     content: object
     failed: bool = False
@@ -93,8 +93,8 @@ class ToolJob:
             self.outcome = self.outcome or outcome
 
     def log_late(self, log: Callable[[ToolOutcome], object]) -> None:
-        """Call `log` with a late outcome: now if it came already, or when it comes. The result of the call is in the
-        log."""
+        """Have `log` called with a late outcome: at once if there is one already, else when it comes. To be called
+        after the result of the call was logged."""
         with self._lock:
             self._log_late, late = log, self._late
         if late is not None:
@@ -138,4 +138,4 @@ class AwaitSummary(Struct, frozen=True, kw_only=True, eq=False):
 SummarySteps = Generator[AwaitSummary, SummaryOutcome, R]
 """What may wait for a summary: whoever does the steps makes each summary and sends it back. They return an R."""
 
-Want = Complete | Approve | RunTools | NextTool | Sleep | AwaitSummary
+Effect = CallModel | Approve | RunTools | NextTool | Sleep | AwaitSummary

@@ -2,7 +2,7 @@
 
 First, `arrival` strategies trim entries that were not sent yet, which breaks no cached prefix. If the fullest limit is
 above the trigger, one compaction runs the `pressure` strategies down to the target, so that many requests follow
-without another. If the window would still not fit, the `hard` strategies run.
+without another. If the window would still not fit, the `last_resort` strategies run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from transom.core.plan_pins import pin_before_fold, pin_required
 from transom.core.policy import NO_LIMITS, Choice, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
 from transom.core.prices import CompactionCosts, Prices
 from transom.core.redact import redacted_want
-from transom.core.required import between, fixed_size, head_size, required_keys
+from transom.core.required import between, fixed_size, head_and_request_size, required_keys
 from transom.core.state_notes import due_size
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.tokens import ZERO, Size
@@ -56,7 +56,7 @@ STEPS = 20
 limit."""
 
 
-def soft_limit(budget: Budget, policy: Policy, calibration: float) -> Size:
+def policy_limit(budget: Budget, policy: Policy, calibration: float) -> Size:
     """The limits against which the trigger is measured: each the lower one of the budget's and the policy's
     `own_limits`.
 
@@ -73,14 +73,15 @@ def is_due(view: View, budget: Budget, policy: Policy) -> bool:
 
     False is no promise: prices, new state and recalled text may still make the next plan compact.
     """
-    full = pressure(view.total, fixed_size(view), soft_limit(budget, policy, view.calibration))
+    full = pressure(view.total, fixed_size(view), policy_limit(budget, policy, view.calibration))
     return full >= policy.trigger or not fits(view.total, budget.limits(view.calibration))
 
 
-class Compactor:
+class BudgetEnforcer:
     """Adds edits to the draft of a plan, until its window is within the budget. Used for one plan.
 
-    `ref`: how texts name an entry. `asked`: if given, the summaries that strategies want are collected in `wants`.
+    `ref`: how texts name an entry. `summary_options`: if given, the summaries that strategies want are collected in
+    `wants`.
     """
 
     def __init__(
@@ -91,12 +92,12 @@ class Compactor:
         policy: Policy,
         ref: Ref,
         derived: Derived,
-        asked: SummaryOptions | None = None,
+        summary_options: SummaryOptions | None = None,
     ) -> None:
         self.draft, self.state, self.budget, self.policy, self.ref = draft, frame.state, budget, policy, ref
         self.redact, self.derived = frame.redact, derived
         self.due_recall = DueRecall(policy, frame.redact)
-        self.asked = asked
+        self.summary_options = summary_options
         self.wants: list[Summarise] = []
         self.costs: CompactionCosts | None = None
         """With prices: the sum behind the compaction of this plan, or (`why` is "soon") behind the summary that it
@@ -107,7 +108,7 @@ class Compactor:
         self._other_limit_is_full = False
         """Whether messages or bytes were at the trigger in this plan."""
         self.limit = budget.limits(draft.view.calibration)
-        self.soft_limit = soft_limit(budget, policy, draft.view.calibration)
+        self.policy_limit = policy_limit(budget, policy, draft.view.calibration)
         self._kept_units: dict[int, KeptUnit] = {}
         """What keepers name, by key."""
 
@@ -117,7 +118,7 @@ class Compactor:
         Raises BudgetImpossible, with the size of each part, if nothing makes the window fit; ContextStillTooLarge, its
         subclass, if the policy had strategies to try.
         """
-        head = head_size(self.draft.view)
+        head = head_and_request_size(self.draft.view)
         if not fits(head, self.limit):  # before all other work, whose time grows with what is new in the log
             raise impossible(self.draft.view, head, self.budget, self.state)
         pin_required(self.draft)
@@ -129,12 +130,14 @@ class Compactor:
         self._now = now
         if now:
             has_new_summary = any(isinstance(entry.body, Summary) for entry in self.draft.entries)
-            self._may_replace_summary = has_new_summary or (self.asked is not None and self.asked.may_replace)
-            self.soft_limit = replace(self.soft_limit, tokens=min(self.soft_limit.tokens, self.used().tokens))
+            self._may_replace_summary = has_new_summary or (
+                self.summary_options is not None and self.summary_options.may_replace
+            )
+            self.policy_limit = replace(self.policy_limit, tokens=min(self.policy_limit.tokens, self.used().tokens))
         if self._is_surely_quiet():
             return
         self._compact()
-        if self.asked is not None and not self.asked.waits:
+        if self.summary_options is not None and not self.summary_options.waits:
             self._ask_in_advance()
 
     def _compact(self) -> None:
@@ -147,7 +150,7 @@ class Compactor:
         if not fits(self.used(), self.limit):
             view = self.draft.view
             listed = {view.newest_unit: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
-            kind = ContextStillTooLarge if self.policy.hard or self.policy.pressure else BudgetImpossible
+            kind = ContextStillTooLarge if self.policy.last_resort or self.policy.pressure else BudgetImpossible
             raise impossible(view, self.used(), self.budget, self.state, listed, kind)
 
     def recall(self) -> None:
@@ -159,7 +162,7 @@ class Compactor:
         """
         recalled = self.due_recall.of(self.draft.view, self._target_without_pressure)
         # not against the limit that prices have lowered for this one request
-        limit = soft_limit(self.budget, self.policy, self.draft.view.calibration)
+        limit = policy_limit(self.budget, self.policy, self.draft.view.calibration)
         if (
             recalled is not None
             and pressure(self._used_with_recall(), fixed_size(self.draft.view), limit) < self.policy.trigger
@@ -167,7 +170,8 @@ class Compactor:
             self.draft.add(recalled)
 
     def _one_pass(self) -> None:
-        """Run the `pressure` strategies if the window is at the trigger, then the `hard` ones if it would not fit.
+        """Run the `pressure` strategies if the window is at the trigger, then the `last_resort` ones if it would not
+        fit.
 
         If the prefix is broken by then, superseded notes are folded too.
         """
@@ -177,7 +181,7 @@ class Compactor:
             view = self.draft.view
             # Turns that the user restored and that do not fit are folded again as the policy folds, not left out.
             again = self.policy.pressure if any(map(view.user_restored, view.slots)) else ()
-            self._run_strategies((*again, *self.policy.hard), hard=True)
+            self._run_strategies((*again, *self.policy.last_resort), over_limit=True)
         if self.draft.view.first_break is not None:
             self._fold_superseded_notes()
 
@@ -186,15 +190,15 @@ class Compactor:
         window below the trigger."""
         prices = self.budget.prices
         if prices is None or self.costs is not None:
-            self._run_strategies(self.policy.pressure, hard=False)
+            self._run_strategies(self.policy.pressure, over_limit=False)
             return
         window, before = self._priced_window(prices), len(self.draft.entries)
-        waits = self._now or (self.asked is not None and self.asked.waits)
+        waits = self._now or (self.summary_options is not None and self.summary_options.waits)
         tried = [] if waits else try_choices(self.policy.choices, self._attempt, window)
         if tried:
             self.draft.become(tried[0].draft)
         else:
-            self._run_strategies(self.policy.pressure, hard=False)
+            self._run_strategies(self.policy.pressure, over_limit=False)
         if len(self.draft.entries) > before:
             all_costs = [one.cost for one in tried]
             if not tried:
@@ -202,18 +206,18 @@ class Compactor:
                 all_costs = [choice_cost(self.policy.name, self.draft.view, left, window)]
             self.costs = sum_of_costs(window, self.draft.view, self._why, all_costs, all_costs[0].name)
 
-    def _run_strategies(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
+    def _run_strategies(self, strategies: Iterable[Strategy], *, over_limit: bool) -> None:
         """Run strategies in order until the target is met.
 
-        Without `hard`, the keepers are asked first, and each strategy is asked for the summaries that it wants.
+        Without `over_limit`, the keepers are asked first, and each strategy is asked for the summaries that it wants.
         """
-        self._kept_units = {} if hard or not self.draft.view.slots else self._ask_keepers()
+        self._kept_units = {} if over_limit or not self.draft.view.slots else self._ask_keepers()
         for strategy in strategies:
-            target = self._target(hard=hard)
+            target = self._target(over_limit=over_limit)
             if target.is_met(self.draft.view) or not self.draft.view.slots:
                 return
-            if self.asked is not None and self.asked.waits and not hard and not self.wants:
-                self._ask(strategy, self.asked, target)
+            if self.summary_options is not None and self.summary_options.waits and not over_limit and not self.wants:
+                self._ask(strategy, self.summary_options, target)
             self._take_edits((strategy,), target, only_as_needed=True)
 
     # ---- wants
@@ -221,15 +225,15 @@ class Compactor:
     def _ask_in_advance(self) -> None:
         """Collect the summaries that the next compaction will want, once the window has reached `soft_trigger`."""
         soft = self.policy.soft_trigger
-        assert self.asked is not None
+        assert self.summary_options is not None
         if soft is None or not self._is_due_soon(soft):
             return
         self._kept_units = self._ask_keepers() if self.draft.view.slots else {}
         strategies = self.policy.pressure
         if self.budget.prices is not None and self.policy.choices:
-            strategies = self._worth_a_summary(self.budget.prices, is_free=not self.asked.costs)
+            strategies = self._worth_a_summary(self.budget.prices, is_free=not self.summary_options.costs)
         for strategy in strategies:
-            self._ask(strategy, self.asked, self._target(hard=False))
+            self._ask(strategy, self.summary_options, self._target(over_limit=False))
 
     def _is_due_soon(self, soft: float) -> bool:
         """Whether the window has reached this share of the trigger, or of what the prices ask for."""
@@ -237,7 +241,7 @@ class Compactor:
             return False
         if self._is_soon_cheaper(soft):
             return True
-        return pressure(self.used(), fixed_size(self.draft.view), self.soft_limit) >= soft * self.policy.trigger
+        return pressure(self.used(), fixed_size(self.draft.view), self.policy_limit) >= soft * self.policy.trigger
 
     def _is_soon_cheaper(self, soft: float) -> bool:
         view, prices = self.draft.view, self.budget.prices
@@ -251,7 +255,7 @@ class Compactor:
         if self.draft.view.sent_tokens // step == window.tokens // step:  # once a step: trying all choices takes time
             return ()
         wants = [want for choice in self.policy.choices for want in self.wants_of_choice(choice)]
-        if self.asked is None or not any(want.max_tokens >= self.asked.least for want in wants):
+        if self.summary_options is None or not any(want.max_tokens >= self.summary_options.least for want in wants):
             return ()
         tried = try_choices(self.policy.choices, self._attempt_as_if_full, window, with_new_summary=True, free=is_free)
         if not tried or not self.wants_of_choice(tried[0].choice):
@@ -261,39 +265,39 @@ class Compactor:
 
     # ---- choices
 
-    def _attempt(self) -> Compactor:
-        """A compactor with the same settings, on a copy of the draft."""
+    def _attempt(self) -> BudgetEnforcer:
+        """An enforcer with the same settings, on a copy of the draft."""
         other = copy(self)
-        other.draft, other.asked, other.wants, other._kept_units = self.draft.copy(), None, [], {}
+        other.draft, other.summary_options, other.wants, other._kept_units = self.draft.copy(), None, [], {}
         return other
 
-    def _attempt_as_if_full(self) -> Compactor:
+    def _attempt_as_if_full(self) -> BudgetEnforcer:
         other = self._attempt()
-        other.soft_limit = replace(self.soft_limit, tokens=self.used().tokens)
+        other.policy_limit = replace(self.policy_limit, tokens=self.used().tokens)
         return other
 
     def run_choice(self, choice: Choice) -> bool:
         """Run the strategies of a choice. Returns whether the window is below the trigger after them."""
-        self._run_strategies(choice.strategies, hard=False)
+        self._run_strategies(choice.strategies, over_limit=False)
         return self._has_room_below_trigger(self._used_with_recall())
 
     def wants_of_choice(self, choice: Choice) -> list[Summarise]:
         """The summaries that the strategies of a choice want."""
-        target = self._target(hard=False)
+        target = self._target(over_limit=False)
         return [w for one in choice.strategies for w in wants_of(one, self.draft.view, target, self.policy)]
 
     def _priced_window(self, prices: Prices) -> PricedWindow:
         used, view, fixed = self.used().tokens, self.draft.view, fixed_size(self.draft.view)
-        full = between(fixed, soft_limit(self.budget, self.policy, view.calibration), min(1.0, self.policy.trigger))
+        full = between(fixed, policy_limit(self.budget, self.policy, view.calibration), min(1.0, self.policy.trigger))
         return PricedWindow(prices, used, view.since_break.growth(used), full.tokens)
 
-    def _ask(self, strategy: Strategy, asked: SummaryOptions, target: Target) -> None:
+    def _ask(self, strategy: Strategy, summary_options: SummaryOptions, target: Target) -> None:
         """Add a strategy's wants to `wants`, with the caller's focus and notes, redacted."""
-        target = replace(target, waits_for_wants=asked.waits, summaries_cost=asked.costs)
+        target = replace(target, waits_for_wants=summary_options.waits, summaries_cost=summary_options.costs)
         for want in wants_of(strategy, self.draft.view, target, self.policy):
-            if want.max_tokens < asked.least:
+            if want.max_tokens < summary_options.least:
                 continue
-            whole = replace(want, focus=asked.focus, notes=asked.notes, waits=asked.waits)
+            whole = replace(want, focus=summary_options.focus, notes=summary_options.notes, waits=summary_options.waits)
             self.wants.append(whole if self.redact is None else redacted_want(whole, self.redact))
 
     # ---- measures
@@ -303,8 +307,8 @@ class Compactor:
         request: only while there are slots that were not sent (law 8)."""
         view, used = self.draft.view, self.used().tokens
         has_new_slots = view.shared_slots < len(view.slots)
-        if has_new_slots and used < self.soft_limit.tokens and self._compaction_pays(prices, view, used):
-            self.soft_limit = replace(self.soft_limit, tokens=used)
+        if has_new_slots and used < self.policy_limit.tokens and self._compaction_pays(prices, view, used):
+            self.policy_limit = replace(self.policy_limit, tokens=used)
             self._why = "price"
 
     def _compaction_pays(self, prices: Prices, view: View, used: int, share: float = 1.0) -> bool:
@@ -333,7 +337,7 @@ class Compactor:
 
     def _has_room_below_trigger(self, size: Size) -> bool:
         """Whether a window of this size would be below the trigger."""
-        return pressure(size, fixed_size(self.draft.view), self.soft_limit) < self.policy.trigger
+        return pressure(size, fixed_size(self.draft.view), self.policy_limit) < self.policy.trigger
 
     def _is_surely_quiet(self) -> bool:
         """Whether the window is certainly below the trigger, and below the soft trigger if summaries are asked for.
@@ -341,12 +345,12 @@ class Compactor:
         A cheap test, which does not compute the fixed size. Without it the pressure comes out too high, never too low
         (as long as it is below 1), so False says nothing.
         """
-        soft = self.policy.soft_trigger if self.asked is not None else None
+        soft = self.policy.soft_trigger if self.summary_options is not None else None
         if soft is not None and self._is_soon_cheaper(soft):
             return False
         trigger = min(1.0, self.policy.trigger * (1.0 if soft is None else soft))
         return all(
-            used < trigger * limit for used, limit in zip(self._used_with_recall(), self.soft_limit, strict=True)
+            used < trigger * limit for used, limit in zip(self._used_with_recall(), self.policy_limit, strict=True)
         )
 
     def _target_without_pressure(self) -> Target:
@@ -365,16 +369,16 @@ class Compactor:
             redact=self.redact,
         )
 
-    def _target(self, *, hard: bool) -> Target:
-        """What `pressure` strategies, or `hard` ones, must reach now."""
+    def _target(self, *, over_limit: bool) -> Target:
+        """What `pressure` strategies, or `last_resort` ones, must reach now."""
         notes, fixed, share = due_size(self.draft.view, self.state), fixed_size(self.draft.view), self.policy.target
-        if not hard:
+        if not over_limit:
             notes = notes.plus(self.due_recall.size(self.draft.view, self._target_without_pressure))
-        goal = self.limit if hard else between(fixed, self.soft_limit, share)
-        limit = self.limit if hard else self.soft_limit
+        goal = self.limit if over_limit else between(fixed, self.policy_limit, share)
+        limit = self.limit if over_limit else self.policy_limit
         return Target(
             goal=goal.minus(notes),
-            deep_goal=between(head_size(self.draft.view), self.limit, share).minus(notes),
+            deep_goal=between(head_and_request_size(self.draft.view), self.limit, share).minus(notes),
             limit=self._as_full_in_tokens(limit, fixed),
             fixed_size=fixed,
             budget=self.budget,
@@ -383,11 +387,11 @@ class Compactor:
             required=required_keys(self.draft.view),
             protected=frozenset((*required_keys(self.draft.view), *self._kept_units)),
             newest_unit=self.draft.view.newest_unit,
-            hard=hard,
+            over_limit=over_limit,
             due_notes=notes,
             derived=self.derived,
             redact=self.redact,
-            may_replace_summary=self._may_replace_summary and not hard,
+            may_replace_summary=self._may_replace_summary and not over_limit,
         )
 
     def _as_full_in_tokens(self, limit: Size, fixed: Size) -> Size:
@@ -413,7 +417,7 @@ class Compactor:
     def _ask_keepers(self) -> dict[int, KeptUnit]:
         """The units that keepers name, by key. Where several keepers name a unit, the first one counts."""
         self._kept_units, kept = {}, dict[int, KeptUnit]()
-        target = self._target(hard=False)
+        target = self._target(over_limit=False)
         for keeper in self.policy.keepers:
             with naming(keeper, self.policy):
                 for unit in keeper(self.draft.view, target):
@@ -464,7 +468,7 @@ class Compactor:
         the cache."""
         view = self.draft.view
         for slot in view.slots[max(0, view.shared_slots) :]:
-            note = slot.head if isinstance(slot, Unit) else None
+            note = slot.first_fact if isinstance(slot, Unit) else None
             if (
                 isinstance(note, Note)
                 and note.key

@@ -1,7 +1,7 @@
 """A hash over the head and the slots of a window: what the model saw, in 16 bytes.
 
 The hash so far is remembered, so that a turn hashes only its new slots. After a break the hash starts again at the
-head, from the digests that the slots remember.
+head, from the fingerprints that the slots remember.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from transom.core.message import Head
 from transom.core.unit import Slot
 
 
-class PrefixDigest(Struct, frozen=True, gc=False, eq=False):
+class PrefixFingerprint(Struct, frozen=True, gc=False, eq=False):
     """Computes the hash of a window, and remembers it for the next call.
 
     `remembered`: the number of slots that were hashed, and the hash object over head and slots, which nobody changes;
@@ -28,18 +28,18 @@ class PrefixDigest(Struct, frozen=True, gc=False, eq=False):
 
     remembered: tuple[int, Any] | None = None
 
-    def truncate(self, at: int) -> PrefixDigest:
-        """A PrefixDigest that is valid after a change of the slot at this index (-1: the head). It forgets the hash if
-        that slot is in it."""
-        return PrefixDigest() if self.remembered is not None and at < self.remembered[0] else self
+    def truncate(self, at: int) -> PrefixFingerprint:
+        """A PrefixFingerprint that is valid after a change of the slot at this index (-1: the head). It forgets the
+        hash if that slot is in it."""
+        return PrefixFingerprint() if self.remembered is not None and at < self.remembered[0] else self
 
-    def digest(self, head: Entry | None, slots: Sequence[Slot]) -> str:
+    def fingerprint(self, head: Entry | None, slots: Sequence[Slot]) -> str:
         """The hash over the head and all these slots, in hexadecimal. The first slots must be those of the call
         before."""
         count, known = self.remembered or (0, _start(head))
         running = known.copy()
         for slot in slots[count:]:
-            running.update(slot.digest())
+            running.update(slot.fingerprint())
         force_setattr(self, "remembered", (len(slots), running))  # one step: another thread sees the old or the new
         return running.hexdigest()
 
@@ -52,7 +52,7 @@ def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, s
     running = _start(head)
     for at in range(len(slots)):
         yield at, running.hexdigest()
-        running.update(slots[at].digest())
+        running.update(slots[at].fingerprint())
     yield len(slots), running.hexdigest()
 
 
