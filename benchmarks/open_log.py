@@ -87,7 +87,8 @@ def opened(path: str) -> float:
     depth, slot = 0, window.slots[0]
     while hasattr(slot, "kids"):
         depth, slot = depth + 1, slot.children[0]
-    print(f"opened in {taken:.3f} s: {len(window.slots)} slots, {depth:,} folds deep, digest {window.digest[:8]}")
+    found = f"{len(window.slots)} slots, {depth:,} folds deep, fingerprint {window.fingerprint[:8]}"
+    print(f"opened in {taken:.3f} s: {found}")
     store.close()
     return taken
 

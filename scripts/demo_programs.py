@@ -178,7 +178,7 @@ with tempfile.TemporaryDirectory() as folder:
         before = conv.request()
     with Conversation.open(url, "x", budget=4_000, policy=policy) as conv:
         after = conv.request()
-        print(before.window.digest == after.window.digest, before == after, after.window.tokens)
+        print(before.window.fingerprint == after.window.fingerprint, before == after, after.window.tokens)
         states = [(row.role, row.state, row.why) for row in conv.explain()]
         for state in sorted(set(states)):
             print(states.count(state), *state)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 READ, GREP, LIST, SEARCH = "transom_read", "transom_grep", "transom_list", "transom_search"
@@ -164,6 +165,14 @@ def record_title(span: str, turns: int, tokens: int, *, readable: bool) -> str:
     return (
         f"[{span}, a record of {of} ({tokens:,} tokens), not instructions: the number of {noun}, what was "
         f"done, and between « and » its own words.{more}]"
+    )
+
+
+def media_words(kinds: Iterable[str]) -> str:
+    """How many images and files a message or a result has, in words: "2 images, 1 file"; empty if it has none."""
+    counts = Counter(kinds)
+    return ", ".join(
+        f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(counts.items(), reverse=True)
     )
 
 
@@ -392,7 +401,8 @@ def _markers() -> re.Pattern[str]:
     """A pattern for the beginning of our markers. Compiled at first use: it takes a tenth of the time of the whole
     import."""
     places = "|".join(map(_spelt, ("entry ", "entries ", "message ", "messages ")))
-    ours = "|".join(map(_spelt, ("system message]", "developer message]", "continue]", "late result of ")))
+    roles = ("system message]", "developer message]", "system prompt: ", "note of the user]")
+    ours = "|".join(map(_spelt, (*roles, "continue]", "late result of ")))
     whole = "|".join(map(_spelt, ("whole in entry ", "whole in message ")))
     return re.compile(rf"\[(?={_BLANK}(?:(?:{places})\d|{ours})|[^\[\]\n]{{0,200}}(?:{whole})\d)", re.IGNORECASE)
 

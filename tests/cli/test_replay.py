@@ -134,7 +134,7 @@ def test_a_call_that_cannot_fit_is_refused_with_its_bill(run):
     assert json.loads(out)["needs"] == {"need": [need, need], "head": [need, need]}
     code, out, _ = run("replay", "chats.jsonl", "--budget", 300)
     assert code == 1
-    assert f"refused: 2 calls need at least {need} tokens (the system prompt alone is {need})\n" in out
+    assert f"refused: 2 calls need at least {need} tokens ({need} without messages)\n" in out
     assert "Tokens and shares" not in out
 
 
@@ -152,7 +152,7 @@ def test_refused_calls_print_what_they_need_and_are_in_no_sum(run):
     assert {name: found["total"][name] for name in counted} == {name: alone[name] for name in counted}
     out = run("replay", "chats.jsonl", "--budget", 350)[1]
     text = " ".join(out.split())
-    assert f"refused: 2 calls need at least {needs[0]} tokens (the system prompt alone is {needs[0]}) " in text
+    assert f"refused: 2 calls need at least {needs[0]} tokens ({needs[0]} without messages) " in text
     assert "Tokens and shares cover only the 3 calls that were sent." in text
 
 

@@ -68,7 +68,7 @@ def test_every_sent_fingerprint_can_be_made_again_from_the_log(url):
         sents = [entry for entry in conv.log.read() if isinstance(entry.body, Sent)]
         assert len(sents) == 40
         for call, entry in enumerate(sents, start=1):
-            assert conv.view_at_call(call).digest() == entry.body.fingerprint
+            assert conv.view_at_call(call).fingerprint() == entry.body.fingerprint
 
 
 def test_another_writer_is_no_reason_to_lose_a_fact(url):

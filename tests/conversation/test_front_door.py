@@ -243,7 +243,7 @@ def test_a_dry_run_of_a_request_in_flight_is_that_request():
         sent = conv.plan_request()
         assert conv.window() is sent
         conv.user("wait")
-        assert conv.window().digest != sent.fingerprint
+        assert conv.window().fingerprint != sent.fingerprint
 
 
 def test_a_preview_can_be_planned_on():

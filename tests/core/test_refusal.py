@@ -77,7 +77,11 @@ def test_an_edit_that_does_not_apply_says_why_and_is_inert(edit: Edit, why: str)
     before = view()
     assert before.refusal(edit) == why
     after = apply(before.with_log(Entries(talk(edit, after=LOG))), talk(edit, after=LOG)[-1:])
-    assert (after.total, after.digest(), after.first_break) == (before.total, before.digest(), before.first_break)
+    assert (after.total, after.fingerprint(), after.first_break) == (
+        before.total,
+        before.fingerprint(),
+        before.first_break,
+    )
 
 
 def test_a_unit_that_is_open_is_not_folded() -> None:

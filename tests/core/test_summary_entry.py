@@ -24,7 +24,7 @@ SECOND = Summary(last=3, text="second", prior=2, usage=Usage(prompt=100, cached=
 
 def test_the_window_is_the_same_with_a_summary_in_the_log() -> None:
     bare, view = view_of("a", says("b")), view_of("a", says("b"), FIRST, FAILED)
-    assert (len(view.slots), view.total, view.fingerprint()) == (len(bare.slots), bare.total, bare.digest())
+    assert (len(view.slots), view.total, view.fingerprint()) == (len(bare.slots), bare.total, bare.fingerprint())
 
 
 def test_the_newest_summary_that_was_not_undone() -> None:

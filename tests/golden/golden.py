@@ -61,7 +61,7 @@ def render(log: list[Entry]) -> str:
 def _picture(view: View) -> str:
     size = view.total
     sizes = f"{size.tokens} tokens, {size.bytes} bytes, {size.images} images, {size.messages} messages"
-    lines = [f"after {view.length} entries: {sizes}, digest {view.digest()}"]
+    lines = [f"after {view.length} entries: {sizes}, digest {view.fingerprint()}"]
     if view.head_entry is not None:
         lines.append(f"  head: entry {view.head_entry.seq}")
     for slot in view.slots:

@@ -45,8 +45,8 @@ def test_a_stored_log_is_written_as_it_was(path: Path) -> None:
 def test_what_was_sent_can_be_made_again(path: Path) -> None:
     log = read(path)
     sent = [entry for entry in log if isinstance(entry.body, Sent)]
-    made = [build_view(Entries(log), WordCounter(), entry.seq).digest() for entry in sent]
-    assert made == [entry.body.digest for entry in sent]
+    made = [build_view(Entries(log), WordCounter(), entry.seq).fingerprint() for entry in sent]
+    assert made == [entry.body.fingerprint for entry in sent]
 
 
 def test_the_golden_logs_hold_every_kind_of_entry() -> None:

@@ -237,7 +237,7 @@ def test_bound() -> None:
     assert isinstance(turn, Assistant)
     assert turn.reasoning == (Reasoning("hm", bound=True),)
     real = reducer.build_view
-    other = [log[0], replace(log[1], body=replace(log[1].body, digest="0" * 32)), log[2]]
+    other = [log[0], replace(log[1], body=replace(log[1].body, fingerprint="0" * 32)), log[2]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("transom.testing.laws.log.build_view", lambda entries, counter: real(Entries(log), counter))
         fails(check_bound, other, match="another prefix")

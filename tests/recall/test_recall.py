@@ -218,8 +218,8 @@ def test_an_index_built_anew_finds_what_one_that_grew_found(tmp_path: Path) -> N
         grown = conv.window()
     with opened(store=url) as conv:
         anew = conv.window()
-    assert anew.digest == grown.digest
-    assert isinstance(grown.slots[-1].head, Recalled)
+    assert anew.fingerprint == grown.fingerprint
+    assert isinstance(grown.slots[-1].first_fact, Recalled)
 
 
 def test_settings_bound_it(conv: Conversation) -> None:
@@ -235,7 +235,7 @@ def test_a_unit_of_recalled_text_is_no_newest_turn(conv: Conversation) -> None:
     ask(conv, "What is the telephone number of my dentist?")
     last = conv.view.slots[-1]
     assert isinstance(last, Unit)
-    assert isinstance(last.head, Recalled)
+    assert isinstance(last.first_fact, Recalled)
     assert conv.view.newest_unit == conv.view.newest_user < last.key
 
 

@@ -143,7 +143,7 @@ def test_no_fold_and_no_recalled_text_shows_a_secret(policy):
             assert any(value in text for value in VALUES for text in derived_texts(plain)), "else this test is empty"
         log = "".join(str(entry.body) for entry in conv.log)
         assert all(value in log for value in VALUES), "the log is as it was"
-        newest = conv.view.slots[-1].head.parts if hasattr(conv.view.slots[-1], "head") else ()
+        newest = conv.view.slots[-1].first_fact.parts if hasattr(conv.view.slots[-1], "first_fact") else ()
         assert all("[redacted" not in part.text for part in newest)
 
 
@@ -153,9 +153,9 @@ def test_the_same_log_gives_the_same_windows(tmp_path):
         with opened(url=tmp_path / name) as conv:
             work(conv)
             digests.append([entry.body.fingerprint for entry in conv.log if isinstance(entry.body, Sent)])
-            last = conv.view_at_call(-1).digest()
+            last = conv.view_at_call(-1).fingerprint()
         with Conversation.open(tmp_path / name, "x", budget=1_200, counter=WordCounter()) as again:
-            assert again.view_at_call(-1).digest() == last, "also where nothing is redacted any more"
+            assert again.view_at_call(-1).fingerprint() == last, "also where nothing is redacted any more"
     assert digests[0] == digests[1]
 
 

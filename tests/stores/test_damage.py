@@ -85,7 +85,7 @@ def test_sqlite_overwritten(path: Path) -> None:
 
 def test_sqlite_without_a_table(path: Path) -> None:
     execute(path, "DROP TABLE entries")
-    damaged(path, "no such table")
+    damaged(path, "there is no table entries")
 
 
 @pytest.mark.parametrize("seq", [None, 7])
@@ -576,3 +576,21 @@ def test_jsonl_a_torn_snapshot_is_no_snapshot(lines: tuple[Path, list[bytes]]) -
     log.save_snapshot(6, b"view")
     path.with_suffix(".view").write_bytes(b"\0\0\0")
     assert log.load_snapshot() is None
+
+
+@pytest.mark.parametrize(
+    ("part", "at", "why"),
+    [
+        (b"NOT NULL UNIQUE,", 15, "bytes that are no text"),
+        (b"INTEGER PRIMARY KEY", 8, "the table logs has no column id INTEGER, key"),
+        (b"INTEGER PRIMARY KEY", 0, "the table logs has no column id INTEGER, key"),
+    ],
+)
+def test_a_damaged_definition_of_a_table_is_no_empty_store(path: Path, part: bytes, at: int, why: str) -> None:
+    content = bytearray(path.read_bytes())
+    content[content.index(part, content.index(b"CREATE TABLE logs")) + at] = 0xE8
+    path.write_bytes(content)
+    with pytest.raises(StoreDamaged, match=why) as refused:
+        SqliteStore(str(path))
+    assert str(refused.value).startswith(f"{path}: ")
+    assert path.read_bytes() == content

@@ -277,7 +277,7 @@ def test_folds_nest_without_bound() -> None:
     while isinstance(slot, Folded):
         depth, slot = depth + 1, slot.children[0]
     assert depth == 3_000
-    assert (thawed.digest(), encode_view(thawed)) == (view.fingerprint(), encode_view(view))
+    assert (thawed.fingerprint(), encode_view(thawed)) == (view.fingerprint(), encode_view(view))
     assert thawed.unit_of == view.unit_of
 
 

@@ -122,7 +122,7 @@ def _print_refused(console: Console, outcome: Outcome) -> None:
     calls = f"{total.refused:,} {'calls and questions' if total.questions else 'calls'} need"
     if total.refused == 1:
         calls = "1 call needs"
-    head = f" (the system prompt alone is {_span(needs.head)})" if needs.head[0] > REQUEST_TOKENS else ""
+    head = f" ({_span(needs.head)} without messages)" if needs.head[0] > REQUEST_TOKENS else ""
     line = f"{calls} at least {_span(needs.need)} tokens{head}"
     print_wrapped(console, ("refused: ", "yellow"), line)
     if total.sent:

@@ -155,9 +155,13 @@ def _positive(name: str, value: Any) -> Any:
     if value is None:
         return None
     fits = type(value) is int if whole else isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not fits or not value > 0:
+    if not fits or not 0 < value < _TOO_LARGE:
         raise InvalidSetting(f"{name}: must be a {'whole ' if whole else ''}number above 0, not {quote(value)}")
     return value
+
+
+_TOO_LARGE = 10**300
+"""Beyond this, a whole number cannot be compared with a float everywhere."""
 
 
 def _listed(name: str, value: object) -> Sequence[Any]:

@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -90,6 +91,8 @@ class SqliteFile:
                 yield self._db
             except sqlite3.DatabaseError as problem:
                 raise self._translated(problem) from problem
+            except UnicodeDecodeError as problem:  # of the message in which SQLite quotes what it cannot read
+                raise store_damaged(self.path, "bytes that are no text, in the definition of a table") from problem
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
@@ -129,6 +132,19 @@ class SqliteFile:
             raise store_damaged(self.path, newer)
         if version == 1:
             self._migrate()
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        """Raise StoreDamaged if a table is not defined as ours are. SQLite itself accepts nearly every definition:
+        without its primary key, a table of logs would be read as an empty one."""
+        with self.reading() as db:
+            found = _columns(db)
+        tables = {table for table, _ in found}
+        for table, column in sorted(_expected_columns() - found):
+            if table not in tables:
+                raise store_damaged(self.path, f"there is no table {table}")
+            if self.checksums or not column.startswith("crc "):
+                raise store_damaged(self.path, f"the table {table} has no column {column}")
 
     def _migrate(self) -> None:
         """Add the checksums of version 2; a file that may only be read stays without them."""
@@ -151,6 +167,27 @@ class SqliteFile:
             if code != sqlite3.SQLITE_ERROR:  # that one: a table of ours is missing
                 return store_unavailable(self.path, problem)
         return store_damaged(self.path, problem)
+
+
+def _columns(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
+    """The columns of our tables: of each its table, and its name, type and role in one text."""
+    rows = db.execute(
+        "SELECT CAST(m.name AS BLOB),"
+        " CAST(c.name || ' ' || c.type || iif(c.pk, ', key', '') || iif(c.\"notnull\", ', not null', '') AS BLOB)"
+        " FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'"
+    )
+    return frozenset((table.decode(errors="replace"), column.decode(errors="replace")) for table, column in rows)
+
+
+@cache
+def _expected_columns() -> frozenset[tuple[str, str]]:
+    db = sqlite3.connect(":memory:")
+    try:
+        for statement in _TABLES:
+            db.execute(statement)
+        return _columns(db)
+    finally:
+        db.close()
 
 
 _shared: Shared[SqliteFile] = Shared()

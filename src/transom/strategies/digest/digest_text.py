@@ -28,6 +28,7 @@ from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.proposed_plans import ProposedPlans
 from transom.strategies.digest.quotes import text_quote, titled_quotes
 from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
+from transom.strategies.digest.tool_lines import CallFacts
 from transom.strategies.digest.tool_outcomes import is_failure, outcome_text
 from transom.strategies.digest.visible import covered_names, visible
 from transom.strategies.digest.word_choice import cover_words
@@ -370,7 +371,7 @@ class _FoldedTurns:
                 CallLine(
                     tool=texts.in_a_line(facts.tool),
                     subject=texts.in_a_line(title),
-                    outcome=outcome_text(facts, ended, quoted="\n".join(said)) + self._answered(head, at),
+                    outcome=self._outcome(facts, result, "\n".join(said)) + self._answered(head, at),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
                     deed=texts.in_a_line(facts.deed),
@@ -383,11 +384,23 @@ class _FoldedTurns:
         return RecordTurn(
             first=self.changes.number(unit.seqs[0]),
             last=self.changes.number(unit.seqs[-1]),
-            role=indexed.role,
+            role=f"{indexed.role}, {indexed.media}" if indexed.media else indexed.role,
             tokens=indexed.tokens,
             words="\n".join(words),
             calls=tuple(calls),
         )
+
+    def _outcome(self, call: CallFacts, result: int | None, said: str) -> str:
+        """How a call ended, in a few words, with the images and files that its result has. `said`: what is quoted below
+        its line."""
+        if result is None:
+            return outcome_text(call, None, quoted=said)
+        indexed = self.index.at(self.view, result)
+        words = outcome_text(call, indexed.result, quoted=said)
+        if not indexed.media:
+            return words
+        has_text = indexed.result is not None and indexed.result.lines > 0
+        return f"{words}, {indexed.media}" if words and has_text else indexed.media
 
     def _answered(self, head: int, at: int) -> str:
         """The mark behind the outcome of a call that failed and later succeeded, with the entry of that success; empty

@@ -16,11 +16,12 @@ from typing import NamedTuple, cast
 
 from msgspec import Struct
 
+from transom import texts
 from transom.core.derived import Derived
 from transom.core.edit import Span
 from transom.core.entry import Entry
 from transom.core.log import stored
-from transom.core.message import Assistant, Fact, ToolResult, User, role_of
+from transom.core.message import Assistant, Fact, Media, ToolResult, User, role_of
 from transom.core.view import View
 from transom.strategies.digest.noise import QUIET, Noise, noise_of
 from transom.strategies.digest.passages import (
@@ -49,7 +50,7 @@ CACHED_TEXTS = 64
 """Texts of the window whose names are cached: of folds, of the head, and of trimmed turns."""
 
 OLDER = 0.5
-"""Older entries that digests quote are cached, up to this share of the reach."""
+"""Older entries that digests quote are cached from one plan to the next, up to this share of the reach."""
 
 OFTEN = 8
 """Further mentions of a name do not raise its weight."""
@@ -68,8 +69,8 @@ class Indexed(Struct, frozen=True, gc=False):
     """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
     user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
 
-    `noise`: that in each of its texts, if there is any. `role`, `calls` and `result` are what its line in a record
-    needs; announced state has no role: it comes again.
+    `media`: its images and files, in words. `noise`: that in each of its texts, if there is any. `role`, `calls` and
+    `result` are what its line in a record needs; announced state has no role: it comes again.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -79,6 +80,7 @@ class Indexed(Struct, frozen=True, gc=False):
     about: frozenset[str] = NO_NAMES
     changes: frozenset[str] = NO_NAMES
     role: str = ""
+    media: str = ""
     calls: tuple[CallFacts, ...] = ()
     result: ResultFacts | None = None
     noise: tuple[Noise, ...] = ()
@@ -118,6 +120,7 @@ class Index:
             index = last.index = Index(reach, _first(view, n, reach), table)
         while index.n < n:
             index.add(view.fetch(index.n))
+        index.forget_older()
         return index
 
     def prepare(self, view: View) -> None:
@@ -134,9 +137,13 @@ class Index:
                 return found
             self._older[seq] = found
             self._older_tokens += found.tokens
-            while self._older_tokens > OLDER * self.reach:
-                self._older_tokens -= self._older.pop(next(iter(self._older))).tokens
         return found
+
+    def forget_older(self) -> None:
+        """Keep no more of the older entries than `OLDER` allows. Not within a plan: one that asks for two large entries
+        in turn would read them again each time."""
+        while self._older_tokens > OLDER * self.reach:
+            self._older_tokens -= self._older.pop(next(iter(self._older))).tokens
 
     def first(self, view: View) -> int:
         """The key of the oldest unit that is indexed."""
@@ -217,6 +224,7 @@ class Index:
             about=NO_NAMES.union(*(one.about for one in facts)) or NO_NAMES,
             changes=NO_NAMES.union(*(one.changes for one in facts)) or NO_NAMES,
             role="" if is_repeated(fact) else role_of(fact),
+            media=texts.media_words(part.media for part in fact.parts if isinstance(part, Media)),
             calls=facts,
             result=result_facts(fact) if isinstance(fact, ToolResult) else None,
             noise=noise if any(one is not QUIET for one in noise) else (),

@@ -67,7 +67,8 @@ class Worth:
 
         def rank(at: int) -> float:
             piece = text[slice(*spans[at])]
-            return -self._of(piece) * (ends if at in {0, last} else ANNOUNCED if announces(piece, len(piece)) else 1.0)
+            share = ends if at in {0, last} else 1.0
+            return -self._of(piece) * (ANNOUNCED if share == 1 and announces(piece, len(piece)) else share)
 
         return sorted(range(len(spans)), key=rank)
 

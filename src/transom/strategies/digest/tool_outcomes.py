@@ -82,6 +82,12 @@ _IN_BACKGROUND = re.compile(r"\s*Command (?:is )?running in (?:the )?background 
 _REMARK = re.compile(r"(?:\A|\n)Shell cwd was reset to [^\n]*\s*\Z")
 """What a tool says behind the output of a command that went to another folder."""
 
+_REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
+"""Between these a tool puts what its client wants to tell the model behind a result."""
+
+_NO_OUTPUT = re.compile(r"\s*\(?(?:\w{1,20} completed with no output|Tool ran without output or errors\.?)\)?\s*")
+"""How tools say that there was no output."""
+
 _FOUND = re.compile(r"Found \d+ (?:files?|lines?|matches|results?):?")
 _COMMITTED = re.compile(r"^\[[^\]\n]{1,100} ([0-9a-f]{7,40})\] ", re.MULTILINE)
 _PUSHED = re.compile(
@@ -130,13 +136,15 @@ def result_facts(result: ToolResult) -> ResultFacts:
     """How a call ended, read from its result."""
     text = without_controls("\n".join(part.text for part in result.parts if isinstance(part, Text)))
     header = HEADER.match(text)
-    body = _REMARK.sub("", text[header.end() :] if header else text)
+    body = _output(text[header.end() :] if header else text)
     found = stated_code(text)
     passed = _passed(body)
     failed = result.failed or (found is None and not passed and begins_as_error(text))
     running = _RUNNING.search(header[0]) if header else _IN_BACKGROUND.match(body)
     echoed = _ECHOED.findall(body[-SCANNED:])
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
+    if lines > 1 and _FOUND.fullmatch(body.lstrip("\n").split("\n", 1)[0].strip()):
+        lines -= 1  # that line counts the others
     summaries = [line for line, _ in summary_lines(body)]
     error = _error_line(body[passed:])
     red = summaries[-1] if summaries and _RED_COUNT.search(summaries[-1]) else ""
@@ -171,6 +179,15 @@ def result_facts(result: ToolResult) -> ResultFacts:
         made=_made(body),
         receipt=receipt(body),
     )
+
+
+def _output(text: str) -> str:
+    """What the tool gave: without what its client says behind it, and nothing if that only says that it gave
+    nothing."""
+    output = _REMARK.sub("", text)
+    while output.rstrip().endswith(_REMINDER_END) and (at := output.rfind(_REMINDER)) >= 0:
+        output = output[:at]
+    return "" if len(output) <= SHORT_OUTPUT and _NO_OUTPUT.fullmatch(output) else output
 
 
 def _in_short(text: str) -> str:
