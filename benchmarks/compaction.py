@@ -26,7 +26,7 @@ from transom.policies.plain import LAST_RESORT
 from transom.stores import open_store
 from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
 
-HARD = (KeyMessages(), *LAST_RESORT)
+WITH_KEY_MESSAGES = (KeyMessages(), *LAST_RESORT)
 NEXT = "Go on."
 AROUND = len(NEXT) + REQUEST_TOKENS + 2 * MESSAGE_TOKENS
 """What is counted and not handed back: the next message, and the envelopes of the request, the system prompt and it."""
@@ -48,7 +48,9 @@ class KeyMessageCompactor:
 
     def __init__(self, whole: float = 0.0) -> None:
         keepers = (KeepKey(share=whole),) if whole else ()
-        self._policy = Policy(name="key", keepers=keepers, pressure=KEY_STEPS, hard=HARD, trigger=1.0, target=1.0)
+        self._policy = Policy(
+            name="key", keepers=keepers, pressure=KEY_STEPS, last_resort=WITH_KEY_MESSAGES, trigger=1.0, target=1.0
+        )
 
     def compact(self, turns: list[Any], round_num: int = 1, budget_chars: int | None = None) -> CompactedContext:
         room = allowed = budget_chars or sum(len(turn.text) + 20 for turn in turns)

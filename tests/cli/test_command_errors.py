@@ -405,3 +405,13 @@ def test_the_module_is_the_command_line_too(tmp_path):
     run = [sys.executable, "-m", "transom", "replay", "nofile", "--budget", "9"]
     done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "transom: nofile: No such file or directory\n")
+
+
+def test_a_part_that_a_session_shares_with_its_subagents_means_the_session(run):
+    write_jsonl(
+        "trips.jsonl", *({"id": name, "messages": chat(2)} for name in ("trip-1", "trip-1#side-1", "trip-1#side-2"))
+    )
+    assert run("replay", "trips.jsonl", "--budget", 2_000)[0] == 0
+    code, out, _ = run("log", "ip-1")
+    assert code == 0
+    assert out.startswith("trip-1: ")

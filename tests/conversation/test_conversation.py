@@ -106,7 +106,7 @@ def test_an_outstanding_window_is_read_off_the_view(url):
         assert again.plan_request() is window
         assert explain(window) == rows
         assert [again.log[seq].body for seq in range(len(again.log))] == first
-    parts = ("head_entry", "digest", "size", "tokens", "limit", "shared_tokens", "breaks")
+    parts = ("head_entry", "fingerprint", "size", "tokens", "limit", "shared_tokens", "breaks")
     assert [getattr(window, part) for part in parts] == [getattr(last, part) for part in parts]
     assert render(window)["messages"] == render(last)["messages"]
 

@@ -74,7 +74,7 @@ def landmarks(tmp_path, lines):
     found = []
     for view in (imported, conversation.view):
         keys = view.first_task, view.newest_user
-        found.append(tuple(None if key is None else words_of(view.unit(key).head) for key in keys))
+        found.append(tuple(None if key is None else words_of(view.unit(key).first_fact) for key in keys))
     assert found[0] == found[1]
     return found[0]
 

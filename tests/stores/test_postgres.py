@@ -318,7 +318,7 @@ def followed(url: str, start: int | None, seen: list[Entry], stop: threading.Eve
     store = PostgresStore(url)
 
     def run() -> None:
-        seen.extend(follow(store.open("trip"), start, stop=stop, look=look))
+        seen.extend(follow(store.open("trip"), start, stop=stop, poll_interval=look))
         store.close()
 
     thread = threading.Thread(target=run)
@@ -331,7 +331,7 @@ def test_a_follower_hears_of_appends_at_once(store: PostgresStore, url: str) -> 
     own = PostgresStore(url)
 
     def run() -> None:
-        for entry in follow(own.open("trip"), stop=stop, look=60):
+        for entry in follow(own.open("trip"), stop=stop, poll_interval=60):
             arrived.append(time.monotonic())
             seen.append(entry)
             if entry.seq == 5:

@@ -106,3 +106,26 @@ def test_of_a_pasted_test_run_the_record_has_its_result():
     text = record({"role": "user", "content": output}, {"role": "user", "content": "Some fail."})
     assert "3 failed, 87 passed" in text
     assert "test_0.py PASSED" not in text
+
+
+REVIEW = """## Review of the change
+
+**Verdict: approve, the merged result is correct.**
+
+I can see two issues:
+
+1. The summary is treated as a message of its own and so gets a session that nobody asked for, in all of the templates.
+2. Sessions are never closed when the file ends early, which leaves the handle open until the process ends, at times.
+
+Some more words about the history of the code, which was written long ago by several people in a hurry, as it seems.
+
+Let me fix these issues:
+"""
+
+
+@pytest.mark.parametrize("most", [120, 200, 300, 400])
+def test_a_verdict_comes_first_and_an_announcement_not_without_what_it_announces(most):
+    found = "".join(shown(REVIEW, most))
+    assert "**Verdict: approve, the merged result is correct.**" in found
+    assert "Let me fix these issues" not in found
+    assert "I can see two issues" not in found or "1. The summary" in found

@@ -161,12 +161,17 @@ def check_part(part: str) -> None:
 
 
 def _find(names: list[str], part: str, where: str) -> str:
-    """Return the name that is `part`, or the only one that contains it. Raises UnknownLog if none or several match."""
+    """Return the name that is `part`, or the only one that contains it; of a session and its subagents, the
+    session.
+
+    Raises UnknownLog if none or several match.
+    """
     if part in names:
         return part
     matching = [name for name in names if part in name]
-    if len(matching) == 1:
-        return matching[0]
+    shortest = min(matching, key=len, default="")
+    if matching and all(name == shortest or name.startswith(f"{shortest}#") for name in matching):  # and its subagents
+        return shortest
     if matching:
         raise UnknownLog(f"{part!r} is a part of {len(matching):,} ids: {_listed(matching)}")
     if not names:

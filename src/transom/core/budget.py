@@ -42,7 +42,8 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if value is None and name.startswith("max_"):
                 continue
             if type(value) is not int or not least <= value <= UNLIMITED:
-                raise InvalidSetting(f"budget: {name} must be a whole number of at least {least}, not {quote(value)}")
+                bound = "at most 2^60" if type(value) is int and value > UNLIMITED else f"at least {least}"
+                raise InvalidSetting(f"budget: {name} must be a whole number of {bound}, not {quote(value)}")
         if self.usable < 1:
             raise InvalidSetting(f"budget: reserve {self.reserve:,} leaves nothing of context {self.context:,}")
 

@@ -4,6 +4,7 @@ window.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -16,10 +17,12 @@ from transom.measure.readability import quoted_call
 from transom.measure.record_lines import Quote, Record, parsed_record
 from transom.strategies.digest.passages import readable
 from transom.strategies.text.identifiers import is_between_strings, names_in
-from transom.strategies.text.terms import words_in
+from transom.strategies.text.terms import stem, words_in
 
 FEW = 8
 """The most names, and the most words, that are listed for a quote."""
+
+_RUN = re.compile(r"[^\W\d_]{3,}")
 
 
 class Mentioned(Struct, frozen=True, kw_only=True):
@@ -115,10 +118,14 @@ class _Reasons:
         names = [name for name in only if all_names.count(name) == 1]  # no part of another one
         words = [] if names else [word for word in words_in(quote.text) if self._words[word] == 1]
         used, spoken = self._name_mentions, self._word_mentions
+        written = {stem(run.lower()): run for run in reversed(_RUN.findall(quote.text))}
         return QuoteReason(
             text=quote.text,
             names=_few(sorted(names, key=lambda name: -used[name]), used),
-            words=_few(sorted(words, key=lambda word: spoken[word]), spoken),
+            words=tuple(
+                Mentioned(name=written.get(one.name, one.name), messages=one.messages)
+                for one in _few(sorted(words, key=lambda word: spoken[word]), spoken)
+            ),
         )
 
 

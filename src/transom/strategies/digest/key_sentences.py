@@ -6,6 +6,7 @@ was quoted once is worth half as much the next time.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import log
@@ -26,11 +27,16 @@ REPEATED = 0.5
 ANNOUNCED = 0.2
 """The worth of a sentence that only says what comes next ("Here are the details:")."""
 
+STRESSED = 2.0
+"""The worth of a sentence that begins in bold ("**Verdict: approve.** …"): its author holds it to be important."""
+
 SHORTEST = 30
 """Characters of a sentence that may be quoted alone; a shorter one ("Thanks.") belongs to the next one."""
 
 BESIDE = 20
 """Characters that a sentence costs beside its own, so that one of few words does not win by its length."""
+
+_STRESSED = re.compile(r"\W{0,4}(?:\d{1,2}\. )?\*\*\w")
 
 
 class Rarity:
@@ -68,7 +74,11 @@ class Worth:
         def rank(at: int) -> float:
             piece = text[slice(*spans[at])]
             share = ends if at in {0, last} else 1.0
-            return -self._of(piece) * (ANNOUNCED if share == 1 and announces(piece, len(piece)) else share)
+            if announces(piece, len(piece)):
+                share = ANNOUNCED if share == 1 else share
+            elif _STRESSED.match(piece):
+                share *= STRESSED
+            return -self._of(piece) * share
 
         return sorted(range(len(spans)), key=rank)
 

@@ -45,7 +45,9 @@ def outline(text: str, most: int, worth: Worth, *, ends: float = 1.0, reply: str
     `reply`: what the user answers to it in a few words. Then the items that it names ("c", "2 and 3") come before all
     others, its ends and the other items next, later lines before earlier ones.
 
-    None if the message has too few lines for an outline. Code between fences is left out, and so are rules and empty
+    Where its ends count no more than other lines, a line that only announces the next one ("There are two issues:") is
+    left out without it. None if the message has
+    too few lines for an outline. Code between fences is left out, and so are rules and empty
     lines.
     """
     lines = _lines(text)
@@ -64,13 +66,23 @@ def outline(text: str, most: int, worth: Worth, *, ends: float = 1.0, reply: str
     else:
         named = frozenset(one.lower() for one in _NAMED.findall(reply)[:MOST_NAMED])
         order = sorted(range(len(lines)), key=lambda at: _rank(text, lines, at, named))
+    chosen = _fitting(order, spans, lines, most)
+    if len(chosen) > 1 and ends == 1:
+        idle = {at for at in chosen if at + 1 not in chosen and _ANNOUNCES.search(text, *lines[at])}
+        if len(idle) < len(chosen):
+            chosen = _fitting([at for at in order if at not in idle], spans, lines, most)
+    return [spans[at] for at in sorted(chosen)]
+
+
+def _fitting(order: Sequence[int], spans: Sequence[Span], lines: Sequence[Span], most: int) -> list[int]:
+    """As many of these lines as fit into so many characters, at least one."""
     chosen: list[int] = []
     for at in order:
         most -= _length([spans[at]], [lines[at]])
         if most < 0 and chosen:
             break
         chosen.append(at)
-    return [spans[at] for at in sorted(chosen)]
+    return chosen
 
 
 def _lines(text: str) -> list[Span]:

@@ -50,8 +50,8 @@ _IN_JSON = re.compile(r'"(?:[^"\\]|\\.)*+"|,\s*')
 """A string, or a comma between two elements."""
 
 _LIST_NUMBER = re.compile(r"(?:^|[\s*#>-]|\\n)\(?\d{1,3}\. \Z")
-_ANNOUNCES = re.compile(r"(?:[:：]|^#{1,6} [^\n]*|^\*\*[^\n]*\*\*)(?:\s|\\n)*\Z", re.MULTILINE)
-"""The end of a text that says only what comes next: a colon, or a heading."""
+_ANNOUNCES = re.compile(r"(?:[:：]|^#{1,6} [^\n]*|^\*\*[^\n]*(?<![.!?。！？])\*\*)(?:\s|\\n)*\Z", re.MULTILINE)
+"""The end of a text that says only what comes next: a colon, or a heading. A bold sentence is none."""
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]*_`]*\s+|[。！？]+[”’）」』]*\s*|\n\s*")
 _OF_WORD = re.compile(r"\w")
 _INSIDE = re.compile(r"\w{0,160}\Z")
