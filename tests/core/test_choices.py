@@ -106,7 +106,7 @@ def test_a_choice_costs_what_is_written_again_and_what_each_call_reads():
     assert full.calls == 5.0
 
 
-def test_the_cheapest_choice_is_taken_and_the_request_keeps_the_sum():
+def test_the_cheapest_choice_is_taken_and_the_request_keeps_the_costs():
     conv = conversation(BOTH)
     found = sums(work(conv, 60))
     assert len(found) > 2
@@ -132,13 +132,13 @@ def test_the_tokens_of_a_choice_are_those_that_are_sent_with_the_state_that_is_d
         assert (taken.tokens, taken.saved_tokens) == (one.tokens, one.costs.tokens - one.tokens)
 
 
-def test_without_prices_the_pressure_strategies_run_and_nothing_is_summed_up():
+def test_without_prices_the_pressure_strategies_run_and_no_costs_are_kept():
     plain, choosing = conversation(replace(BOTH, choices=()), prices=None), conversation(BOTH, prices=None)
     assert work(plain, 40) == work(choosing, 40)
     assert not sums(work(conversation(BOTH, prices=None), 40))
 
 
-def test_a_policy_without_choices_has_a_sum_with_what_it_did():
+def test_a_policy_without_choices_has_the_costs_of_what_it_did():
     found = sums(work(conversation(replace(BOTH, choices=())), 40))
     assert found
     assert {(len(one.choices), one.taken) for one in found} == {(1, "both")}

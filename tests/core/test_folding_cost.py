@@ -1,5 +1,4 @@
-"""A plan may pin, trim or take back unit after unit in one fold: what one such edit costs must not grow with the fold,
-and what it changes by the difference must be what it would be if it were made anew."""
+"""An edit under a fold costs the same however large the fold is, and gives the same fold as one that is made again."""
 
 from __future__ import annotations
 

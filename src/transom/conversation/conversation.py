@@ -566,8 +566,8 @@ class Conversation:
     def explain(self, at: int | None = None) -> Explanations:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last).
 
-        A list with one explanation for each fact. Its `costs` are the sum behind the compaction of that call, or of the
-        newest one, which `transom explain` prints too; `no_summary` says why no summary would be asked for now.
+        A list with one explanation for each fact. Its `costs` are those that decided the compaction of that call, or of
+        the newest one, which `transom explain` prints too; `no_summary` says why no summary would be asked for now.
         """
         self._guard.must_be_open()
         found = explain(self.view if at is None else self.view_at_call(at))

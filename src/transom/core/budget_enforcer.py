@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core.bill import impossible
 from transom.core.budget import Budget, fits, pressure
-from transom.core.choices import PricedWindow, choice_cost, price_of_summary, sum_of_costs, try_choices
+from transom.core.choices import PricedWindow, choice_cost, compaction_costs, price_of_summary, try_choices
 from transom.core.derived import Derived
 from transom.core.draft import Draft
 from transom.core.due_recall import DueRecall
@@ -100,8 +100,8 @@ class BudgetEnforcer:
         self.summary_options = summary_options
         self.wants: list[Summarise] = []
         self.costs: CompactionCosts | None = None
-        """With prices: the sum behind the compaction of this plan, or (`why` is "soon") behind the summary that it
-        asks for."""
+        """With prices: the costs that decided the compaction of this plan, or (`why` is "soon") the summary that
+        it asks for."""
         self._why = "full"  # as `CompactionCosts.why`
         self._now = False  # whether a compaction was asked for, although the window is not full
         self._may_replace_summary = False
@@ -204,7 +204,7 @@ class BudgetEnforcer:
             if not tried:
                 left = self.used().tokens
                 all_costs = [choice_cost(self.policy.name, self.draft.view, left, window)]
-            self.costs = sum_of_costs(window, self.draft.view, self._why, all_costs, all_costs[0].name)
+            self.costs = compaction_costs(window, self.draft.view, self._why, all_costs, all_costs[0].name)
 
     def _run_strategies(self, strategies: Iterable[Strategy], *, over_limit: bool) -> None:
         """Run strategies in order until the target is met.
@@ -260,7 +260,9 @@ class BudgetEnforcer:
         tried = try_choices(self.policy.choices, self._attempt_as_if_full, window, with_new_summary=True, free=is_free)
         if not tried or not self.wants_of_choice(tried[0].choice):
             return ()
-        self.costs = sum_of_costs(window, self.draft.view, "soon", [one.cost for one in tried], tried[0].choice.name)
+        self.costs = compaction_costs(
+            window, self.draft.view, "soon", [one.cost for one in tried], tried[0].choice.name
+        )
         return tried[0].choice.strategies
 
     # ---- choices

@@ -138,7 +138,7 @@ def stand_in(want: Summarise, counter: TokenCounter) -> Summary:
     return Summary(last=want.last, text=text, prior=want.prior_seq, made_by=STAND_IN)
 
 
-def sum_of_costs(
+def compaction_costs(
     window: PricedWindow, view: View, why: str, tried: Sequence[ChoiceCost], taken: str
 ) -> CompactionCosts:
     """The sum, as a request keeps it."""

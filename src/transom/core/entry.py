@@ -33,7 +33,7 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     - `shared_tokens`: the raw tokens of the prefix that it shares with the window before, head included.
     - `breaks`: the first slot that differs from the window before, the seq of the entry that changed it, and why; None
       if that whole window begins this one.
-    - `costs`: with prices, the sum behind the compaction that was made for this request, or (`why` is "soon") behind
+    - `costs`: with prices, the costs that decided the compaction that was made for this request, or (`why` is "soon")
       the decision to have a summary made for the next one.
     """
 

@@ -118,7 +118,7 @@ gives none."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    """One way to compact a window: its name in the sum, and the strategies that run in this order."""
+    """One way to compact a window: its name among the costs, and the strategies that run in this order."""
 
     name: str
     """How `transom explain` names it."""

@@ -166,7 +166,7 @@ class ChoiceCost(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
 
 
 class CompactionCosts(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """The sum behind a compaction, or behind the decision to have a summary made for it.
+    """The costs by which a compaction was decided, or whether a summary is made for it.
 
     - `why`: "full"; "price", if the window was compacted before it was full because that is cheaper; "soon", if it was
       only decided whether the next compaction gets a new summary.

@@ -77,9 +77,9 @@ class Explanation(Struct, frozen=True, kw_only=True):
 class Explanations(list[Explanation]):
     """What became of every fact of a log, in order, and why the window was made as it is.
 
-    `costs`: with prices, the sum behind the compaction of a call, or (`why` is "soon") behind the summary that it asked
-    for; None if there was neither. `no_summary`: why no summary would be asked for now, such as too little room; empty
-    if one may be.
+    `costs`: with prices, the costs that decided the compaction of a call, or (`why` is "soon") the summary that
+    it asked for; None if there was neither. `no_summary`: why no summary would be asked for now, such as too little
+    room; empty if one may be.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Explanations(list[Explanation]):
 
 
 def costs_of_call(log: StoredLog, at: int | None = None) -> CompactionCosts | None:
-    """The sum behind the compaction of call `at` (from 1, or from the last if negative; None: the last one).
+    """The costs that decided the compaction of call `at` (from 1, or from the last if negative; None: the last one).
 
     None if that call made no compaction, no prices were given, or there was no call. Raises InvalidSetting if there is
     no call of this number.
