@@ -41,7 +41,7 @@ def test_a_folded_turn_has_its_lines_and_the_reasons_of_its_quotes():
         (),
     ]
     said, listed = rows[0].quotes, rows[4].quotes
-    words = Mentioned(name="fix", messages=1), Mentioned(name="please", messages=1)
+    words = Mentioned(name="Fix", messages=1), Mentioned(name="please", messages=1)
     assert said == (QuoteReason(text="Fix main, please.", words=words),), "main is in the other quote, too"
     assert listed == (
         QuoteReason(text="util_two.py and main_one.py", names=(Mentioned(name="main_one.py", messages=1),)),
