@@ -125,6 +125,17 @@ def test_a_vector_that_is_not_finite(filled):
         index.update(embedder=Endless())
 
 
+def test_rows_of_different_lengths(filled):
+    _, index = filled("a boat", "a tree")
+
+    class Ragged(Topics):
+        def embed(self, texts, /):
+            return [[1.0] * (1 + at) for at, _ in enumerate(texts)]
+
+    with pytest.raises(InvalidSetting, match="embedder 'topics': 2 texts gave no array of numbers"):
+        index.update(embedder=Ragged())
+
+
 def test_an_entry_counts_by_its_nearest_part_and_equal_ones_come_in_order(filled):
     _, index = filled("bread", "a boat" + "." * 2_000 + "tree", "tree", "tree", "a tree, a boat")
     embedder = Topics()

@@ -71,7 +71,7 @@ class Planned(NamedTuple):
 
 
 class RequestPlanner:
-    """Plans the next request of one log, and appends the plan."""
+    """Has the next request of one log planned by `core/plan.py`, and appends the plan."""
 
     def __init__(
         self,

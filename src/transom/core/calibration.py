@@ -33,9 +33,10 @@ SIZES = 1.25
 
 
 class Calibration(Struct, frozen=True, gc=False):
-    """How many of the provider's tokens one of our tokens is (`ratio`), with the reports that it was learned from.
+    """How many of the provider's tokens one of our tokens is: `ratio`, 1.0 at first.
 
     `reports`: the newest replies that are evidence, each as the tokens that we counted and the ratio that it reported.
+    They decide whether the ratio may fall. It rises without them too: with any reply, and with a refusal.
     """
 
     ratio: float = 1.0

@@ -94,7 +94,8 @@ class Prefix(Struct, frozen=True, gc=False):
     has_signed: bool = False
     """Whether any reasoning is bound to the exact prefix that it was made on."""
     learned_limits: Mapping[str, int] = _NO_LIMITS
-    """How many tokens each model takes at most, by the model's name: learned from requests that it refused."""
+    """The tokens that a request to a model may have, by "provider:model": of models that refused one as too long. If
+        the provider did not say its limit, it is derived from the size of what was refused."""
 
 
 class Landmarks(Struct, frozen=True, gc=False):

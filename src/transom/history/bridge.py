@@ -84,7 +84,8 @@ def managed_policy(
 
 
 class EngineManager(Struct, frozen=True):
-    """A history manager that calls `transom.fit`: its result is valid and within the budget, whatever the list holds.
+    """A history manager that calls `transom.fit`: its result is valid and within the budget. A list
+    with nothing to show gives an empty list. The session is not used.
 
     Raises InvalidSetting for an unknown policy. `curate` raises BudgetImpossible if nothing fits, and InvalidMessage if
     an item is not an OpenAI chat message.

@@ -103,13 +103,17 @@ def parts_of(text: str) -> Iterator[tuple[int, str]]:
 
 
 def embedded(embedder: Embedder, texts: Sequence[str]) -> Any:
-    """Embed texts, and scale the vectors to length 1.
+    """Embed texts, and scale the vectors to length 1; one of zeros stays zeros.
 
     Raises InvalidSetting if the embedder does not return an array of shape (texts, dimensions), of finite numbers.
     """
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
-    vectors = np.asarray(embedder.embed(texts), dtype=np.float32)
+    given = embedder.embed(texts)
+    try:
+        vectors = np.asarray(given, dtype=np.float32)
+    except (TypeError, ValueError) as problem:  # rows of different lengths, or no numbers
+        raise InvalidSetting(f"embedder {embedder.name!r}: {len(texts)} texts gave no array of numbers") from problem
     if vectors.ndim != 2 or len(vectors) != len(texts):
         shape = " × ".join(map(str, vectors.shape))
         raise InvalidSetting(f"embedder {embedder.name!r}: {len(texts)} texts gave an array of {shape}")

@@ -39,8 +39,8 @@ def parse_reply(reply: object) -> Assistant:
 
 
 def with_chat_usage(turn: Assistant, usage: object) -> Assistant:
-    """A copy of the turn with its usage. `usage`: the `usage` object of a chat API response; for anything that is no
-    dict the turn is returned as it is."""
+    """A copy of the turn with its usage. `usage`: the `usage` of a chat API response, as a dict; for anything
+    else the turn is returned as it is."""
     return with_usage(turn, usage, _USAGE)
 
 
