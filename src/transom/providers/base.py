@@ -38,7 +38,8 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the provider in logs, telemetry and price lists: "openai", "anthropic", "gemini"."""
+        """The provider's name in logs, for example "openai", "responses", "anthropic", "gemini", "local". Costs are
+        looked up by it; where a price list or telemetry has another name, Transom translates it."""
         ...
 
     @property
