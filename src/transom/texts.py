@@ -378,7 +378,7 @@ _MARKS = _QUOTE_MARKS | {ord(BETWEEN_CALLS.strip()): "."}
 _MARKER_ENDS = (
     _QUOTE_MARKS | str.maketrans("[]", "()") | dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 )
-_QUOTES = re.compile(rf"^(?:\d[\d,]*(?:-[\d,]+)? \w+ )?{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}", re.MULTILINE)
+_QUOTES = re.compile(rf"^(?:\d[\d,]*(?:-[\d,]+)? \w+(?:, \d+ \w+)* )?{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}", re.MULTILINE)
 _RECORD = re.compile(r"^\[[^\]\n]{1,60}, a record of [\d,]+ turns? \(", re.MULTILINE)
 _GAP = rf"(?:[^\S\t{_ENDS}]|[{_UNSEEN}])"
 _LAST = "|".join(map(_spelt, ("Changed", "Plan")))

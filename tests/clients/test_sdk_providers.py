@@ -409,6 +409,19 @@ def test_a_setting_of_a_run_goes_where_the_api_has_it(server, dialect):
     provider.close()
 
 
+def test_http_options_of_gemini_keep_the_timeout_and_the_model_stays(server):
+    server.answer = MADE_UP["gemini"]
+    provider = provider_at(server, "gemini")
+    settings = {"http_options": {"headers": {"x-trace": "7"}}, "model": "gemini-of-another-name"}
+    provider.complete({**request_in("gemini"), **settings}, timeout=20)
+    path, sent, _ = server.requests[-1]
+    headers = {name.lower(): value for name, value in sent.items()}
+    assert headers["x-trace"] == "7"
+    assert headers["x-server-timeout"] == "20"
+    assert f"{provider.model}:" in path
+    provider.close()
+
+
 def test_it_takes_the_place_of_one_in_the_request(server):
     server.answer = MADE_UP["openai"]
     provider = provider_at(server, "openai")

@@ -10,7 +10,9 @@ from functools import partial
 import pytest
 
 from transom import BudgetImpossible, Conversation
+from transom.core.message import Text, ToolResult
 from transom.core.unit import surfaced
+from transom.strategies.digest.tool_outcomes import result_facts
 from transom.tokenizer import ENDLESS, O200k, _encoding
 from transom.wire.media_tokens import pages
 
@@ -139,6 +141,14 @@ def test_results_of_one_turn(changed):
         assert not view.open_units
 
     assert_linear(lambda n: changed(of_calls(n)), run, 1_000)
+
+
+def test_reminders_behind_a_result():
+    assert_linear(
+        lambda n: ToolResult(call="c", parts=(Text("x\n" + "<system-reminder></system-reminder>\n" * n),)),
+        result_facts,
+        10_000,
+    )
 
 
 def test_calls_that_were_given_up_and_answered_late():

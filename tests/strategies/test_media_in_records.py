@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import transom
+from transom import texts
+from transom.measure.record_lines import parsed_record
 
 PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/screen.png", "detail": "low"}}
 FILLER = [
@@ -24,19 +28,26 @@ def test_a_message_with_an_image_says_so():
     said = [{"type": "text", "text": "See this screenshot of window_7."}, PICTURE, PICTURE]
     record = record_of({"role": "assistant", "content": "Which?"}, {"role": "user", "content": said})
     assert " user, 2 images «See this screenshot of window_7.»" in record
+    # and what reads records takes it as a quote
+    assert "See this screenshot of window_7." in texts.quotes_in(record)
+    parsed = parsed_record(record)
+    assert parsed is not None
+    assert [quote.text for quote in parsed.quotes if "window_7" in quote.text] == ["See this screenshot of window_7."]
 
 
-def test_a_result_with_an_image_says_so():
-    call = {"id": "c", "type": "function", "function": {"name": "Read", "arguments": '{"file_path": "shot.png"}'}}
-    turn = {"role": "assistant", "content": None, "tool_calls": [call]}
-    window = transom.fit(
+@pytest.mark.parametrize(("is_error", "outcome"), [(False, "1 image"), (True, "failed, 1 image")])
+def test_a_result_with_an_image_says_so(is_error, outcome):
+    conv = transom.Conversation.open("memory:", "x", budget=2_500, dialect="anthropic")
+    use = {"type": "tool_use", "id": "c", "name": "Read", "input": {"file_path": "shot.png"}}
+    picture = {"type": "image", "source": {"type": "url", "url": "https://example.org/screen.png"}}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": [picture], "is_error": is_error}
+    conv.extend(
         [
             {"role": "user", "content": "Go."},
-            turn,
-            {"role": "tool", "tool_call_id": "c", "content": [PICTURE]},
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [result]},
             *FILLER,
-        ],
-        budget=2_500,
+        ]
     )
-    record = next(message["content"] for message in window if "a record of" in str(message["content"]))
-    assert "Read shot.png: 1 image" in record
+    record = next(str(one["content"]) for one in conv.request()["messages"] if "a record of" in str(one["content"]))
+    assert f"Read shot.png: {outcome}\\n" in record

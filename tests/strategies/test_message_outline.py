@@ -129,3 +129,7 @@ def test_a_verdict_comes_first_and_an_announcement_not_without_what_it_announces
     assert "**Verdict: approve, the merged result is correct.**" in found
     assert "Let me fix these issues" not in found
     assert "I can see two issues" not in found or "1. The summary" in found
+
+
+def test_what_takes_the_place_of_an_announcement_is_no_announcement_either():
+    assert shown("beta.\ngamma:\nbeta:\nbeta beta:", 20) == ["beta.\n"]

@@ -123,6 +123,8 @@ def test_they_work_wherever_a_policy_is_named() -> None:
             "default:keep_recent=0.75",
             "policy: keep_recent 0.75 must be at least 0.1 below target 0.8: records have what is between them",
         ),
+        ("default:target=0.05", "policy: target 0.05 is too low: records need at least 0.1 of the room"),
+        ("default:trigger=0", "policy: trigger 0 is too low: records need at least 0.1 of the room"),
         ("sliding:keep_recent=0.2", "policy sliding has no keep_recent: it is a setting of default"),
         ("defaul:keep_recent=0.2", "unknown policy 'defaul:keep_recent=0.2': there are default, "),
     ],

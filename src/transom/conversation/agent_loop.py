@@ -1,6 +1,6 @@
 """The agent loop, written once and without I/O.
 
-`AgentLoop.steps` is a generator. It yields events, which somebody may look at, and wants (`effects.py`), which a pump
+`AgentLoop.steps` is a generator. It yields events, which somebody may look at, and effects (`effects.py`), which a pump
 answers (`pump.py`, `async_pump.py`). Everything else is an ordinary call: the conversation plans, logs and renders
 inside a step. So the same code runs under a sync and an async pump, and a pump may run each step in a worker thread.
 
@@ -190,21 +190,21 @@ class AgentLoop:
                 if attempts.refused is None:
                     raise
                 raise attempts.cannot_shrink(impossible) from impossible
-            want = self._complete(request)
+            effect = self._complete(request)
             in_flight = self._conv.view.in_flight
             assert in_flight is not None
             try:
                 if compacted is not None:
                     yield compacted
-                outcome = yield want
+                outcome = yield effect
             except BaseException:
-                partial = Partial.of(want, None)
+                partial = Partial.of(effect, None)
                 self._log(partial.failure("interrupted", answers=in_flight.seq, model=self._provider, final=True))
                 raise
             try:
-                turn, stop = read_reply(want, outcome)
+                turn, stop = read_reply(effect, outcome)
             except ProviderError as raised:
-                partial = Partial.of(want, outcome)
+                partial = Partial.of(effect, outcome)
                 next_try = attempts.after(raised, request.window)
                 yield self._log_failure(partial, next_try, in_flight.seq)
                 if next_try.error is not None:
@@ -222,7 +222,7 @@ class AgentLoop:
         conv, settings = self._conv, self._settings
         self._use_model(self._provider, was_refused=was_refused)
         before = conv.view
-        begin = conv._request_steps  # pyright: ignore[reportPrivateUsage] - a want of its own, so that a pump waits
+        begin = conv._request_steps  # pyright: ignore[reportPrivateUsage] - an effect of its own, so that a pump waits
         request = yield from begin(tools=settings.schemas, state=settings.state, cache=True)
         entries = [conv.log[seq] for seq in range(before.length, conv.view.length)]
         if not any(isinstance(entry.body, Fold) for entry in entries):
@@ -291,10 +291,10 @@ class AgentLoop:
             waiting = tuple(job for job in jobs if job.outcome is None and not job.compacts)
             for job in waiting:
                 job.caller = self._caller(len(waiting))
-            want: Effect = RunTools(waiting)
+            effect: Effect = RunTools(waiting)
             for _ in waiting:
-                job = yield want
-                want = NextTool()
+                job = yield effect
+                effect = NextTool()
                 answered.add(job.call.index)
                 yield self._log_result(job)
             for job in [job for job in jobs if job.outcome is None and job.compacts]:

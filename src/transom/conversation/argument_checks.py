@@ -26,6 +26,9 @@ from transom.wire.fields import DEPTH, compact_json, json_copy
 Content = str | Sequence[Raw]
 """A text, or a list of content parts in the form of the dialect."""
 
+LONGEST = 1e9
+"""The longest timeout, in seconds: about 31 years. Waiting on a thread fails beyond some 292 years."""
+
 AnEdit = TypeVar("AnEdit", bound=Edit)
 
 State = str | Callable[[], str | None]
@@ -333,6 +336,18 @@ def sdk_arguments(given: object) -> Mapping[str, Any]:
         if _is_deeper(value, DEPTH):
             raise InvalidSetting(f"settings: {quote(name)} is nested more than {DEPTH} levels deep, or contains itself")
     return settings
+
+
+def positive(name: str, value: Any, most: float) -> Any:
+    """Return a number above 0 and up to `most`, a whole number if `most` is one; or None. Raises InvalidSetting."""
+    if value is None:
+        return None
+    whole = type(most) is int
+    fits = type(value) is int if whole else isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not fits or not 0 < value <= most:
+        kind = "whole number" if whole else "number"
+        raise InvalidSetting(f"{name}: must be a {kind} above 0 and at most {most:.0e}, not {quote(value)}")
+    return value
 
 
 def _is_deeper(value: object, levels: int) -> bool:

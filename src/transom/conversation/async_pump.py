@@ -119,7 +119,7 @@ class AsyncSteps:
         return _advance(self._steps.send, None)
 
     async def send(self, outcome: object) -> Item:
-        """Send the outcome of a want into the run; return what it yields next."""
+        """Send the outcome of an effect into the run; return what it yields next."""
         assert self._steps is not None
         return await in_thread(partial(_advance, self._steps.send, outcome))
 
@@ -153,40 +153,42 @@ class AsyncSteps:
             raise cancelled() from failed
         raise failed
 
-    # ---- wants
+    # ---- effects
 
-    async def perform(self, want: Any) -> object:
-        """Do what a want asks for, other than to stream or to run tools."""
-        return await self._wait(partial(self._perform, want))
+    async def perform(self, effect: Any) -> object:
+        """Do what an effect asks for, other than to stream or to run tools."""
+        return await self._wait(partial(self._perform, effect))
 
-    async def _perform(self, want: Any) -> object:
-        if isinstance(want, CallModel):
+    async def _perform(self, effect: Any) -> object:
+        if isinstance(effect, CallModel):
             try:
-                return await want.provider.acomplete(want.request, max_tokens=want.max_tokens, timeout=want.timeout)
+                return await effect.provider.acomplete(
+                    effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout
+                )
             except ProviderError as error:
                 check_cancel(self._cancel)
                 return error
-        if isinstance(want, Approve):
+        if isinstance(effect, Approve):
             assert self._approve is not None
-            verdict = self._approve(want.job.call)
+            verdict = self._approve(effect.job.call)
             return await verdict if inspect.isawaitable(verdict) else verdict
-        if isinstance(want, AwaitSummary):
-            return await await_summary_async(want)
-        assert isinstance(want, Sleep)
-        await anyio.sleep(want.seconds)
+        if isinstance(effect, AwaitSummary):
+            return await await_summary_async(effect)
+        assert isinstance(effect, Sleep)
+        await anyio.sleep(effect.seconds)
         return None
 
-    async def streamed(self, want: CallModel) -> AsyncGenerator[Event, None]:
+    async def streamed(self, effect: CallModel) -> AsyncGenerator[Event, None]:
         """The events of a streamed reply; `error` is set behind them."""
-        assert want.accumulator is not None
+        assert effect.accumulator is not None
         self.error = None
         check_cancel(self._cancel)
         try:
-            chunks = want.provider.astream(want.request, max_tokens=want.max_tokens, timeout=want.timeout)
+            chunks = effect.provider.astream(effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
             try:
                 arriving = aiter(chunks)
                 while (chunk := await self._wait(partial(anext, arriving, _END))) is not _END:
-                    for event in fed(want.accumulator, chunk):
+                    for event in fed(effect.accumulator, chunk):
                         yield event
                     check_cancel(self._cancel)
             finally:
@@ -197,18 +199,18 @@ class AsyncSteps:
             check_cancel(self._cancel)
             self.error = error
 
-    async def run_tools(self, want: RunTools) -> tuple[list[Event], Item]:
+    async def run_tools(self, effect: RunTools) -> tuple[list[Event], Item]:
         """Run calls at once; each result is sent in as it comes. The events on the way, and the next item."""
         happened: list[Event] = []
         item: Item = None
         failed: BaseException | None = None
-        send, receive = anyio.create_memory_object_stream[ToolJob](len(want.jobs))
+        send, receive = anyio.create_memory_object_stream[ToolJob](len(effect.jobs))
         with send, receive:
             async with anyio.create_task_group() as group:
-                for job in want.jobs:
+                for job in effect.jobs:
                     group.start_soon(self._run_job, job, send)
                 try:
-                    for _ in want.jobs:
+                    for _ in effect.jobs:
                         item = await self.send(await self._wait(receive.receive))
                         while item is not None and not isinstance(item, Effect):
                             happened.append(item)
@@ -278,8 +280,8 @@ async def _cancel_when_set(cancel: Cancel, scope: CancelScope) -> None:
     scope.cancel()
 
 
-async def await_summary_async(want: AwaitSummary) -> SummaryOutcome:
+async def await_summary_async(effect: AwaitSummary) -> SummaryOutcome:
     """Make a summary, until its deadline or a cancellation."""
-    with anyio.move_on_after(want.deadline):
-        return await run_job_async(want.job)
-    return want.job.failed(f"no answer within {want.deadline:g} seconds")
+    with anyio.move_on_after(effect.deadline):
+        return await run_job_async(effect.job)
+    return effect.job.failed(f"no answer within {effect.deadline:g} seconds")

@@ -1,6 +1,6 @@
 """What a run waits for, as values: the run yields them, a pump does the work and sends the outcome back.
 
-| want | the outcome |
+| effect | the outcome |
 |---|---|
 | CallModel | the reply; None if it was streamed (the accumulator has it); a ProviderError if there is none |
 | Approve | True, False, or a text that says why not |

@@ -1,8 +1,8 @@
 """The pump that drives a run in this thread. That for an event loop is in `async_pump.py`.
 
-A pump takes the next event or want from the run, passes events on, does what a want asks for, and sends the outcome
-back. When it must stop (an exception at its own place, a cancelled task, an abandoned iterator, a set `cancel`), it
-throws the reason into the run, which closes what is open in the log. A pump decides nothing.
+A pump takes the next event or effect from the run, passes events on, does what an effect asks for, and sends the
+outcome back. When it must stop (an exception at its own place, a cancelled task, an abandoned iterator, a set
+`cancel`), it throws the reason into the run, which closes what is open in the log. A pump decides nothing.
 """
 
 from __future__ import annotations
@@ -105,33 +105,33 @@ def check_after(event: Event, cancel: Cancel | None) -> None:
 
 
 def _perform(
-    want: Effect, tools: _ToolThreads, approve: Approval | None, cancel: Cancel | None
+    effect: Effect, tools: _ToolThreads, approve: Approval | None, cancel: Cancel | None
 ) -> Generator[Event, None, object]:
-    if isinstance(want, CallModel):
-        return (yield from _complete(want, cancel))
-    if isinstance(want, Approve):
+    if isinstance(effect, CallModel):
+        return (yield from _complete(effect, cancel))
+    if isinstance(effect, Approve):
         assert approve is not None
-        verdict = approve(want.job.call)
+        verdict = approve(effect.job.call)
         return _run_async(verdict) if inspect.isawaitable(verdict) else verdict
-    if isinstance(want, RunTools):
-        tools.start(want.jobs)
+    if isinstance(effect, RunTools):
+        tools.start(effect.jobs)
         return tools.next()
-    if isinstance(want, NextTool):
+    if isinstance(effect, NextTool):
         return tools.next()
-    if isinstance(want, AwaitSummary):
-        return await_summary(want, check=lambda: check_cancel(cancel))
-    _sleep(want.seconds, cancel)
+    if isinstance(effect, AwaitSummary):
+        return await_summary(effect, check=lambda: check_cancel(cancel))
+    _sleep(effect.seconds, cancel)
     return None
 
 
-def _complete(want: CallModel, cancel: Cancel | None) -> Generator[Event, None, object]:
+def _complete(effect: CallModel, cancel: Cancel | None) -> Generator[Event, None, object]:
     try:
-        if want.accumulator is None:
-            return _whole_reply(want, cancel)
-        chunks = _chunks(want, cancel)
+        if effect.accumulator is None:
+            return _whole_reply(effect, cancel)
+        chunks = _chunks(effect, cancel)
         try:
             for chunk in chunks:
-                yield from fed(want.accumulator, chunk)
+                yield from fed(effect.accumulator, chunk)
                 check_cancel(cancel)
         finally:
             close_items(chunks)
@@ -141,15 +141,15 @@ def _complete(want: CallModel, cancel: Cancel | None) -> Generator[Event, None, 
     return None
 
 
-def _whole_reply(want: CallModel, cancel: Cancel | None) -> object:
-    complete = partial(want.provider.complete, want.request, max_tokens=want.max_tokens, timeout=want.timeout)
+def _whole_reply(effect: CallModel, cancel: Cancel | None) -> object:
+    complete = partial(effect.provider.complete, effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
     if cancel is None:
         return complete()
     return next(received(lambda: [complete()], lambda: check_cancel(cancel), TICK))
 
 
-def _chunks(want: CallModel, cancel: Cancel | None) -> Iterable[object]:
-    stream = partial(want.provider.stream, want.request, max_tokens=want.max_tokens, timeout=want.timeout)
+def _chunks(effect: CallModel, cancel: Cancel | None) -> Iterable[object]:
+    stream = partial(effect.provider.stream, effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
     return stream() if cancel is None else received(stream, lambda: check_cancel(cancel), TICK)
 
 

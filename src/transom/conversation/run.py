@@ -129,7 +129,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
     if not isinstance(cast("object", retry), Retry):
         raise InvalidSetting(f"retry: must be a Retry, not {quote(retry)}")
     _must_be_cancel(options.get("cancel"))
-    limits = {name: _positive(name, options.get(name)) for name in _NUMBERS}
+    limits = {name: check.positive(name, options.get(name), most) for name, most in _MOST.items()}
     if "max_steps" not in options:
         limits["max_steps"] = MAX_STEPS
     return RunSettings(
@@ -147,21 +147,15 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
     )
 
 
-_NUMBERS = ("max_tokens", "max_steps", "max_total_tokens", "max_cost", "timeout", "tool_timeout")
-
-
-def _positive(name: str, value: Any) -> Any:
-    whole = name in {"max_tokens", "max_steps", "max_total_tokens"}
-    if value is None:
-        return None
-    fits = type(value) is int if whole else isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not fits or not 0 < value < _TOO_LARGE:
-        raise InvalidSetting(f"{name}: must be a {'whole ' if whole else ''}number above 0, not {quote(value)}")
-    return value
-
-
-_TOO_LARGE = 10**300
-"""Beyond this, a whole number cannot be compared with a float everywhere."""
+_MOST: dict[str, int | float] = {
+    "max_tokens": 10**18,
+    "max_steps": 10**18,
+    "max_total_tokens": 10**18,
+    "max_cost": 1e18,
+    "timeout": check.LONGEST,
+    "tool_timeout": check.LONGEST,
+}
+"""The most that each limit may be; whole numbers are for limits that must be whole."""
 
 
 def _listed(name: str, value: object) -> Sequence[Any]:

@@ -100,11 +100,11 @@ class SummaryJob:
             raise SummaryFailed("there is no model to ask")
         if broken := dialect_named(self.model.dialect).violations(_http_body(ask.request)):
             return ProviderError("bad_request", f"the summary's own request is not valid: {broken[0].why}")
-        want = CallModel(provider=self.provider, request=ask.request, max_tokens=ask.max_tokens, timeout=self.timeout)
+        effect = CallModel(provider=self.provider, request=ask.request, max_tokens=ask.max_tokens, timeout=self.timeout)
         for left in range(TRIES, 0, -1):
-            outcome = yield want
+            outcome = yield effect
             try:
-                turn, _ = read_reply(want, outcome)
+                turn, _ = read_reply(effect, outcome)
             except ProviderError as error:
                 if left > 1 and error.is_retryable:
                     continue
@@ -182,9 +182,9 @@ def _advance(steps: Generator[CallModel, object, SummaryOutcome], outcome: objec
         return done.value
 
 
-def _completed(want: CallModel) -> object:
+def _completed(effect: CallModel) -> object:
     try:
-        return want.provider.complete(want.request, max_tokens=want.max_tokens, timeout=want.timeout)
+        return effect.provider.complete(effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
     except Exception as error:  # noqa: BLE001 - a provider may be anybody's code
         return _as_provider_error(error)
 

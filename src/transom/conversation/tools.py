@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.conversation import argument_checks as check
 from transom.core.message import Raw
 from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
@@ -48,7 +49,7 @@ class FunctionTool:
     ) -> None:
         if not callable(cast("object", function)):
             raise InvalidSetting(f"tool: must be a function, not {quote(function)}")
-        self.function, self.timeout = function, timeout
+        self.function, self.timeout = function, check.positive("timeout", timeout, check.LONGEST)
         source = _source(function)
         named = name or source.name
         _check_name(named)

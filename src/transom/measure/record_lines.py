@@ -13,7 +13,7 @@ from msgspec import Struct
 from transom.texts import CLOSE, OPEN, is_record
 
 _NUMBERED = re.compile(r"(\d[\d,]*)(?:-(\d[\d,]*))? ([^\n]*)")
-_MESSAGE = re.compile(rf"(\d[\d,]*)() (\w+ {OPEN})")
+_MESSAGE = re.compile(rf"(\d[\d,]*)() (\w+(?:, \d+ \w+)* {OPEN})")
 _EXCERPT = re.compile(r"^\[entry (\d+), (\w+)\] (.*?)(?=\n\[(?:entry|entries) \d|\Z)", re.MULTILINE | re.DOTALL)
 
 

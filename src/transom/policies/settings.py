@@ -61,6 +61,9 @@ def _sized(digest: Digest, keep_recent: float, most: float, trigger: float) -> D
     """
     if most > trigger:
         raise InvalidSetting(f"policy: target {most:g} must not be above trigger {trigger:g}")
+    if most < LEAST_RECORD:
+        named = f"target {most:g}" if most != (1 - digest.quiet) * trigger else f"trigger {trigger:g}"
+        raise InvalidSetting(f"policy: {named} is too low: records need at least {LEAST_RECORD} of the room")
     if most - keep_recent < LEAST_RECORD - 1e-9:
         raise InvalidSetting(
             f"policy: keep_recent {keep_recent:g} must be at least {LEAST_RECORD} below target {most:g}: records have "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from google import genai
 from google.genai import types
@@ -30,8 +30,11 @@ class Gemini(SdkProvider):
         return client.aio if is_async else client
 
     def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
-        settings = {key: value for key, value in request.items() if key not in {"contents", "config"}}
-        config = {"http_options": {"timeout": int(timeout * 1000)}, **request.get("config", {}), **settings}
+        settings = {key: value for key, value in request.items() if key not in {"contents", "config", "model"}}
+        config: dict[str, Any] = {**request.get("config", {}), **settings}
+        options: Any = config.get("http_options") or {}
+        if isinstance(options, Mapping):
+            config["http_options"] = {"timeout": int(timeout * 1000), **cast("Mapping[str, Any]", options)}
         if max_tokens is not None:
             config["max_output_tokens"] = max_tokens
         return {"contents": request["contents"], "model": self.model, "config": config}

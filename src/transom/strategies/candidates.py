@@ -150,9 +150,10 @@ def stub_size(preview: int) -> int:
 
 
 def free_room(limit: float, fixed: float) -> float:
-    """The tokens that a conversation has beside its `fixed` part: head, first task, newest user message, due notes.
+    """The tokens that a conversation has beside its `fixed` part: head, first task, newest user message.
 
-    The docstrings of strategies call it F: most of their shares are shares of it.
+    The docstrings of strategies call it F: most of their shares are shares of it. Due notes are no fixed part. They are
+    counted with the newest turns, as the next plan will find them (law 8).
     """
     return max(MIN_ROOM * limit, limit - fixed)
 

@@ -162,6 +162,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         old, free = cut.old, cut.free
         of_summary = 0 if shown is None else shown[1]
         newer = sum(slot.size.tokens for slot in view.slots[cut.stop :] if slot.first not in target.required)
+        newer += target.due_notes.tokens
         room = target.limit.tokens - cut.fixed - newer - cut.quiet * free - HEADER - of_summary
         cap = min(self.cap + TALK_CAP * cut.talk, 1 - cut.recent - cut.quiet) * free - of_summary
         layers = 1 + max((at for at, slot in enumerate(old) if stands_for_turns(slot)), default=-1)
@@ -193,7 +194,7 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     def _cut(self, view: View, target: Target) -> _Cut:
         """What of the window is old, and how the room is shared."""
-        fixed = target.fixed_size.tokens + target.due_notes.tokens
+        fixed = target.fixed_size.tokens
         free = free_room(target.limit.tokens, fixed)
         start, stop = leading_slots(view, target), slots_before_newest(view, target)
         first = Index.of(view, target.budget.usable, target.derived, self.tools).first(view)
@@ -201,8 +202,8 @@ class Digest(Struct, frozen=True, kw_only=True):
         grown = min(self.keep_recent + self.talk * talk * lost, MAX_RECENT - self.quiet)
         recent = max(self.keep_recent, grown)
         quiet = max(self.least_quiet, self.quiet * (1 - TALK_QUIET * talk * (1 - lost)))
-        in_recent = recent * free - sum(slot.size.tokens for slot in view.slots[stop:])
-        stop -= how_many_fit(reversed(view.slots[start:stop]), in_recent, notes=True)
+        newest = sum(slot.size.tokens for slot in view.slots[stop:]) + target.due_notes.tokens
+        stop -= how_many_fit(reversed(view.slots[start:stop]), recent * free - newest, notes=True)
         return _Cut(view.slots[start:stop], stop, fixed, free, recent, quiet, talk)
 
 
@@ -303,7 +304,7 @@ class _Cut(NamedTuple):
     stop: int
     """The index of the first slot that stays whole."""
     fixed: int
-    """Tokens of what must stay, due notes included."""
+    """Tokens of what must stay."""
     free: float
     """F: the tokens beside these."""
     recent: float

@@ -70,7 +70,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
         """A summary in the place of the digest: of all turns up to the last that it would fold."""
         found, folded, size, saved = self._choice(view, target)
         if found and is_worth_a_break(view, target, saved, self.least):
-            free = free_room(target.limit.tokens, target.fixed_size.tokens + target.due_notes.tokens)
+            free = free_room(target.limit.tokens, target.fixed_size.tokens)
             yield from summary_want(view, target, folded, free=free, most=size / len(found) - SPAN)
         else:
             old, free = folded_before(view.slots, target), whole_room(view, target)
@@ -101,8 +101,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
     def _choice(self, view: View, target: Target) -> tuple[Sequence[Sequence[Slot]], Sequence[Slot], float, Size]:
         """The runs of slots to fold, all of their slots, the tokens of the digest, and what is saved."""
         Index.of(view, target.budget.usable, target.derived, self.tools)
-        limit = target.limit.tokens
-        free = free_room(limit, target.fixed_size.tokens + target.due_notes.tokens)
+        free = free_room(target.limit.tokens, target.fixed_size.tokens)
         size = self._most(free)
         found = foldable_runs(view, target, self._between_ends(view, target, size, free))
         found = [run for run in found if hides_a_unit(view, target, run)]

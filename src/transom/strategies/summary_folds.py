@@ -72,7 +72,7 @@ def whole_room(view: View, target: Target) -> float:
     """F as the budget has it. A compaction that was asked for has the limit where the window ends now, but the next
     request has the whole room."""
     limit = target.budget.limits(view.calibration).tokens
-    return free_room(limit, target.fixed_size.tokens + target.due_notes.tokens)
+    return free_room(limit, target.fixed_size.tokens)
 
 
 def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: float) -> Iterator[Edit]:

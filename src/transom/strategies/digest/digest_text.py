@@ -396,11 +396,11 @@ class _FoldedTurns:
         if result is None:
             return outcome_text(call, None, quoted=said)
         indexed = self.index.at(self.view, result)
-        words = outcome_text(call, indexed.result, quoted=said)
-        if not indexed.media:
-            return words
-        has_text = indexed.result is not None and indexed.result.lines > 0
-        return f"{words}, {indexed.media}" if words and has_text else indexed.media
+        ended = indexed.result
+        words = outcome_text(call, ended, quoted=said)
+        if indexed.media and ended is not None and not ended.lines and not is_failure(call, ended):
+            words = ""  # it would say that there is no output
+        return ", ".join(filter(None, (words, indexed.media)))
 
     def _answered(self, head: int, at: int) -> str:
         """The mark behind the outcome of a call that failed and later succeeded, with the entry of that success; empty

@@ -45,10 +45,9 @@ def outline(text: str, most: int, worth: Worth, *, ends: float = 1.0, reply: str
     `reply`: what the user answers to it in a few words. Then the items that it names ("c", "2 and 3") come before all
     others, its ends and the other items next, later lines before earlier ones.
 
-    Where its ends count no more than other lines, a line that only announces the next one ("There are two issues:") is
-    left out without it. None if the message has
-    too few lines for an outline. Code between fences is left out, and so are rules and empty
-    lines.
+    Code between fences is left out, and so are rules and empty lines. If the ends count no more than other lines, a
+    line that only announces the next one ("There are two issues:") is left out without it. None if the message has too
+    few lines for an outline.
     """
     lines = _lines(text)
     lines = [*lines[:MOST_LINES], *lines[max(MOST_LINES, len(lines) - MOST_LINES) :]]
@@ -67,11 +66,24 @@ def outline(text: str, most: int, worth: Worth, *, ends: float = 1.0, reply: str
         named = frozenset(one.lower() for one in _NAMED.findall(reply)[:MOST_NAMED])
         order = sorted(range(len(lines)), key=lambda at: _rank(text, lines, at, named))
     chosen = _fitting(order, spans, lines, most)
-    if len(chosen) > 1 and ends == 1:
-        idle = {at for at in chosen if at + 1 not in chosen and _ANNOUNCES.search(text, *lines[at])}
-        if len(idle) < len(chosen):
+    if ends == 1:
+        telling = _without_idle_announcements(text, lines, chosen)
+        if len(telling) < len(chosen):  # others fit in their place, and some of those may announce something too
+            idle = {*chosen} - {*telling}
             chosen = _fitting([at for at in order if at not in idle], spans, lines, most)
+            telling = _without_idle_announcements(text, lines, chosen)
+        chosen = telling
     return [spans[at] for at in sorted(chosen)]
+
+
+def _without_idle_announcements(text: str, lines: Sequence[Span], chosen: Sequence[int]) -> Sequence[int]:
+    """These lines, without those that only announce a next line that is not among them. All of them if none would be
+    left."""
+    kept: list[int] = []
+    for at in sorted(chosen, reverse=True):
+        if not _ANNOUNCES.search(text, *lines[at]) or (kept and kept[-1] == at + 1):
+            kept.append(at)
+    return kept or chosen
 
 
 def _fitting(order: Sequence[int], spans: Sequence[Span], lines: Sequence[Span], most: int) -> list[int]:

@@ -185,9 +185,18 @@ def _output(text: str) -> str:
     """What the tool gave: without what its client says behind it, and nothing if that only says that it gave
     nothing."""
     output = _REMARK.sub("", text)
-    while output.rstrip().endswith(_REMINDER_END) and (at := output.rfind(_REMINDER)) >= 0:
-        output = output[:at]
+    end = len(output)
+    while (closed := _end_of_reminder(output, end)) and (at := output.rfind(_REMINDER, 0, closed)) >= 0:
+        end = at
+    output = output[:end]
     return "" if len(output) <= SHORT_OUTPUT and _NO_OUTPUT.fullmatch(output) else output
+
+
+def _end_of_reminder(text: str, end: int) -> int:
+    """Where a reminder ends that is the last thing before `end`, blanks aside; 0 if there is none."""
+    while end > 0 and text[end - 1].isspace():
+        end -= 1
+    return end if text.endswith(_REMINDER_END, 0, end) else 0
 
 
 def _in_short(text: str) -> str:
