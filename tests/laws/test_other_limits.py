@@ -8,11 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from transom import Budget, Conversation
+from transom.core.edit import Fold, Undo
 from transom.core.message import Assistant, Call, Text, ToolResult
 from transom.core.window import Window
-from transom.policies import POLICIES
-from transom.testing import FakeClock, WordCounter, image, user
-from transom.testing.laws import check_fits
+from transom.policies import POLICIES, policy_named
+from transom.testing import FakeClock, WordCounter, call, image, result, says, talk, user
+from transom.testing.laws import check_fits, check_plan, plan_call
 
 LIMITS = {"max_messages": 40, "max_bytes": 12_000, "max_images": 6}
 DIALECTS = ("openai", "mistral", "responses", "anthropic", "gemini")
@@ -66,6 +67,14 @@ def test_the_limit_holds_for_what_goes_out(dialect: str, limit: str) -> None:
     for window in found:
         check_fits(window, budget, dialect)
     assert any(broken(found)), "the limit was never met"
+
+
+def test_messages_that_a_provider_insists_on_count() -> None:
+    """Mistral wants an answer of the model between a result and the text of a fold, which the user took back here."""
+    turns = [item for at in range(8) for item in (says("", call("read")), result(f"line {at} " * 90))]
+    inner, outer = (Fold(first=first, last=15, text="[turns left out]") for first in (7, 5))
+    log = talk("fix it", *turns, inner, outer, Undo(edit=18))
+    check_plan(plan_call(log, Budget(context=100_000, max_messages=5), policy_named("default"), dialect="mistral"))
 
 
 @pytest.mark.parametrize("limit", LIMITS)

@@ -3,14 +3,17 @@ runs found."""
 
 import pytest
 
+from transom.core.edit import Fold, Pin
 from transom.strategies.covering_digest import Digest
 from transom.strategies.head_tail import HeadTail, Rounds
 from transom.strategies.key_messages import KeyMessages
 from transom.strategies.omission import Omit
 from transom.strategies.rolling_digest import Rolling
+from transom.testing import says, talk
 from transom.testing.laws import check_proposals
 from transom.testing.random_logs import Step, write_log
 
+STRATEGIES = [Digest(), Omit(), KeyMessages(), Rolling(), HeadTail(first=1, last=2), Rounds(last=2)]
 USER, TURN = Step("user"), Step("turn")
 
 RESTORED = [
@@ -33,13 +36,20 @@ SHORT = [
 ]
 """Hardly any turn says anything."""
 
+CARRIED = talk(
+    *["Go.", "First.", says("1 2 3 " * 44), "Next.", says("understandable " * 16), "Again."],
+    *[Fold(first=1, last=2, text="[entry 2: …]", carries=(2,)), Pin(entry=2)],
+)
+"""A fold carries an excerpt of a turn that the user pinned: a new fold over it shows the whole turn again."""
+
 
 @pytest.mark.parametrize("log", [RESTORED, FOLDED, SHORT], ids=["restored", "folded", "short"])
 @pytest.mark.parametrize("over_limit", [False, True], ids=["within the limit", "over the limit"])
-@pytest.mark.parametrize(
-    "strategy",
-    [Digest(), Omit(), KeyMessages(), Rolling(), HeadTail(first=1, last=2), Rounds(last=2)],
-    ids=lambda strategy: type(strategy).__name__,
-)
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: type(strategy).__name__)
 def test_a_fold_that_saves_no_tokens_is_not_proposed(log, over_limit, strategy):
     check_proposals(write_log(log), strategy, over_limit=over_limit)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: type(strategy).__name__)
+def test_what_an_older_fold_carries_counts_as_what_shows_again(strategy):
+    check_proposals(CARRIED, strategy)

@@ -18,7 +18,6 @@ from transom.conversation.events import Compacted
 from transom.conversation.fit_learner import FitLearner
 from transom.conversation.head_parts import HeadPart, checked_parts, divided, part_messages
 from transom.conversation.log_writer import LogWriter
-from transom.conversation.message_limit import plan_rendered
 from transom.conversation.modes import (
     Directive,
     Mode,
@@ -55,6 +54,7 @@ from transom.redaction import Redactor
 from transom.stores import StoredLog
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
+from transom.wire.message_limit import plan_rendered
 
 ASSUMED = Budget()
 """The budget if the caller gave none; a run uses the context size of its model in its place. Compare it with `is`: a
@@ -353,7 +353,7 @@ class RequestPlanner:
             ref=self._ref,
             derived=self.derived,
             meta=tagged(None, self.tags),
-            asked=asked,
+            summary_options=asked,
             summary=summary,
         )
 

@@ -79,7 +79,8 @@ def hides_a_unit(view: View, target: Target, slots: Iterable[Slot]) -> bool:
 
 
 def freed_by_folding(view: View, target: Target, slots: Iterable[Slot]) -> Size:
-    """The size that a fold over these slots frees, before its own text: all but the units that stay visible."""
+    """The size that a fold over these slots frees, before its own text: all but the units that stay visible. One
+    that an older fold carries in its text is among these: it shows again."""
     return reduce(Size.plus, (_freed(view, target, slot) for slot in slots), ZERO)
 
 
@@ -95,7 +96,7 @@ def fold_texts_size(target: Target, fold_texts: Sequence[str]) -> Size:
 
 
 def _freed(view: View, target: Target, slot: Slot) -> Size:
-    visible = (slot,) if isinstance(slot, Unit) else slot.surfaced_units
+    visible = (slot,) if isinstance(slot, Unit) else slot.pinned_units
     return reduce(Size.minus, (unit.size for unit in visible if stays_visible(view, target, unit)), slot.size)
 
 

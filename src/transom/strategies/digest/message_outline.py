@@ -40,7 +40,7 @@ _EMPTY = re.compile(r"[\W_]*")
 
 def outline(text: str, most: int, worth: Worth, *, ends: float = 1.0, reply: str | None = None) -> list[Span] | None:
     """The spans of a message in about so many characters: the beginning of each line. If not all of them fit, the most
-    telling ones come first; `ends`: how many times the worth of another line its first and last line have.
+    relevant ones come first; `ends`: how many times the worth of another line its first and last line have.
 
     `reply`: what the user answers to it in a few words. Then the items that it names ("c", "2 and 3") come before all
     others, its ends and the other items next, later lines before earlier ones.
@@ -67,12 +67,12 @@ def outline(text: str, most: int, worth: Worth, *, ends: float = 1.0, reply: str
         order = sorted(range(len(lines)), key=lambda at: _rank(text, lines, at, named))
     chosen = _fitting(order, spans, lines, most)
     if ends == 1:
-        telling = _without_idle_announcements(text, lines, chosen)
-        if len(telling) < len(chosen):  # others fit in their place, and some of those may announce something too
-            idle = {*chosen} - {*telling}
+        with_content = _without_idle_announcements(text, lines, chosen)
+        if len(with_content) < len(chosen):  # others fit in their place, and some of those may announce something too
+            idle = {*chosen} - {*with_content}
             chosen = _fitting([at for at in order if at not in idle], spans, lines, most)
-            telling = _without_idle_announcements(text, lines, chosen)
-        chosen = telling
+            with_content = _without_idle_announcements(text, lines, chosen)
+        chosen = with_content
     return [spans[at] for at in sorted(chosen)]
 
 

@@ -8,7 +8,7 @@ from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.entry import Meta
 from transom.core.frame import Frame
-from transom.core.plan import Plan, Ref, plan
+from transom.core.plan import Plan, Ref, entry_ref, plan
 from transom.core.policy import Policy
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.view import View
@@ -25,10 +25,10 @@ def plan_rendered(
     dialect: Dialect,
     *,
     at: float,
-    ref: Ref,
-    derived: Derived,
+    ref: Ref = entry_ref,
+    derived: Derived | None = None,
     meta: Meta | None = None,
-    asked: SummaryOptions | None = None,
+    summary_options: SummaryOptions | None = None,
     summary: Summary | None = None,
 ) -> Plan:
     """As `plan`, within `max_messages` also after rendering.
@@ -47,7 +47,7 @@ def plan_rendered(
             ref=ref,
             derived=derived,
             meta=meta,
-            summary_options=asked,
+            summary_options=summary_options,
             summary=summary,
         )
         if limits.max_messages is None or budget.max_messages is None:
