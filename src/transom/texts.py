@@ -72,7 +72,7 @@ def context_failure(why: str) -> str:
 
 def tool_unavailable(name: str) -> str:
     """The result of a call to a tool that cannot be used now."""
-    return f"[not run: the tool {_in_marker(name)} is not available now]"
+    return f"[not run: the tool {_safe_in_marker(name)} is not available now]"
 
 
 def tool_timed_out(seconds: float) -> str:
@@ -122,7 +122,7 @@ def excerpt_marker(ref: str, gone: int) -> str:
 def stub_marker(ref: str, tool: str, tokens: int, lines: int, outcome: str = "") -> str:
     """What stands in place of most of a tool result. `tokens`, `lines`: how many the whole result has. `outcome`: how
     the call ended."""
-    name, ended = f"{_in_marker(tool)} " if tool else "", f"{outcome}, " if outcome else ""
+    name, ended = f"{_safe_in_marker(tool)} " if tool else "", f"{outcome}, " if outcome else ""
     return f"\n[{name}output stored: {ended}{tokens:,} tokens, {lines:,} lines; whole in {ref}]\n"
 
 
@@ -297,7 +297,7 @@ def in_a_line(text: str) -> str:
     return disarmed(text.translate(_MARKS))
 
 
-def _in_marker(name: str) -> str:
+def _safe_in_marker(name: str) -> str:
     """The name of a tool inside a marker. A model or a server may call a tool anything: what would end the marker or
     begin a line is replaced."""
     return name.translate(_MARKER_ENDS)
@@ -414,7 +414,7 @@ def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:
 
 def late_result_note(ref: str, tool: str, text: str) -> str:
     """A note with a real result that came after its call had been closed as aborted."""
-    name = _in_marker(tool) or "a tool call"
+    name = _safe_in_marker(tool) or "a tool call"
     return f"[late result of {name}, {ref}; the call above it was marked aborted]\n{disarmed(text)}"
 
 
@@ -422,7 +422,7 @@ def given_up_result_note(ref: str, tool: str, text: str) -> str:
     """The note that gives a result which came after its call was closed: the tool took too long, or the run was
     stopped.
     """
-    name = _in_marker(tool) or "a tool call"
+    name = _safe_in_marker(tool) or "a tool call"
     return f"[late result of {name}, {ref}; it came after the call was given up]\n{disarmed(text)}"
 
 
@@ -472,7 +472,7 @@ def outdated_marker(ref: str, newest: str) -> str:
 def masked_marker(ref: str, tool: str, lines: int, outcome: str = "") -> str:
     """What stands in place of an old tool result. `lines`: how many lines the whole result has. `outcome`: how the call
     ended."""
-    name, ended = f"{_in_marker(tool)} " if tool else "", f"{outcome}, " if outcome else ""
+    name, ended = f"{_safe_in_marker(tool)} " if tool else "", f"{outcome}, " if outcome else ""
     return f"[old {name}output left out: {ended}{lines:,} lines; whole in {ref}]"
 
 

@@ -53,9 +53,10 @@ class Explained(Struct, frozen=True, kw_only=True):
     of the prefix shared with the window before; `breaks`: where that prefix ends, None if it is the whole window
     before. `head`: tokens of the system prompt and the tools. `folds`, `texts` and `losses`: for each fold, by its seq,
     the tokens and the beginning of its text, and the names that are no longer in the window. `edit_costs`: what each
-    edit since the call before saves and breaks. `costs`: with prices, the costs that decided the compaction of this
-    call (for the window as it is now: of the last call), or (`why` is "soon") the summary that it asked for;
-    None if there was neither. `plans`: the edits behind this window, by plan. `rows`: an explanation of each fact.
+    edit since the call before saves and breaks. `costs`: with prices, the costs that were compared when the compaction
+    of this call was chosen (for the window as it is now: of the last call); with `why` "soon", those that were compared
+    when a summary was asked for. None if there was neither. `plans`: the edits behind this window, by plan. `rows`: an
+    explanation of each fact.
     """
 
     conversation: str

@@ -55,7 +55,8 @@ def append_facts(
     """Append the facts, all in one go, and return their seqs.
 
     Warns of a result that no window will show, because its call is not open and was not given up. An importer
-    (`meta.source`) reports these itself. With `known_calls_only` such a result raises InvalidMessage."""
+    (`meta.source`) reports these itself. With `known_calls_only`, a result of a call that the log never had raises
+    InvalidMessage; one more result of an answered call is stored, and the warning is all."""
     strays: list[ToolResult] = []
     waiting: list[str] = []
 

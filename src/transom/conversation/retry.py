@@ -23,7 +23,8 @@ ERROR_CHARACTERS = 2_000
 
 
 class Retry(Struct, frozen=True, kw_only=True):
-    """How often a request is sent, to one provider, when it fails in a way that may pass: `attempts` in all.
+    """How a request is sent again to the same provider if it failed in a way that may pass: `attempts` in all, the
+    first one included.
 
     The wait before the second attempt is `wait` seconds; it doubles up to `longest`. If the provider names a wait
     (`Retry-After`), that replaces it, also if it is shorter. Above `longest`, the next provider is tried; without one,

@@ -100,8 +100,8 @@ class BudgetEnforcer:
         self.summary_options = summary_options
         self.wants: list[Summarise] = []
         self.costs: CompactionCosts | None = None
-        """With prices: the costs that decided the compaction of this plan, or (`why` is "soon") the summary that
-        it asks for."""
+        """With prices: the costs that were compared when this compaction was chosen; with `why` "soon", those that were
+        compared when a summary was asked for."""
         self._why = "full"  # as `CompactionCosts.why`
         self._now = False  # whether a compaction was asked for, although the window is not full
         self._may_replace_summary = False
@@ -305,8 +305,8 @@ class BudgetEnforcer:
     # ---- measures
 
     def _lower_limit_where_it_pays(self, prices: Prices) -> None:
-        """Lower the soft limit to the window's size now if the prices say that a compaction pays. At most once for a
-        request: only while there are slots that were not sent (law 8)."""
+        """Lower the policy's limit to the window's size now if the prices say that a compaction pays. At most once for
+        a request: only while there are slots that were not sent (law 8)."""
         view, used = self.draft.view, self.used().tokens
         has_new_slots = view.shared_slots < len(view.slots)
         if has_new_slots and used < self.policy_limit.tokens and self._compaction_pays(prices, view, used):

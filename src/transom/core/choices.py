@@ -141,7 +141,7 @@ def stand_in(want: Summarise, counter: TokenCounter) -> Summary:
 def compaction_costs(
     window: PricedWindow, view: View, why: str, tried: Sequence[ChoiceCost], taken: str
 ) -> CompactionCosts:
-    """The sum, as a request keeps it."""
+    """The costs that were compared, as a `Sent` stores them."""
     return CompactionCosts(
         why=why,
         tokens=window.tokens,

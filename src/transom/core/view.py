@@ -95,7 +95,7 @@ class Prefix(Struct, frozen=True, gc=False):
     """Whether any reasoning is bound to the exact prefix that it was made on."""
     learned_limits: Mapping[str, int] = _NO_LIMITS
     """The tokens that a request to a model may have, by "provider:model": of models that refused one as too long. If
-        the provider did not say its limit, it is derived from the size of what was refused."""
+    the provider did not say its limit, it is derived from the size of what was refused."""
 
 
 class Landmarks(Struct, frozen=True, gc=False):

@@ -140,8 +140,8 @@ class Index:
         return found
 
     def forget_older(self) -> None:
-        """Keep no more of the older entries than `OLDER` allows. Not within a plan: one that asks for two large entries
-        in turn would read them again each time."""
+        """Keep no more of the older entries than `OLDER` allows. Called between choices of passages: within one, two
+        large entries in turn would push each other out and be read again each time."""
         while self._older_tokens > OLDER * self.reach:
             self._older_tokens -= self._older.pop(next(iter(self._older))).tokens
 

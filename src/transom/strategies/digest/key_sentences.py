@@ -27,7 +27,7 @@ REPEATED = 0.5
 ANNOUNCED = 0.2
 """The worth of a sentence that only says what comes next ("Here are the details:")."""
 
-STRESSED = 2.0
+BOLD = 2.0
 """The worth of a sentence that begins in bold ("**Verdict: approve.** …"): its author holds it to be important."""
 
 SHORTEST = 30
@@ -36,7 +36,7 @@ SHORTEST = 30
 BESIDE = 20
 """Characters that a sentence costs beside its own, so that one of few words does not win by its length."""
 
-_STRESSED = re.compile(r"\W{0,4}(?:\d{1,2}\. )?\*\*\w")
+_BOLD = re.compile(r"\W{0,4}(?:\d{1,2}\. )?\*\*\w")
 
 
 class Rarity:
@@ -76,8 +76,8 @@ class Worth:
             share = ends if at in {0, last} else 1.0
             if announces(piece, len(piece)):
                 share = ANNOUNCED if share == 1 else share
-            elif _STRESSED.match(piece):
-                share *= STRESSED
+            elif _BOLD.match(piece):
+                share *= BOLD
             return -self._of(piece) * share
 
         return sorted(range(len(spans)), key=rank)
