@@ -38,7 +38,7 @@ unit: setup
 sweep: setup  ## every call of every recorded conversation, judged twice
 	$(RUN) python tests/campaigns/sweep.py $(DATA)
 
-dialects: setup  ## the same in every other dialect
+dialects: setup  ## the sweep, in every other dialect
 	$(RUN) python tests/campaigns/dialects.py $(DATA)
 
 histories: setup  ## 4,000 generated histories, valid and damaged, at small budgets

@@ -53,8 +53,8 @@ class BudgetImpossible(TransomError):
     …).
 
     The bill also has `need` and `limit`, their sum and the limit that it exceeds. Raised only if the head, the tool
-    schemas, excerpts of the first and the newest user message, and the smallest form of the newest unit together exceed
-    a limit; under a policy that leaves nothing out, if the whole conversation does.
+    schemas, announced state, excerpts of the first and the newest user message, and the smallest form of the newest
+    unit together exceed a limit; under a policy that leaves nothing out, if the whole conversation does.
     """
 
     def __init__(self, bill: Mapping[str, int], unit: str = "tokens") -> None:
