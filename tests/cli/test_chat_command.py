@@ -68,6 +68,10 @@ def test_answers_and_commands(folder):
         chat.expect("entry 0 stays in the context")
         chat.type("/undo")
         chat.expect(r"1 edit undone: entry 0 need not stay in the context\n.*" + GAUGE)
+        chat.type("/pin 0 again")
+        chat.expect("entry 0 stays in the context")
+        chat.type("/undo 8")
+        chat.expect(r"1 edit undone: entry 7 need not stay in the context\n.*" + GAUGE)
         chat.type("/retry")
         chat.expect("A second answer")
         chat.expect(GAUGE)
@@ -79,6 +83,12 @@ def test_answers_and_commands(folder):
         chat.expect("scripted:scripted\n")
         chat.type("/model nothing")
         chat.expect("provider: must be name:model")
+        chat.type("/undo 1")
+        chat.expect("undo: entry 1 is no live edit")
+        chat.type("/undo it")
+        chat.expect("undo: the number of an edit")
+        chat.type("/compact everything")
+        chat.expect("/compact takes nothing behind it")
         chat.type("/nothing")
         chat.expect("there is no command /nothing")
         chat.type("/pin x")
@@ -98,7 +108,7 @@ def test_answers_and_commands(folder):
     (note,) = bodies("c1", Note)
     assert note.text == "[note of the user] Use metric units"
     assert [pin.entry for pin in bodies("c1", Pin)][:2] == [7, 0]
-    assert len(bodies("c1", Undo)) == 1
+    assert [undo.edit for undo in bodies("c1", Undo)] == [9, 8]
     assert "[answer discarded by the user]" in [fold.text for fold in bodies("c1", Fold)]
 
 

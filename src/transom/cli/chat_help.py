@@ -2,7 +2,7 @@
 
 SLASH_COMMANDS = {
     "/compact": "make the context smaller now",
-    "/undo": "take back the last compaction, pin or discarded answer",
+    "/undo [EDIT]": "take back the last compaction, pin or discarded answer, or the edit with this number",
     "/context": "what is in the context",
     "/explain [CALL]": "every entry of the log: what the model sees of it, and why",
     "/pin ENTRY [WHY]": "keep an entry in the context (/explain has the numbers)",

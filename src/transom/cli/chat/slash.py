@@ -18,6 +18,8 @@ from transom.core.view import View
 from transom.errors import InvalidEdit, InvalidSetting, TransomError
 
 DISCARDED = "[answer discarded by the user]"
+WITHOUT_ARGUMENT = frozenset({"/compact", "/context", "/retry", "/help"})
+"""The commands that take nothing behind their name."""
 
 
 class SlashCommands:
@@ -49,6 +51,8 @@ class SlashCommands:
             print_line(f"there is no command {one_line(name)}; /help lists them", "red")
             return True
         try:
+            if name in WITHOUT_ARGUMENT and rest.strip():
+                raise InvalidSetting(f"{name} takes nothing behind it")
             self._commands[name](rest.strip())
         except TransomError as problem:
             self._chat.has_failed = True
@@ -63,9 +67,12 @@ class SlashCommands:
             self._chat.screen.print("there is nothing to make smaller")
         self._chat.show_gauge()
 
-    def _undo(self, _rest: str) -> None:
+    def _undo(self, rest: str) -> None:
         conv = self._chat.conv
-        undone = [conv.log[seq].body for seq in conv.undo(why="asked for in the chat")]
+        if rest and not rest.isdecimal():
+            raise InvalidSetting("undo: the number of an edit, or nothing for the last compaction or edit")
+        edit = entry_number(rest) if rest else None
+        undone = [conv.log[seq].body for seq in conv.undo(edit, why="asked for in the chat")]
         pins = [conv.log[body.edit].body for body in undone if isinstance(body, Undo)]
         unpinned = ", ".join(
             f"entry {body.entry} need not stay in the context" for body in pins if isinstance(body, Pin)
