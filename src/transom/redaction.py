@@ -127,10 +127,19 @@ _LINES = re.compile(r"[^\r\n]+")
 _WORDS = r"key|pass|pwd|secret|token|auth|cred|cert"
 _LIKELY = re.compile(rf"(?i){_WORDS}|://|[A-Za-z0-9+/_=.-]{{16}}")
 _BEGIN, _END = (rf"-----{side} [A-Z ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----" for side in ("BEGIN", "END"))
+_UNQUOTED = r"[\w!@#%^&*+~?-]"
 _OWN = (
     ("private key", re.compile(rf"{_BEGIN}(?:[A-Za-z0-9+/=\s\\:,.()-]{{0,4000}}?{_END}|[A-Za-z0-9+/=\s\\]{{0,4000}})")),
     ("API key", re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20,400}")),
     ("bearer token", re.compile(r"(?i)\bbearer\s{1,4}([A-Za-z0-9._~+/-]{16,2000}=*)")),
+    (
+        "password",
+        re.compile(
+            r"(?i)\bpass(?:word|wd|phrase)\s{0,4}[:=]\s{0,4}"
+            rf"(?={_UNQUOTED}{{0,400}}?\d)(?={_UNQUOTED}{{0,400}}?[a-z])({_UNQUOTED}{{6,400}})"
+            r"(?=[.,;:!?)\"'»]{0,3}(?:\s|\Z))"
+        ),
+    ),
     (
         "secret of an environment",
         re.compile(
@@ -138,8 +147,8 @@ _OWN = (
         ),
     ),
 )
-"""Secrets that the detectors do not find: the body of a private key, keys of model providers, headers, assignments in
-shells."""
+"""Secrets that the detectors do not find: the body of a private key, keys of model providers, headers, passwords
+without quotes that have a letter and a digit, assignments in shells."""
 
 _SKIPPED = frozenset(("Base64 High Entropy String", "Hex High Entropy String", "Public IP (ipv4)", "Private Key"))
 """Detectors that are not used: they find every hash and address in a log, or only the first line of a key."""

@@ -402,7 +402,8 @@ def _markers() -> re.Pattern[str]:
     import."""
     places = "|".join(map(_spelt, ("entry ", "entries ", "message ", "messages ")))
     roles = ("system message]", "developer message]", "system prompt: ", "note of the user]")
-    ours = "|".join(map(_spelt, (*roles, "continue]", "late result of ")))
+    of_summaries = ("a summary of the earlier conversation, ", SUMMARY_END.removeprefix("["))
+    ours = "|".join(map(_spelt, (*roles, *of_summaries, "continue]", "late result of ")))
     whole = "|".join(map(_spelt, ("whole in entry ", "whole in message ")))
     return re.compile(rf"\[(?={_BLANK}(?:(?:{places})\d|{ours})|[^\[\]\n]{{0,200}}(?:{whole})\d)", re.IGNORECASE)
 

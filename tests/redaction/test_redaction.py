@@ -33,6 +33,8 @@ SECRETS = [
     ),
     ("remote: ghp_" + "a1B2" * 9, "ghp_" + "a1B2" * 9, "GitHub Token"),
     ('password: "hunter2hunter"', "hunter2hunter", "secret"),
+    ("Deploy with password = hunter2hunter3.", "hunter2hunter3", "password"),
+    ("passphrase: Pa55-w0rd!x", "Pa55-w0rd!x", "password"),
     ("postgres://app:Pa55w0rd99@db.internal/x", "Pa55w0rd99", "Basic Auth Credentials"),
     ("export DB_PASSWORD=s3cr3tValue99", "s3cr3tValue99", "secret of an environment"),
     ("key sk-ant-api03-" + "abcD1234" * 9, "sk-ant-api03-" + "abcD1234" * 9, "API key"),
@@ -43,6 +45,7 @@ SECRETS = [
 HARMLESS = [
     *("token = get_token()", "def login(user: str, password: str) -> None:", "password: ${DB_PASSWORD}"),
     *("commit 9eadcdb0f2b34ce1a7c9d0e4b5a6978812345678", "listening on 192.168.0.1:8080", "the secret of good tea"),
+    *("password = get_pw2()", "password: settings.password2", "password: at least 8 characters", "password = str"),
 ]
 
 
@@ -61,7 +64,16 @@ def test_a_secret_in_the_middle_of_an_endless_line_is_found():
     assert redactor("secrets")(text) == text.replace(AWS, "[redacted: AWS Access Key]")
 
 
-@pytest.mark.parametrize("text", ["a" * 100_000, 'password = "' * 10_000, "-----BEGIN PRIVATE KEY-----a" * 3_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 100_000,
+        'password = "' * 10_000,
+        "password = aaaaaa1(" * 10_000,
+        "password=" + "a1" * 50_000,
+        "-----BEGIN PRIVATE KEY-----a" * 3_000,
+    ],
+)
 def test_the_search_is_bounded_in_time(text):
     begun = process_time()
     secrets_in(text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from typing import Any, TypeVar, cast
 
@@ -381,12 +382,24 @@ def current_texts(given: Mapping[str, State]) -> dict[str, str]:
     """Return the texts that are true now, by key: functions are called, empty texts left out. Raises InvalidSetting."""
     texts: dict[str, str] = {}
     for key, value in given.items():
-        text = cast("object", value if isinstance(value, str) else value())
+        with naming_function("state", key):
+            text = cast("object", value if isinstance(value, str) else value())
         if text is not None and not isinstance(text, str):
             raise InvalidSetting(f"state: the function for {quote(key)} must return a text or None, not {_kind(text)}")
         if text:
             texts[key] = str.__str__(text)
     return texts
+
+
+@contextmanager
+def naming_function(setting: str, key: str) -> Generator[None]:
+    """A context manager. An exception of the caller's function gets a note that says which one it was; otherwise it
+    stays what it is."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"raised by the function for {quote(key)} in `{setting}`")
+        raise
 
 
 def _kind(value: object) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from transom import texts
+from transom.conversation.argument_checks import naming_function
 from transom.core.message import Head, Instruction, Text
 from transom.core.view import View
 from transom.errors import InvalidSetting, quote
@@ -44,7 +45,8 @@ def part_messages(parts: Mapping[str, HeadPart], view: View, dialect: Dialect) -
     """The parts as they are now. Raises InvalidSetting for a function that returns no text."""
     messages = list[Instruction]()
     for name, part in parts.items():
-        text = cast("object", part if isinstance(part, str) else part(view))
+        with naming_function("head_parts", name):
+            text = cast("object", part if isinstance(part, str) else part(view))
         if text is not None and not isinstance(text, str):
             raise InvalidSetting(f"head_parts: the function for {quote(name)} must return a text or None")
         if text:

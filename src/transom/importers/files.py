@@ -18,6 +18,8 @@ from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.wire.fields import DEPTH
 
 GZIP = b"\x1f\x8b"
+INDEX, MESSAGES = "index.json", "messages.json"
+"""The files of the unified layout: the list of the conversations, and the messages of each in a folder of its own."""
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 """Suffixes of the files that are read in a folder; each may be followed by `.gz`."""
 
@@ -97,14 +99,16 @@ def checked_source(source: object) -> Path | IO[Any]:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """List the JSON files of a folder and of the folders in it, sorted. Hidden files and folders are left out.
+    """List the JSON files of a folder and of the folders in it, sorted. Hidden files and folders are left out, and so is
+    the index of the unified layout, which has no messages.
 
     Raises InvalidSetting if there is none.
     """
     found: list[Path] = []
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        named = (name for name in names if not name.startswith("."))
+        is_unified = any(Path(where, name, MESSAGES).is_file() for name in folders)
+        named = (name for name in names if not name.startswith(".") and not (is_unified and name == INDEX))
         found += [Path(where, name) for name in named if name.removesuffix(".gz").endswith(SUFFIXES)]
     if not found:
         raise InvalidSetting(f"{folder}: no file in this folder is named {', '.join(SUFFIXES)} (or .gz of these)")

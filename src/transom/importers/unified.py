@@ -17,12 +17,10 @@ from typing import Any, cast
 from transom.core.entry import Meta
 from transom.core.message import Raw
 from transom.errors import InvalidMessage, InvalidSetting, quote
-from transom.importers.files import parsed
+from transom.importers.files import INDEX, MESSAGES, parsed
 from transom.importers.values import dumped, iso_time, objects_in
 from transom.wire.fields import kind_of
 from transom.wire.violations import as_dict, text
-
-INDEX, MESSAGES = "index.json", "messages.json"
 
 _CHAT = ("role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content", "function_call")
 """The keys of a message that go to a model."""

@@ -58,7 +58,9 @@ _ANNOUNCES = re.compile(
 )
 """How a sentence begins that says what is done next: the calls after it say that better."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-_SHORT = re.compile(r"\W*(?:\w+\W*){0,2}")
+_DENSE = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Characters of scripts without blanks between words: Chinese and Japanese."""
+_SHORT = re.compile(rf"\W*(?:(?:[^\W{_DENSE}]+\W*){{0,2}}|(?:[{_DENSE}]\W*){{0,4}})")
 
 
 class CallDone(NamedTuple):
@@ -159,11 +161,13 @@ def _done(call: Call, result: ToolResult | None) -> CallDone:
 
 
 def _wishes(blocks: Sequence[Round], outline: Outline) -> Iterator[Addition]:
-    """The user's words: of the first task more, of the others the newest. A word or two ask for nothing."""
-    wishes = [block.wish for block in blocks if block.wish.strip() and not _SHORT.fullmatch(block.wish[:80])]
-    wishes = wishes or [block.wish for block in blocks if block.wish.strip()][:1]
+    """The user's words: of the first task more, of the others the newest. A word or two ask for little, so the first
+    longer request gets the room if the conversation begins with these."""
+    said = [block.wish for block in blocks if block.wish.strip()]
+    wishes = [wish for wish in said if not _SHORT.fullmatch(wish[:80])] or said[:1]
     if wishes and not outline.of("intent"):
-        yield Addition("intent", f"The first task: {_quoted(wishes.pop(0), FIRST_WORDS)}")
+        title = "The first task" if wishes[0] is said[0] else "The first longer request"
+        yield Addition("intent", f"{title}: {_quoted(wishes.pop(0), FIRST_WORDS)}")
     for wish in wishes[-WISHES:]:
         yield Addition("intent", _quoted(wish, WORDS))
 
