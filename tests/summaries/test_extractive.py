@@ -72,6 +72,20 @@ def test_it_quotes_the_user_and_counts_what_was_done():
     assert (first.made_by, first.degraded, first.usage, first.prior) == ("extractive", False, None, None)
 
 
+@pytest.mark.parametrize(
+    ("first", "line"),
+    [
+        ("请帮我预订明天去里斯本的航班", "- The first task: «请帮我预订明天去里斯本的航班»"),
+        ("パーサーを修正してください", "- The first task: «パーサーを修正してください»"),
+        ("Run tests", "- The first longer request: «The totals of the report are wrong"),
+        ("好的", "- The first longer request: «The totals of the report are wrong"),
+    ],
+)
+def test_only_the_first_request_is_called_the_first_task(first, line):
+    summary = drive(Extractive(), want_of(turns_of(first, says("Well."), *TALK)))
+    assert summary.text.splitlines()[2].startswith(line)
+
+
 def test_it_goes_on_from_the_summary_before():
     first = drive(Extractive(), want_of(turns_of(*TALK)))
     more = turns_of(
