@@ -409,10 +409,14 @@ def test_a_setting_of_a_run_goes_where_the_api_has_it(server, dialect):
     provider.close()
 
 
-def test_http_options_of_gemini_keep_the_timeout_and_the_model_stays(server):
+@pytest.mark.parametrize("as_object", [False, True])
+def test_http_options_of_gemini_keep_the_timeout_and_the_model_stays(server, as_object):
     server.answer = MADE_UP["gemini"]
+    types = pytest.importorskip("google.genai").types
     provider = provider_at(server, "gemini")
-    settings = {"http_options": {"headers": {"x-trace": "7"}}, "model": "gemini-of-another-name"}
+    options = {"headers": {"x-trace": "7"}, "timeout": None}
+    options = types.HttpOptions(**options) if as_object else options
+    settings = {"http_options": options, "model": "gemini-of-another-name"}
     provider.complete({**request_in("gemini"), **settings}, timeout=20)
     path, sent, _ = server.requests[-1]
     headers = {name.lower(): value for name, value in sent.items()}

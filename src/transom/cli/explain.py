@@ -55,8 +55,8 @@ class Explained(Struct, frozen=True, kw_only=True):
     the tokens and the beginning of its text, and the names that are no longer in the window. `edit_costs`: what each
     edit since the call before saves and breaks. `costs`: with prices, the costs that were compared when the compaction
     of this call was chosen (for the window as it is now: of the last call); with `why` "soon", those that were compared
-    when a summary was asked for. None if there was neither. `plans`: the edits behind this window, by plan. `rows`: an
-    explanation of each fact.
+    when a summary was asked for. None if nothing was compacted and no summary asked for. `plans`: the edits behind this
+    window, by plan. `rows`: an explanation of each fact.
     """
 
     conversation: str

@@ -68,6 +68,7 @@ class SubAgent(FunctionTool):
         if budget is not None:
             check.limits(budget)
         policy_named(policy)
+        check.positive("agent_timeout", agent_timeout, check.LONGEST)
         super().__init__(self._answer, name=name, description=description, timeout=agent_timeout)
         self._system, self._budget, self._policy = system, budget, policy
         self._max_depth, self._settings = max_depth, settings

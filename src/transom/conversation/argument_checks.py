@@ -347,7 +347,7 @@ def positive(name: str, value: Any, most: float) -> Any:
     fits = type(value) is int if whole else isinstance(value, (int, float)) and not isinstance(value, bool)
     if not fits or not 0 < value <= most:
         kind = "whole number" if whole else "number"
-        raise InvalidSetting(f"{name}: must be a {kind} above 0 and at most {most:.0e}, not {quote(value)}")
+        raise InvalidSetting(f"{name}: must be a {kind} above 0 and at most {most:,.0f}, not {quote(value)}")
     return value
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from transom.conversation.argument_checks import LONGEST
 from transom.core.calibration import CEILING
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, quote, shorten
@@ -23,8 +24,8 @@ ERROR_CHARACTERS = 2_000
 
 
 class Retry(Struct, frozen=True, kw_only=True):
-    """How a request is sent again to the same provider if it failed in a way that may pass: `attempts` in all, the
-    first one included.
+    """When and how often a request is repeated after a temporary error, at the same provider. `attempts` counts the
+    first one.
 
     The wait before the second attempt is `wait` seconds; it doubles up to `longest`. If the provider names a wait
     (`Retry-After`), that replaces it, also if it is shorter. Above `longest`, the next provider is tried; without one,
@@ -40,8 +41,10 @@ class Retry(Struct, frozen=True, kw_only=True):
             raise InvalidSetting(f"retry: attempts must be at least 1, not {quote(self.attempts)}")
         for name in ("wait", "longest"):
             value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-                raise InvalidSetting(f"retry: {name} must be seconds, at least 0, not {quote(value)}")
+            if not isinstance(value, (int, float)) or not 0 <= value <= LONGEST:
+                raise InvalidSetting(
+                    f"retry: {name} must be seconds, at least 0 and at most {LONGEST:,.0f}, not {quote(value)}"
+                )
 
     def wait_before(self, attempt: int) -> float:
         """Seconds before an attempt; the first is number 1."""

@@ -99,8 +99,8 @@ def checked_source(source: object) -> Path | IO[Any]:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """List the JSON files of a folder and of the folders in it, sorted. Hidden files and folders are left out, and so is
-    the index of the unified layout, which has no messages.
+    """List the JSON files of a folder and of the folders in it, sorted. Hidden files and folders are left out, and so
+    is the index of the unified layout, which has no messages.
 
     Raises InvalidSetting if there is none.
     """

@@ -78,8 +78,8 @@ class Explanations(list[Explanation]):
     """What became of every fact of a log, in order, and why the window was made as it is.
 
     `costs`: with prices, the costs that were compared when the compaction of a call was chosen; with `why` "soon",
-    those that were compared when a summary was asked for. None if there was neither. `no_summary`: why no summary would
-    be asked for now, such as too little room; empty if one may be.
+    those that were compared when a summary was asked for. None if nothing was compacted and no summary asked for.
+    `no_summary`: why no summary would be asked for now, such as too little room; empty if one may be.
     """
 
     def __init__(

@@ -39,6 +39,9 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
         target = given.get("target", min(policy.target, trigger) if trigger > 0 else policy.target)
         return replace(policy, name=name, trigger=trigger, target=target, choices=())
     most = given.get("target", (1 - digest.quiet) * trigger)
+    if "target" not in given and most < LEAST_RECORD:
+        least = LEAST_RECORD / (1 - digest.quiet)
+        raise InvalidSetting(f"policy: trigger {trigger:g} is too low: it must be at least {least:g}")
     keep_recent = given.get("keep_recent", min(digest.keep_recent, max(0.0, most - LEAST_RECORD)))
     sized = _sized(digest, keep_recent, most, trigger)
     if "target" not in given:
@@ -62,8 +65,7 @@ def _sized(digest: Digest, keep_recent: float, most: float, trigger: float) -> D
     if most > trigger:
         raise InvalidSetting(f"policy: target {most:g} must not be above trigger {trigger:g}")
     if most < LEAST_RECORD:
-        named = f"target {most:g}" if most != (1 - digest.quiet) * trigger else f"trigger {trigger:g}"
-        raise InvalidSetting(f"policy: {named} is too low: records need at least {LEAST_RECORD} of the room")
+        raise InvalidSetting(f"policy: target {most:g} is too low: records need at least {LEAST_RECORD} of the room")
     if most - keep_recent < LEAST_RECORD - 1e-9:
         raise InvalidSetting(
             f"policy: keep_recent {keep_recent:g} must be at least {LEAST_RECORD} below target {most:g}: records have "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from google import genai
 from google.genai import types
@@ -32,9 +32,8 @@ class Gemini(SdkProvider):
     def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
         settings = {key: value for key, value in request.items() if key not in {"contents", "config", "model"}}
         config: dict[str, Any] = {**request.get("config", {}), **settings}
-        options: Any = config.get("http_options") or {}
-        if isinstance(options, Mapping):
-            config["http_options"] = {"timeout": int(timeout * 1000), **cast("Mapping[str, Any]", options)}
+        options = {**_fields(request.get("config", {}).get("http_options")), **_fields(config.get("http_options"))}
+        config["http_options"] = {**options, "timeout": options.get("timeout") or int(timeout * 1000)}
         if max_tokens is not None:
             config["max_output_tokens"] = max_tokens
         return {"contents": request["contents"], "model": self.model, "config": config}
@@ -42,3 +41,10 @@ class Gemini(SdkProvider):
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
         models = client.models
         return (models.generate_content_stream if is_stream else models.generate_content)(**arguments)
+
+
+def _fields(options: types.HttpOptions | Mapping[str, Any] | None) -> dict[str, Any]:
+    """The fields of `http_options` that are set, given as an object or a mapping."""
+    if isinstance(options, types.HttpOptions):
+        return options.model_dump(exclude_none=True)
+    return dict(options or {})

@@ -79,8 +79,8 @@ def hides_a_unit(view: View, target: Target, slots: Iterable[Slot]) -> bool:
 
 
 def freed_by_folding(view: View, target: Target, slots: Iterable[Slot]) -> Size:
-    """The size that a fold over these slots frees, before its own text: all but the units that stay visible. One
-    that an older fold carries in its text is among these: it shows again."""
+    """The size that a fold over these slots frees, before its own text: all but the units that stay visible. A unit
+    whose excerpt an older fold carries counts as visible, because a new fold shows it whole again."""
     return reduce(Size.plus, (_freed(view, target, slot) for slot in slots), ZERO)
 
 
@@ -153,8 +153,8 @@ def stub_size(preview: int) -> int:
 def free_room(limit: float, fixed: float) -> float:
     """The tokens that a conversation has beside its `fixed` part: head, first task, newest user message.
 
-    The docstrings of strategies call it F: most of their shares are shares of it. Due notes are no fixed part. They are
-    counted with the newest turns, as the next plan will find them (law 8).
+    The docstrings of strategies call it F: most of their shares are shares of it. Due notes are not in `fixed`: the
+    next plan sees them as newest turns, so this one counts them there (law 8).
     """
     return max(MIN_ROOM * limit, limit - fixed)
 

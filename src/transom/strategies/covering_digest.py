@@ -126,7 +126,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         if self.summary and not self._last_summary_was_left_out(view, target):
             cut = self._cut(view, target)
             old, free = cut.old, cut.free
-            if _hides_more(view, target, old):
+            if _can_hide_a_unit(view, target, old):
                 yield from summary_want(view, target, old, free=free, most=self._summary_tokens(view, target, free))
             else:
                 old, free = folded_before(old, target), whole_room(view, target)
@@ -135,7 +135,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         cut = self._cut(view, target)
         old, free = cut.old, cut.free
-        if not _hides_more(view, target, old):
+        if not _can_hide_a_unit(view, target, old):
             if self.summary:
                 most = summary_cap(self.summary, whole_room(view, target))
                 yield from summary_in_place(view, target, folded_before(old, target), most)
@@ -315,9 +315,9 @@ class _Cut(NamedTuple):
     """How far talk outweighs work with tools, from 0 to 1."""
 
 
-def _hides_more(view: View, target: Target, slots: Sequence[Slot]) -> bool:
-    """Whether folds over these slots can hide a unit that is visible now. Units that the user took back are left alone
-    while the window fits: beside them alone, the same records would be made again, a little smaller (law 8)."""
+def _can_hide_a_unit(view: View, target: Target, slots: Sequence[Slot]) -> bool:
+    """Whether folds over these slots can hide a unit that is visible now. Units that the user took back are skipped
+    while the window fits. Otherwise each plan would make the same records again, a little smaller (law 8)."""
     return any(hides_a_unit(view, target, run) for run in foldable_runs(view, target, slots))
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import cast
+
+from typer import BadParameter
 
 from transom import texts
 from transom.cli.chat.session import ChatSession
@@ -18,7 +21,7 @@ from transom.core.view import View
 from transom.errors import InvalidEdit, InvalidSetting, TransomError
 
 DISCARDED = "[answer discarded by the user]"
-WITHOUT_ARGUMENT = frozenset({"/compact", "/context", "/retry", "/help"})
+COMMANDS_WITHOUT_ARGUMENT = frozenset({"/quit", "/exit", "/compact", "/context", "/retry", "/help"})
 """The commands that take nothing behind their name."""
 
 
@@ -43,15 +46,15 @@ class SlashCommands:
     def run(self, line: str) -> bool:
         """Run a slash command. False if it ends the chat. An error is printed as one line."""
         name, _, rest = line.partition(" ")
-        if name in {"/quit", "/exit"}:
+        if name in {"/quit", "/exit"} and not rest.strip():
             return False
         print_line = self._chat.screen.print
-        if name not in self._commands:
+        if name not in {*self._commands, *COMMANDS_WITHOUT_ARGUMENT}:
             self._chat.has_failed = True
             print_line(f"there is no command {one_line(name)}; /help lists them", "red")
             return True
         try:
-            if name in WITHOUT_ARGUMENT and rest.strip():
+            if name in COMMANDS_WITHOUT_ARGUMENT and rest.strip():
                 raise InvalidSetting(f"{name} takes nothing behind it")
             self._commands[name](rest.strip())
         except TransomError as problem:
@@ -69,9 +72,9 @@ class SlashCommands:
 
     def _undo(self, rest: str) -> None:
         conv = self._chat.conv
-        if rest and not rest.isdecimal():
-            raise InvalidSetting("undo: the number of an edit, or nothing for the last compaction or edit")
-        edit = entry_number(rest) if rest else None
+        edit = (
+            _number(rest, "undo: the number of an edit, or nothing for the last compaction or edit") if rest else None
+        )
         undone = [conv.log[seq].body for seq in conv.undo(edit, why="asked for in the chat")]
         pins = [conv.log[body.edit].body for body in undone if isinstance(body, Undo)]
         unpinned = ", ".join(
@@ -97,16 +100,14 @@ class SlashCommands:
         self._chat.show_gauge()
 
     def _explain(self, rest: str) -> None:
-        if rest and not rest.lstrip("-").isdecimal():
+        if rest and not re.fullmatch(r"-?\d{1,15}", rest, re.ASCII):
             raise InvalidSetting("explain: the number of a call, or nothing")
         result = explained(self._chat.conv.log, int(rest) if rest else None)
         print_explained(self._chat.screen.console, result)
 
     def _pin(self, rest: str) -> None:
         words = rest.removeprefix("entry").split(maxsplit=1)
-        if not words or not words[0].isdecimal():
-            raise InvalidSetting("pin: which entry? /pin 12, or /pin 12 because")
-        entry = entry_number(words[0])
+        entry = _number(words[0] if words else "", "pin: which entry? /pin 12, or /pin 12 because")
         entries = len(self._chat.conv.log)
         self._chat.conv.pin(entry, words[1] if len(words) > 1 else "")
         again = "; it was pinned already" if len(self._chat.conv.log) == entries else "; /undo takes the pin back"
@@ -154,6 +155,14 @@ class SlashCommands:
     def _help(self, _rest: str) -> None:
         for name, about in SLASH_COMMANDS.items():
             self._chat.screen.print(f"{name:<18} {about}")
+
+
+def _number(reference: str, problem: str) -> int:
+    """The number of an entry ("12", "entry 12"). Raises InvalidSetting, with this problem."""
+    try:
+        return entry_number(reference)
+    except BadParameter:
+        raise InvalidSetting(problem) from None
 
 
 def _last_answer(view: View) -> int | None:

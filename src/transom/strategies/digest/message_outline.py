@@ -40,14 +40,14 @@ _EMPTY = re.compile(r"[\W_]*")
 
 def outline(text: str, most: int, worth: Worth, *, ends: float = 1.0, reply: str | None = None) -> list[Span] | None:
     """The spans of a message in about so many characters: the beginning of each line. If not all of them fit, the most
-    relevant ones come first; `ends`: how many times the worth of another line its first and last line have.
+    relevant ones are chosen first; `ends`: how many times the worth of another line its first and last line have.
 
     `reply`: what the user answers to it in a few words. Then the items that it names ("c", "2 and 3") come before all
     others, its ends and the other items next, later lines before earlier ones.
 
     Code between fences is left out, and so are rules and empty lines. If the ends count no more than other lines, a
-    line that only announces the next one ("There are two issues:") is left out without it. None if the message has too
-    few lines for an outline.
+    line that only announces the next one ("There are two issues:") is left out without it, unless nothing else was
+    chosen. None if the message has too few lines for an outline.
     """
     lines = _lines(text)
     lines = [*lines[:MOST_LINES], *lines[max(MOST_LINES, len(lines) - MOST_LINES) :]]
