@@ -1,4 +1,8 @@
-"""Reads files, folders, streams and gzip as lines of bytes, and parses JSON with errors that name the place."""
+"""Reads files, folders, streams, gzip and zip as lines of bytes, and parses JSON with errors that name the place.
+
+Only regular files are opened: a pipe would wait for a writer for ever, and a device has no end. What is unpacked and
+what is read at once is bounded, so that a small file cannot fill the memory.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import gzip
 import io
 import json
 import os
+import stat
+import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -18,10 +24,38 @@ from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.wire.fields import DEPTH
 
 GZIP = b"\x1f\x8b"
+ZIP = b"PK\x03\x04"
 INDEX, MESSAGES = "index.json", "messages.json"
 """The files of the unified layout: the list of the conversations, and the messages of each in a folder of its own."""
-SUFFIXES = (".json", ".jsonl", ".ndjson")
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval")
 """Suffixes of the files that are read in a folder; each may be followed by `.gz`."""
+
+MOST_AT_ONCE = 512_000_000
+"""Bytes of the longest line, and of the largest JSON document, that is read: both are in memory as a whole."""
+
+UNPACKED_FREELY = 64_000_000
+MOST_RATIO = 100
+"""A packed file may unpack to `UNPACKED_FREELY` bytes whatever its size; to more only if it becomes at most
+`MOST_RATIO` times as large. Conversations become 3 to 30 times as large, a file made to fill a memory 1,000 times."""
+
+_BUFFER = 65_536
+
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a folder",
+}
+"""What a path may name that is no regular file."""
+
+
+class NotRegularError(InvalidMessage):
+    """Raised for a path that is no regular file. It is left out where it is one of many."""
+
+    def __init__(self, path: Path, mode: int) -> None:
+        kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+        super().__init__(str(path), f"it is {kind}, and only regular files are read; pipe data to `-` instead")
 
 
 class FileLine(Struct, frozen=True):
@@ -52,9 +86,7 @@ class OpenFile(Struct, frozen=True, kw_only=True):
     @property
     def stem(self) -> str:
         """The file's name without folder, `.gz` and suffix."""
-        name = Path(self.label).name.removesuffix(".gz")
-        suffix = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
-        return name.removesuffix(suffix) or name
+        return stem_of(self.label)
 
     @property
     def is_document(self) -> bool:
@@ -76,14 +108,33 @@ class OpenFile(Struct, frozen=True, kw_only=True):
         while True:
             number += 1
             where = f"{self.label} line {number}"
-            raw = _read(self.content.readline, where)
+            raw = _read(lambda: self.content.readline(MOST_AT_ONCE + 1), where)
+            if len(raw) > MOST_AT_ONCE:
+                raise InvalidMessage(where, _too_large("the line"))
             if not raw:
                 return
             yield FileLine(number, where, raw.strip(), raw)
 
     def rest(self) -> bytes:
-        """Read everything that was not read yet. Raises InvalidMessage if the file cannot be read or unpacked."""
-        return _read(self.content.read, self.label)
+        """Read everything that was not read yet.
+
+        Raises InvalidMessage if the file cannot be read or unpacked, or if that is more than MOST_AT_ONCE bytes.
+        """
+        data = _read(lambda: self.content.read(MOST_AT_ONCE + 1), self.label)
+        if len(data) > MOST_AT_ONCE:
+            raise InvalidMessage(self.label, _too_large("the JSON document"))
+        return data
+
+
+def _too_large(what: str) -> str:
+    return f"{what} is larger than {MOST_AT_ONCE // 1_000_000:,} MB: split it into a conversation a line"
+
+
+def stem_of(label: str) -> str:
+    """Return the name of a file without folder, `.gz` and suffix. `label`: its path, or its name in messages."""
+    name = Path(label).name.removesuffix(".gz")
+    suffix = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+    return name.removesuffix(suffix) or name
 
 
 def checked_source(source: object) -> Path | IO[Any]:
@@ -115,17 +166,30 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(found)
 
 
+def _open_regular(path: Path) -> IO[bytes]:
+    """Open a regular file for reading; never waits for the writer of a pipe. Raises NotRegularError for other files."""
+    mode = path.stat().st_mode  # opening a device may already have an effect
+    if not stat.S_ISREG(mode):
+        raise NotRegularError(path, mode)
+    raw = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
+    mode = os.fstat(raw.fileno()).st_mode  # it may have been replaced meanwhile
+    if not stat.S_ISREG(mode):
+        raw.close()
+        raise NotRegularError(path, mode)
+    return raw
+
+
 @contextmanager
 def opened(source: Path | IO[Any]) -> Generator[OpenFile]:
     """Open a path, or wrap an open file, during the block; gzip is unpacked.
 
-    A file that was passed in is not closed.
+    A file that was passed in is not closed. Raises NotRegularError if the path is no regular file.
     """
     if isinstance(source, Path):
-        with source.open("rb") as raw:
-            packed = source.suffix == ".gz" or raw.peek(len(GZIP))[: len(GZIP)] == GZIP
-            content = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
-            size = source.stat().st_size
+        with _open_regular(source) as raw:
+            packed = source.suffix == ".gz" or cast("Any", raw).peek(len(GZIP))[: len(GZIP)] == GZIP
+            content = _unpacked(raw, raw.tell) if packed else raw
+            size = os.fstat(raw.fileno()).st_size
             yield OpenFile(label=str(source), content=content, raw=raw if raw.seekable() else None, size=size)
         return
     name = getattr(source, "name", None)
@@ -133,15 +197,71 @@ def opened(source: Path | IO[Any]) -> Generator[OpenFile]:
     if isinstance(source, io.TextIOBase):
         source = cast("IO[bytes]", getattr(source, "buffer", None) or io.BytesIO(source.read().encode()))
     begin = source.read(len(GZIP))
-    joined = cast("IO[bytes]", io.BufferedReader(_Joined(begin, source)))
-    yield OpenFile(label=label, content=cast("IO[bytes]", gzip.GzipFile(fileobj=joined)) if begin == GZIP else joined)
+    rest = _Joined(begin, source)
+    joined = cast("IO[bytes]", io.BufferedReader(rest))
+    yield OpenFile(label=label, content=_unpacked(joined, lambda: rest.taken) if begin == GZIP else joined)
+
+
+def is_zip(path: Path) -> bool:
+    """True if a regular file begins as a zip archive does. Raises OSError, NotRegularError."""
+    with _open_regular(path) as raw:
+        return raw.read(len(ZIP)) == ZIP
+
+
+def zip_members(path: Path) -> Generator[tuple[OpenFile, float]]:
+    """Yield the conversations' files in a zip archive, unpacked, and the share of the archive before each.
+
+    In a log of Inspect (`.eval`) these are its samples, in any other archive every file with one of SUFFIXES. Raises
+    InvalidMessage if the archive is damaged, packed in a way that Python does not know, or unpacks to too much.
+    """
+    label = str(path)
+    try:
+        with _open_regular(path) as raw, zipfile.ZipFile(raw) as archive:
+            infos = [info for info in archive.infolist() if not info.is_dir() and info.filename.endswith(SUFFIXES)]
+            samples = [info for info in infos if info.filename.startswith("samples/")]
+            chosen = samples if any(info.filename == "header.json" for info in infos) else infos
+            if not chosen:
+                raise InvalidMessage(label, f"this archive has no file named {', '.join(SUFFIXES)}")
+            for number, info in enumerate(chosen):
+                with archive.open(info) as packed:
+                    bound = _Bounded(packed, lambda info=info: info.compress_size)
+                    content = cast("IO[bytes]", io.BufferedReader(bound, _BUFFER))
+                    yield OpenFile(label=f"{label}/{info.filename}", content=content), number / len(chosen)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as problem:
+        raise InvalidMessage(label, f"this archive cannot be unpacked: {problem}") from problem
+
+
+def _unpacked(packed: IO[bytes], taken: Callable[[], int]) -> IO[bytes]:
+    """Return the unpacked content of a gzip file. `taken`: tells how many packed bytes were read so far."""
+    content = cast("IO[bytes]", gzip.GzipFile(fileobj=packed))
+    return cast("IO[bytes]", io.BufferedReader(_Bounded(content, taken), _BUFFER))
+
+
+class _Bounded(io.RawIOBase):
+    """Unpacked bytes; raises OSError where they are too many for the packed bytes that they came from."""
+
+    def __init__(self, content: IO[bytes], taken: Callable[[], int]) -> None:
+        self._content, self._taken = content, taken
+        self._size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self._content.read(len(buffer))
+        self._size += len(data)
+        if self._size > UNPACKED_FREELY and self._size > MOST_RATIO * self._taken():
+            raise OSError(f"it unpacks to more than {MOST_RATIO} times its size; unpack it yourself if you trust it")
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _Joined(io.RawIOBase):
-    """Bytes that were read already, then the rest of their stream."""
+    """Bytes that were read already, then the rest of their stream. `taken`: how many bytes were read."""
 
     def __init__(self, begin: bytes, rest: IO[bytes]) -> None:
         self._begin, self._rest = begin, rest
+        self.taken = 0
 
     def readable(self) -> bool:
         return True
@@ -149,6 +269,7 @@ class _Joined(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         data = self._begin[: len(buffer)] or self._rest.read(len(buffer))
         self._begin = self._begin[len(data) :]
+        self.taken += len(data)
         buffer[: len(data)] = data
         return len(data)
 

@@ -21,12 +21,12 @@ from transom.core.message import Fact, Head
 from transom.core.tokens import TokenCounter
 from transom.errors import InvalidMessage, InvalidSetting, StoreDamaged, quote
 from transom.importers import unified
-from transom.importers.documents import SESSIONS, OnSkip, Settings, UnrecognisedError
-from transom.importers.files import FileLine, OpenFile, checked_source, files_in, opened, parsed
+from transom.importers.documents import SESSIONS, OnSkip, Settings
+from transom.importers.files import FileLine, OpenFile, checked_source, files_in, is_zip, opened, parsed, stem_of
 from transom.importers.import_session import Counts, SessionImport
 from transom.importers.imported_log import ImportedLog, New, stored_texts
 from transom.importers.log_names import begins, name_in, safe_name
-from transom.importers.reader import Reader, session_in
+from transom.importers.reader import Reader, session_in, skipped_file
 from transom.importers.recorded import FORMATS, Recorded, format_named
 from transom.importers.session_events import Ranges, Said, SessionReader
 from transom.search.source import check_name, is_own_log
@@ -152,10 +152,8 @@ class _FileImport(Struct, kw_only=True):
         for number, path in enumerate(paths):
             try:
                 yield from self._import(path, str(path), number / len(paths), 1 / len(paths))
-            except UnrecognisedError as problem:
-                self.on_skip(f"{problem.where}: skipped, it holds {problem.seen}")
             except InvalidMessage as problem:
-                self.on_skip(f"{problem.where}: the rest of the file is skipped, {problem.why}")
+                self.on_skip(skipped_file(problem))
             except (InvalidSetting, StoreDamaged) as problem:
                 if self.id is not None:
                     raise
@@ -166,9 +164,10 @@ class _FileImport(Struct, kw_only=True):
         1.
         """
         settings = Settings(format=self.format, questions=False, on_skip=self.on_skip, text=True)
-        with opened(path) as file:
-            named = replace(file, label=label)
-            kind, stem = session_in(named, settings), named.stem
+        kind, stem = "", stem_of(label)
+        if not is_zip(path):
+            with opened(path) as file:
+                kind = session_in(replace(file, label=label), settings)
         if kind:
             yield from self._session(path, label, kind, begin, share)
             return

@@ -17,7 +17,17 @@ from msgspec.structs import replace
 from transom.errors import InvalidMessage
 from transom.importers import documents
 from transom.importers.documents import UNDECIDED, OnSkip, Settings, UnrecognisedError
-from transom.importers.files import FileLine, OpenFile, checked_source, files_in, opened, parsed
+from transom.importers.files import (
+    FileLine,
+    NotRegularError,
+    OpenFile,
+    checked_source,
+    files_in,
+    is_zip,
+    opened,
+    parsed,
+    zip_members,
+)
 from transom.importers.recorded import Recorded, format_named
 
 _BREAKS = (b"{", b"[", b",")
@@ -41,7 +51,7 @@ class Reader(Iterator[Recorded]):
         self._source = checked_source(source)
         self._settings, self._label = settings, label
         self._file: OpenFile | None = None
-        self._files, self._done = 1, 0
+        self._files, self._done = 1, 0.0
         self._all = self._read()
 
     @property
@@ -64,19 +74,49 @@ class Reader(Iterator[Recorded]):
         for path in paths:
             try:
                 yield from self._read_file(path)
-            except UnrecognisedError as problem:  # a folder holds other files, too
-                self._settings.on_skip(f"{problem.where}: skipped, it holds {problem.seen}")
-            except InvalidMessage as problem:
-                self._settings.on_skip(f"{problem.where}: the rest of the file is skipped, {problem.why}")
+            except InvalidMessage as problem:  # a folder holds other files, too
+                self._settings.on_skip(skipped_file(problem))
             self._done += 1
 
     def _read_file(self, source: Path | IO[Any]) -> Iterator[Recorded]:
+        if isinstance(source, Path) and is_zip(source):
+            yield from self._read_archive(source)
+            return
         with opened(source) as found:
             file = self._file = replace(found, label=self._label) if self._label else found
             try:
                 yield from _in_file(file, self._settings)
             finally:
                 self._file = None
+
+    def _read_archive(self, path: Path) -> Iterator[Recorded]:
+        """Yield the conversations of the files in a zip archive. What is no conversation in it is left out."""
+        found, refused = False, None
+        done = self._done
+        try:
+            for file, share in zip_members(path):
+                self._done = done + share
+                named = replace(file, label=file.label.replace(str(path), self._label, 1)) if self._label else file
+                try:
+                    for record in _in_file(named, self._settings):
+                        found = True
+                        yield record
+                except UnrecognisedError as problem:
+                    refused = refused or problem
+                    self._settings.on_skip(skipped_file(problem))
+        finally:
+            self._done = done
+        if refused is not None and not found:
+            raise refused
+
+
+def skipped_file(problem: InvalidMessage) -> str:
+    """Return the line that says why a file of a folder is left out."""
+    if isinstance(problem, UnrecognisedError):
+        return f"{problem.where}: skipped, it holds {problem.seen}"
+    if isinstance(problem, NotRegularError):
+        return f"{problem.where}: skipped, {problem.why}"
+    return f"{problem.where}: the rest of the file is skipped, {problem.why}"
 
 
 def read(

@@ -1,0 +1,138 @@
+"""Only regular files are read, and what is unpacked is bounded."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import socket
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from transom.errors import InvalidMessage
+from transom.importers import files, import_file, read
+from transom.stores import MemoryStore
+
+CHAT = {"messages": [{"role": "user", "content": "hi"}]}
+LINE = json.dumps(CHAT).encode() + b"\n"
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _link_to_pipe(path: Path) -> None:
+    os.mkfifo(path.with_suffix(".pipe"))
+    path.symlink_to(path.with_suffix(".pipe"))
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        here = Path.cwd()
+        os.chdir(path.parent)  # the path of a socket is short
+        try:
+            made.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+ODD = {_pipe: "a named pipe", _device: "a device", _link_to_pipe: "a named pipe", _socket: "a socket"}
+
+
+@pytest.mark.parametrize(("make", "kind"), ODD.items())
+def test_a_file_of_a_folder_that_is_no_regular_file_is_named_and_left_out(tmp_path, make, kind):
+    (tmp_path / "a.jsonl").write_bytes(LINE)
+    make(tmp_path / "b.jsonl")
+    (tmp_path / "c.jsonl").write_bytes(LINE)
+    for run in (
+        lambda skip: read(tmp_path, on_skip=skip),
+        lambda skip: import_file(tmp_path, MemoryStore(), on_skip=skip),
+    ):
+        skipped: list[str] = []
+        assert len(list(run(skipped.append))) == 2
+        line = f"{tmp_path}/b.jsonl: skipped, it is {kind}, and only regular files are read; pipe data to `-` instead"
+        assert skipped == [line]
+
+
+@pytest.mark.parametrize(("make", "kind"), ODD.items())
+def test_a_file_that_is_no_regular_file_is_refused(tmp_path, make, kind):
+    path = tmp_path / "b.jsonl"
+    make(path)
+    for run in (lambda: list(read(path)), lambda: list(import_file(path, MemoryStore()))):
+        with pytest.raises(InvalidMessage, match=f"it is {kind}, and only regular files are read"):
+            run()
+
+
+BOMBS = {
+    "blanks": b" " * 1_000_000,
+    "lines": b"\n" * 1_000_000,
+    "digits": b"1" * 1_000_000,
+    "lists": b"[" * 1_000_000,
+    "conversations": LINE * 10_000,
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("packing", ["gz", "stream", "zip"])
+def test_a_packed_file_is_unpacked_to_a_bound(tmp_path, monkeypatch, packing, bomb):
+    monkeypatch.setattr(files, "UNPACKED_FREELY", 300_000)
+    monkeypatch.setattr(files, "MOST_RATIO", 20)
+    source: Path | io.BytesIO = tmp_path / f"a.jsonl.{packing}"
+    if packing == "zip":
+        with zipfile.ZipFile(source, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.jsonl", BOMBS[bomb])
+    else:
+        source.write_bytes(gzip.compress(BOMBS[bomb]))
+        source = io.BytesIO(source.read_bytes()) if packing == "stream" else source
+    with pytest.raises(InvalidMessage, match="it unpacks to more than 20 times its size; unpack it yourself if you"):
+        list(read(source))
+
+
+def test_what_is_packed_as_usual_is_read_whatever_its_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "UNPACKED_FREELY", 1_000)
+    lines = b"".join(
+        json.dumps({"id": str(n), "messages": [{"role": "user", "content": f"Question {n * n} of {n}?"}]}).encode()
+        + b"\n"
+        for n in range(2_000)
+    )
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines))
+    assert len(list(read(tmp_path / "a.jsonl.gz"))) == 2_000
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.jsonl", LINE + b"1" * 2_000), ("a.json", b"[\n" + b"1," * 1_000)])
+def test_a_line_or_a_document_that_does_not_end_is_refused(tmp_path, monkeypatch, name, content):
+    monkeypatch.setattr(files, "MOST_AT_ONCE", 1_000)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidMessage, match="is larger than 0 MB: split it into a conversation a line"):
+        list(read(tmp_path / name))
+
+
+def test_the_files_of_a_zip_archive_are_read(tmp_path):
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("user.json", json.dumps({"email": "ada@example.org"}))
+        archive.writestr("chat.html", "<p>hi</p>")
+        archive.writestr("conversations.json", json.dumps([{"id": "one", **CHAT}, {"id": "two", **CHAT}]))
+    skipped: list[str] = []
+    found = list(read(tmp_path / "export.zip", on_skip=skipped.append))
+    assert [one.id for one in found] == ["one", "two"]
+    assert found[0].source == f"{tmp_path}/export.zip/conversations.json, conversation 1"
+    assert skipped == [f"{tmp_path}/export.zip/user.json: skipped, it holds an object with the keys 'email'"]
+    store = MemoryStore()
+    assert [one.conversation for one in import_file(tmp_path / "export.zip", store)] == ["one", "two"]
+
+
+def test_a_damaged_or_empty_archive_is_refused_in_one_line(tmp_path):
+    (tmp_path / "a.zip").write_bytes(b"PK\x03\x04 and nothing more")
+    with pytest.raises(InvalidMessage, match="this archive cannot be unpacked: File is not a zip file"):
+        list(read(tmp_path / "a.zip"))
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("chat.html", "<p>hi</p>")
+    with pytest.raises(InvalidMessage, match="this archive has no file named"):
+        list(read(tmp_path / "b.zip"))
