@@ -6,7 +6,9 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
-.PHONY: setup demo test lint types layers unit sweep exchange dialects histories writers laws local embedders bench policies costs runs reference clean
+PYTHONS ?= 3.12 3.13 3.14
+
+.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories writers laws local embedders bench policies costs runs reference clean
 
 setup: .venv/.made
 
@@ -32,6 +34,15 @@ layers: setup
 
 unit: setup
 	$(RUN) pytest -n 2
+
+pythons: setup  ## a fast part of the tests on the other versions of Python, in environments of their own
+	for version in $(PYTHONS); do \
+		UV_PROJECT_ENVIRONMENT=.venv-$$version $(UV) sync --quiet --python $$version && \
+		.venv-$$version/bin/python -m pytest -n 2 tests/core tests/wire tests/conversation tests/stores tests/cli || exit 1; \
+	done
+
+news:  ## what the next release says
+	@$(UV) tool run towncrier build --draft --version next 2>/dev/null
 
 # Slow campaigns, on their own.
 
