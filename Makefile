@@ -8,7 +8,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13 3.14
 
-.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories writers laws local embedders bench policies costs runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories streams writers laws local embedders bench policies costs runs reference clean
 
 setup: .venv/.made
 
@@ -55,8 +55,11 @@ dialects: setup  ## the sweep, in every other dialect
 histories: setup  ## 4,000 generated histories, valid and damaged, at small budgets
 	$(RUN) python tests/campaigns/histories.py
 
-runs: setup  ## 1,000 random runs of the agent loop in each dialect, with everything going wrong
-	$(RUN) python tests/campaigns/runs.py
+runs: setup  ## 1,000 random runs of the agent loop in each dialect, with everything going wrong; N= makes it fewer or more
+	$(RUN) python tests/campaigns/runs.py $(if $(N),--count $(N))
+
+streams: setup  ## 10,000 replies of each API in random pieces; N= makes it fewer or more
+	$(RUN) python tests/campaigns/streams.py $(if $(N),--count $(N))
 
 writers: setup  ## 16 processes on one PostgreSQL server, killed one after the other; the server is restarted twice
 	$(RUN) python tests/campaigns/postgres_writers.py

@@ -83,14 +83,24 @@ def test_a_function_in_the_old_form_of_chat_is_open():
     assert open_calls("openai", [{"choices": [{"index": 0, "delta": OLD_FORM, "finish_reason": "length"}]}]) == []
 
 
-def test_gemini_calls_in_pieces_are_open(caplog):
+def gemini_piece(call: dict) -> dict:
+    return {"candidates": [{"content": {"role": "model", "parts": [{"functionCall": call}]}}]}
+
+
+def test_a_gemini_call_in_pieces_is_open_until_its_last_one(caplog):
     pieces = [
         {"name": "book", "willContinue": True},
-        {"partialArgs": [{"jsonPath": "$.city", "stringValue": "Lis"}], "willContinue": True},
-        {},
+        {"partialArgs": [{"jsonPath": "$.city", "stringValue": "Lis", "willContinue": True}], "willContinue": True},
+        {"partialArgs": [{"jsonPath": "$.city", "stringValue": "bon"}], "willContinue": True},
+        {"partialArgs": [{"jsonPath": "$.seats[1]['no.']", "numberValue": 7}], "willContinue": True},
+        {"partialArgs": [{"jsonPath": "$.seats[0]", "nullValue": "NULL_VALUE"}], "willContinue": True},
     ]
-    chunks = [{"candidates": [{"content": {"role": "model", "parts": [{"functionCall": each}]}}]} for each in pieces]
+    chunks = [gemini_piece(each) for each in pieces]
     text = {"candidates": [{"content": {"role": "model", "parts": [{"text": "I book."}]}, "finishReason": "STOP"}]}
     turn = dialect_named("gemini").parse_reply([text, *chunks])
     assert (turn.calls, [part.text for part in turn.parts]) == ((), ["I book."])
     assert caplog.messages == ["the stream ended inside a call of book: the call is left out of the reply"]
+    turn = dialect_named("gemini").parse_reply([text, *chunks, gemini_piece({})])
+    whole = {"name": "book", "args": {"city": "Lisbon", "seats": [None, {"no.": 7}]}}
+    (call,) = dialect_named("gemini").parse_reply(gemini_piece(whole)).calls
+    assert turn.calls == (call,)

@@ -49,6 +49,33 @@ class TextDelta(NamedTuple):
     text: str
 
 
+class Place(NamedTuple):
+    """Where a block or item stands in its reply: `at`, the index that the stream gives it, then the order in which they
+    began. Some gateways give all of them one index."""
+
+    at: int
+    begun: int
+
+
+class Places:
+    """The places of the blocks or items of one reply."""
+
+    def __init__(self) -> None:
+        self._newest: dict[int, Place] = {}
+        self._last: Place | None = None
+
+    def begin(self, at: object) -> Place:
+        """A place for one more block. Without an index it has that of the newest one."""
+        begun, before = (0, 0) if self._last is None else (self._last.begun + 1, self._last.at)
+        self._last = Place(at if isinstance(at, int) else before, begun)
+        self._newest[self._last.at] = self._last
+        return self._last
+
+    def newest(self, at: object) -> Place | None:
+        """The newest place with this index; without an index, the newest of all. None if there is none."""
+        return self._newest.get(at) if isinstance(at, int) else self._last
+
+
 class Accumulator:
     """Collects the chunks of one streamed reply into a turn.
 

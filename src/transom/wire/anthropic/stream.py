@@ -8,11 +8,14 @@ from typing import Any
 from transom.core.message import Assistant, Raw
 from transom.wire.anthropic.reply import parse_reply
 from transom.wire.stop_reason import stop_reason
-from transom.wire.stream import Accumulator, chunk_fields, is_whole_object
+from transom.wire.stream import Accumulator, Place, Places, chunk_fields, is_whole_object
 from transom.wire.violations import as_dict, dicts, text
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 """The field of a block to which each kind of delta adds."""
+
+_OPENS = {"text_delta": "text", "thinking_delta": "thinking"}
+"""The kind of a block that begins with a delta, by the kind of that delta."""
 
 
 class AnthropicAccumulator(Accumulator):
@@ -24,9 +27,10 @@ class AnthropicAccumulator(Accumulator):
 
     def __init__(self, *, bound: bool = False) -> None:
         self._bound = bound
-        self._blocks: dict[int, Raw] = {}
-        self._arguments: dict[int, str] = {}
-        self._ended: set[int] = set()
+        self._places = Places()
+        self._blocks: dict[Place, Raw] = {}
+        self._arguments: dict[Place, str] = {}
+        self._ended: set[Place | None] = set()
         self._usage: Raw = {}
         self._stop: object = None
 
@@ -34,15 +38,15 @@ class AnthropicAccumulator(Accumulator):
         if getattr(chunk, "type", None) in _OF_THE_HELPER:  # they repeat the message so far: not even looked at
             return
         fields = chunk_fields(chunk, {"input"})
-        kind, at = fields.get("type"), fields.get("index")
+        kind = fields.get("type")
         if kind == "message_start":
             self._usage |= as_dict(as_dict(fields.get("message")).get("usage"))
-        elif kind == "content_block_start" and isinstance(at, int):
-            self._blocks[at] = dict(as_dict(fields.get("content_block")))
-        elif kind == "content_block_delta" and at in self._blocks:
-            self._add(at, as_dict(fields.get("delta")))
-        elif kind == "content_block_stop" and at in self._blocks:
-            self._ended.add(at)
+        elif kind == "content_block_start":
+            self._start(fields.get("index"), as_dict(fields.get("content_block")))
+        elif kind == "content_block_delta":
+            self._add(fields.get("index"), as_dict(fields.get("delta")))
+        elif kind == "content_block_stop":
+            self._ended.add(self._places.newest(fields.get("index")))
         elif kind == "message_delta":
             self._usage |= as_dict(fields.get("usage"))
             self._stop = as_dict(fields.get("delta")).get("stop_reason") or self._stop
@@ -63,9 +67,22 @@ class AnthropicAccumulator(Accumulator):
         blocks = [block for at, block in sorted(self._blocks.items()) if self._whole(at) is None]
         return [text(block, "name") for block in blocks if block.get("type") == "tool_use"]
 
-    def _add(self, at: int, delta: Raw) -> None:
-        """Add a delta to the block at this index."""
-        block, kind = self._blocks[at], delta.get("type")
+    def _start(self, index: object, block: Raw) -> None:
+        """Begin a block, unless that is said twice. (Some gateways give all blocks one index.)"""
+        held = self._places.newest(index)
+        if held is None or held in self._ended or self._blocks[held] != block:
+            self._blocks[self._places.begin(index)] = dict(block)
+
+    def _add(self, index: object, delta: Raw) -> None:
+        """Add a delta to the newest block with this index."""
+        kind = delta.get("type")
+        at = self._places.newest(index)
+        if at is None and kind in _OPENS:  # some gateways do not say that a text begins
+            at = self._places.begin(index)
+            self._blocks[at] = {"type": _OPENS[kind]}
+        if at is None:
+            return
+        block = self._blocks[at]
         if kind == "input_json_delta":
             self._arguments[at] = self._arguments.get(at, "") + str(delta.get("partial_json", ""))
         elif kind == "citations_delta":
@@ -76,17 +93,19 @@ class AnthropicAccumulator(Accumulator):
             if key != "signature":
                 self._add_delta("text" if key == "text" else "reasoning", delta.get(key))
 
-    def _whole(self, at: int) -> Raw | None:
+    def _whole(self, at: Place) -> Raw | None:
         """A block as it may be stored now; None if it is not complete."""
         block: Raw = self._blocks[at]
-        if at not in self._ended and block.get("type") != "text":
+        if at not in self._ended and not self.finished and block.get("type") != "text":
             return None
-        if at not in self._arguments:
-            return block
-        arguments = self._arguments[at]
+        arguments = self._arguments.get(at, "")
         if not arguments:
             return block
-        return {**block, "input": json.loads(arguments)} if is_whole_object(arguments) else None
+        if is_whole_object(arguments):
+            return {**block, "input": json.loads(arguments)}
+        # the model wrote them so: they are no JSON, but they are not cut off
+        written = at in self._ended and self.stop == "tool_calls" and block.get("type") == "tool_use"
+        return {**block, "input": arguments} if written else None
 
 
 _OF_THE_HELPER = frozenset({"text", "thinking", "signature", "input_json", "citation", "message_stop"})

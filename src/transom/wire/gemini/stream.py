@@ -6,6 +6,7 @@ from typing import Any
 
 from transom.core.message import Assistant, Raw
 from transom.wire.gemini.keys import CALL, key_of_part, kinds_of
+from transom.wire.gemini.partial_calls import begins_another, call_in, is_piece, with_piece
 from transom.wire.gemini.reply import parse_response, plain
 from transom.wire.stop_reason import stop_reason, stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
@@ -13,10 +14,13 @@ from transom.wire.violations import as_dict, dicts, text
 
 
 class GeminiAccumulator(Accumulator):
-    """Collects the responses of `models.generate_content_stream`. A function call comes whole, in one part."""
+    """Collects the responses of `models.generate_content_stream`. A function call comes whole, in one part, or in
+    pieces that follow one another."""
 
     def __init__(self) -> None:
         self._parts: list[Raw] = []
+        self._open: list[Raw] = []
+        """The calls whose next pieces are to come: they are not among the parts yet. Pieces belong to the last one."""
         self._last: Raw = {}
         self._usage: Any = None
 
@@ -37,21 +41,28 @@ class GeminiAccumulator(Accumulator):
     def turn(self) -> Assistant:
         if not self._parts:
             return parse_response({**self._last, "usageMetadata": self._usage}) if self.finished else _NOTHING
-        parts = [part for part in self._parts if not _is_partial(part)]
-        said = [part for part in parts if part != _EMPTY]  # the last chunk often has an empty text
-        content = {"role": "model", "parts": said or parts}
+        said = [part for part in self._parts if part != _EMPTY]  # the last chunk often has an empty text
+        content = {"role": "model", "parts": said or self._parts}
         return parse_response({"candidates": [{"content": content}], "usageMetadata": self._usage})
 
     @property
     def open_calls(self) -> list[str]:
-        """The names of calls whose arguments come in pieces. Such a call is never in the turn; only its first piece has
-        a name."""
-        calls = [as_dict(part[key_of_part(part, CALL) or ""]) for part in self._parts if _is_partial(part)]
-        return [name for call in calls if (name := text(call, "name"))]
+        """The names of the calls whose arguments are still to come."""
+        return [text(call_in(part), "name") for part in self._open]
 
     def _add(self, part: Raw) -> None:
         """Add a part. A text is joined to the text before it if both are thoughts or neither is, and no signature has
-        ended that."""
+        ended that; a piece of a call to the call that is open."""
+        if key := key_of_part(part, CALL):
+            if not self._open or begins_another(self._open[-1], part):
+                if not is_piece(part):
+                    self._parts += [part] if part[key] else []
+                    return
+                self._open.append({key: {}})
+            self._open[-1] = with_piece(self._open[-1], part)
+            if not is_piece(part):
+                self._parts.append(self._open.pop())
+            return
         last: Raw = self._parts[-1] if self._parts else {}
         if _is_text(last) and _is_text(part) and _thinks(last) == _thinks(part) and set(last) <= {"text", "thought"}:
             self._parts[-1] = {**last, **part, "text": last["text"] + part["text"]}
@@ -71,13 +82,3 @@ def _is_text(part: Raw) -> bool:
 def _thinks(part: Raw) -> bool:
     """Whether a part is a thought."""
     return bool(part.get("thought"))
-
-
-def _is_partial(part: Raw) -> bool:
-    """Whether a part is a piece of a call whose arguments come in pieces (Vertex, on request). The last piece is
-    empty."""
-    key = key_of_part(part, CALL)
-    if key is None:
-        return False
-    call = as_dict(part[key])
-    return not call or any(call.get(key) for key in ("partialArgs", "partial_args", "willContinue", "will_continue"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from transom.core.message import Assistant, Raw
-from transom.wire.openai.input_fields import taken
+from transom.wire.openai.input_fields import TAKEN, taken
 from transom.wire.openai.parse import parse
 from transom.wire.openai.reply import with_chat_usage
 from transom.wire.sdk_objects import as_assistant
@@ -19,6 +19,8 @@ _SHOWN, _THOUGHT = frozenset({"content", "refusal"}), frozenset({"reasoning_cont
 """Fields whose text is shown as it comes: answers, and reasoning."""
 _WHOLE = frozenset({"role", "name", "id", "type", "prefix"})
 """Fields that are never joined: some servers repeat them in every chunk."""
+_STREAMED = {**TAKEN, "tool_calls": {**cast("Any", TAKEN["tool_calls"]), "index": None}}
+"""The fields of a delta that are read: those of a message, and the index of a piece of a call."""
 
 
 class ChatAccumulator(Accumulator):
@@ -27,6 +29,9 @@ class ChatAccumulator(Accumulator):
     def __init__(self) -> None:
         self._fields: Raw = {}
         self._calls: list[Raw] = []
+        """The calls in the order in which they began. Each has its `index` as the stream gave it."""
+        self._newest: dict[tuple[str, str], Raw] = {}
+        """The newest call with each index and each id, and the newest of all."""
         self._usage: object = None
 
     def feed(self, chunk: object) -> None:
@@ -37,20 +42,20 @@ class ChatAccumulator(Accumulator):
         # Groq has it elsewhere
         self._usage = fields.get("usage") or as_dict(fields.get("x_groq")).get("usage") or self._usage
         choice: Raw = next((each for each in dicts(fields.get("choices")) if not each.get("index")), Raw())
-        for key, value in taken(as_dict(choice.get("delta"))).items():
+        for key, value in taken(as_dict(choice.get("delta")), _STREAMED).items():
             if key == "tool_calls":
-                for call in dicts(value):
-                    self._add_call(call)
+                for piece in dicts(value):
+                    self._add_call(piece)
             else:
                 _add(self._fields, key, value)
-                self._add_delta("text" if key in _SHOWN else "reasoning", value if key in _SHOWN | _THOUGHT else None)
+                self._show(key, value)
         if reason := choice.get("finish_reason"):
             self.stop = stop_reason(reason)
             self.finished = self.finished or not self.error
 
     def turn(self) -> Assistant:
         message: Raw = {**self._fields, "role": "assistant"}
-        calls = [call for call in self._calls if self._is_shown(call)]
+        calls = [call for call in _by_index(self._calls) if self._is_shown(call)]
         if calls:
             message["tool_calls"] = [{key: x for key, x in call.items() if key != "index"} for call in calls]
         if self._open_function() is not None:
@@ -61,15 +66,22 @@ class ChatAccumulator(Accumulator):
 
     @property
     def open_calls(self) -> list[str]:
-        calls = [
-            as_dict(call.get("function") or call.get("custom")) for call in self._calls if not self._is_shown(call)
-        ]
+        calls = [_body(call) for call in _by_index(self._calls) if not self._is_shown(call)]
         function = self._open_function()
         return [text(call, "name") for call in (calls if function is None else [*calls, function])]
 
+    def _show(self, key: str, value: object) -> None:
+        """Add the text of a field of a delta for `take_deltas`. A list of parts may hold thinking beside text."""
+        if key in _SHOWN | _THOUGHT:
+            self._add_delta("text" if key in _SHOWN else "reasoning", value)
+        for part in dicts(value) if key == "content" else ():
+            self._add_delta("text", part.get("text"))
+            for thought in dicts(part.get("thinking")):
+                self._add_delta("reasoning", thought.get("text"))
+
     def _is_shown(self, call: Raw) -> bool:
         """Whether the turn has a call: its arguments are complete, or the provider has ended the reply."""
-        return self.finished or is_whole_object(as_dict(call.get("function")).get("arguments"))
+        return is_whole_object(as_dict(call.get("function")).get("arguments")) or (self.finished and bool(_body(call)))
 
     def _open_function(self) -> Raw | None:
         """The call in the API's old form, if its arguments are not complete; else None."""
@@ -79,55 +91,111 @@ class ChatAccumulator(Accumulator):
         return as_dict(function)
 
     def _add_call(self, piece: Raw) -> None:
-        """Add a piece to the call of its index. (Gemini gives all calls one index, and each an id of its own.)"""
-        at, label = piece.get("index"), piece.get("id")
-        call = next((each for each in reversed(self._calls) if each.get("index") == at), None)
-        if call is None or (label and call.get("id") and label != call["id"]):
-            call = {"index": at}
+        """Add a piece to the call that it belongs to, or to a new one.
+
+        That is the newest call with its index. Without an index: with its id; without an id too: the newest of all.
+        """
+        at, label = piece.get("index"), text(piece, "id")
+        key = ("index", str(at)) if at is not None else ("id", label) if label else ("last", "")
+        call = self._newest.get(key)
+        if call is None or _begins_another(call, piece):
+            call = Raw()
             self._calls.append(call)
-        for key, value in piece.items():
-            if key != "index":
-                _add(call, key, value)
-        call.setdefault("type", "custom" if "custom" in call else "function")
+            self._newest["last", ""] = call
+        for name, value in piece.items():
+            _add(call, name, value)
+        call["type"] = "custom" if "custom" in call else "function"
+        self._newest[key] = self._newest["id", text(call, "id")] = call
+
+
+def _body(call: Raw) -> Raw:
+    """Name and arguments of a call, or of a piece of one."""
+    return as_dict(call.get("function") or call.get("custom"))
+
+
+def _begins_another(call: Raw, piece: Raw) -> bool:
+    """Whether a piece with the index of a call begins another one: it brings arguments, and those of the call are
+    complete; or it has another name and another id. (Gemini and Ollama give all calls one index, or none.)"""
+    so_far, more = _body(call), _body(piece)
+    if more.get("name") and str(more.get("arguments") or "").strip():
+        arguments = so_far.get("arguments")
+        if isinstance(arguments, dict) or is_whole_object(arguments):
+            return True
+    known = [(held, new) for held, new in ((so_far.get("name"), more.get("name")), (call.get("id"), piece.get("id")))]
+    return all(held and new and held != new for held, new in known)
 
 
 def _add(fields: Raw, key: str, value: Any) -> None:
-    """Add one field of a chunk to the fields so far, in place."""
-    before = fields.get(key)
-    if before is None or type(before) is not type(value):
-        fields[key] = _merged([], cast("list[Any]", value)) if isinstance(value, list) else value
+    """Add one field of a chunk to the fields so far, in place. A null says nothing."""
+    before: object = fields.get(key)
+    if value is None:
+        return
+    if isinstance(value, list):
+        fields[key] = _merged(_as_parts(before), cast("list[Any]", value))
+    elif isinstance(before, list) and isinstance(value, str):  # Magistral: thinking as lists, then text as strings
+        fields[key] = _merged(cast("list[Any]", before), _as_parts(value))
+    elif not isinstance(before, type(cast("object", value))):
+        fields[key] = dict(cast("Raw", value)) if isinstance(value, dict) else value
     elif isinstance(value, str):
-        fields[key] = (before or value) if key in _WHOLE else before + value
+        fields[key] = (before or value) if key in _WHOLE else cast("str", before) + value
     elif isinstance(value, dict):
-        fields[key] = dict(before)
+        fields[key] = dict(cast("Raw", before))
         for name, part in cast("Raw", value).items():
             _add(fields[key], name, part)
     else:
-        fields[key] = _merged(before, cast("list[Any]", value)) if isinstance(value, list) else value
+        fields[key] = value
+
+
+def _as_parts(content: object) -> list[Any]:
+    """Content so far as a list of parts: a text is one part, and an empty text none."""
+    if isinstance(content, list):
+        return cast("list[Any]", content)
+    return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
 
 
 def _merged(before: list[Any], more: list[Any]) -> list[Any]:
-    """The list of parts so far, with those of one more chunk. A part is joined to the last one if it continues that."""
+    """The list of parts so far, with those of one more chunk. A part is joined to the one that it continues."""
     out = list(before)
     for part in more:
-        last = out[-1] if out else None
-        if not (isinstance(part, dict) and isinstance(last, dict) and _goes_on(cast("Raw", last), cast("Raw", part))):
+        at = _continued_at(out, cast("Raw", part)) if isinstance(part, dict) else None
+        if at is None:
             out.append(part)
             continue
-        joined = dict(cast("Raw", last))
+        joined = dict(cast("Raw", out[at]))
         for key, value in cast("Raw", part).items():
-            text = isinstance(value, str) and isinstance(joined.get(key), str)
-            if key in _PIECES and text:
-                joined[key] += value
-            elif key in _PIECES and isinstance(value, list) and isinstance(joined.get(key), list):
-                joined[key] = _merged(joined[key], cast("list[Any]", value))
+            if key in _PIECES or value is None:
+                _add(joined, key, value)
             else:
                 joined[key] = value
-        out[-1] = joined
-    return out
+        out[at] = joined
+    return _by_index(out)
 
 
-def _goes_on(last: Raw, part: Raw) -> bool:
-    """Whether a part continues the last one: same type and index, and no signature has ended that."""
-    same = last.get("type") == part.get("type") and last.get("index") == part.get("index")
-    return same and not last.get("signature") and any(key in part and key in last for key in _PIECES)
+def _by_index(parts: list[Any]) -> list[Any]:
+    """The parts by their index, as a reply that is not streamed has them; in the order in which they came if one has no
+    index."""
+    if not all(isinstance(as_dict(part).get("index"), int) for part in parts):
+        return parts
+    return sorted(parts, key=lambda part: part["index"])
+
+
+def _continued_at(parts: list[Any], part: Raw) -> int | None:
+    """The place of the part that another one continues: the newest of its type and index. Without an index only the
+    last part is continued, and a part with a signature only by its own signature."""
+    for at in reversed(range(len(parts))):
+        held = as_dict(parts[at])
+        if held.get("type") == part.get("type") and held.get("index") == part.get("index"):
+            return at if _goes_on(held, part) else None
+        if part.get("index") is None:
+            return None
+    return None
+
+
+def _goes_on(held: Raw, part: Raw) -> bool:
+    """Whether a part continues one of its type: none of its ids differs, and no signature has ended that. A signature
+    may come alone, or again in each piece."""
+    if held.get("id") and part.get("id") and held["id"] != part["id"]:
+        return False
+    if held.get("signature") and any(part.get(key) for key in _PIECES):
+        return held["signature"] == part.get("signature")
+    return any(key in held or key in part for key in _PIECES)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import cast
+from itertools import zip_longest
+from typing import Any, cast
 
 from transom.core.message import Assistant, Raw
 from transom.wire.responses.built_in import is_clients
 from transom.wire.responses.parse import CALLS
 from transom.wire.responses.reply import as_item, parse_response
 from transom.wire.stop_reason import stop_reason_of
-from transom.wire.stream import Accumulator, chunk_fields
+from transom.wire.stream import Accumulator, Place, Places, chunk_fields
 from transom.wire.violations import as_dict, as_list, text
 
-_TEXTS = {"response.output_text.delta": "output_text", "response.refusal.delta": "refusal"}
+_TEXTS = {"response.output_text": "output_text", "response.refusal": "refusal"}
+"""The kinds of text parts, by the names of their events without `.delta` and `.done`."""
+_ARGUMENTS = {"response.function_call_arguments": "arguments", "response.custom_tool_call_input": "input"}
+"""The fields of calls that come in pieces, by the names of their events without `.delta` and `.done`."""
 _REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _ITEMS = frozenset({"response.output_item.added", "response.output_item.done"})
 _ENDS = frozenset({"response.completed", "response.incomplete"})
@@ -21,14 +25,19 @@ _ENDS = frozenset({"response.completed", "response.incomplete"})
 class ResponsesAccumulator(Accumulator):
     """Collects the events of `responses.create(stream=True)`, or of the SDK's `.stream()`.
 
-    Before the response ends, the turn has only the items that are done, and the text of the message so far.
+    Before the response ends, the turn has only the items that are done, and the text of the message so far. Pieces are
+    joined by `output_index` and `content_index`: some servers give an item another id in each event.
     """
 
     def __init__(self) -> None:
-        self._items: dict[int, Raw] = {}
-        self._begun: dict[int, Raw] = {}
-        self._open: dict[tuple[int, int], tuple[str, str]] = {}
-        """The text so far of each part that is not done: item and part, to kind and text."""
+        self._places = Places()
+        self._by_id: dict[str, Place] = {}
+        self._begun: dict[Place, Raw] = {}
+        self._done: dict[Place, Raw] = {}
+        self._open: dict[Place, dict[int, tuple[str, str]]] = {}
+        """The text so far of each part of a message that is not done: by its index, kind and text."""
+        self._arguments: dict[Place, tuple[str, str]] = {}
+        """The arguments so far of each call: their field, and the text."""
         self._response: Raw = {}
 
     def feed(self, chunk: object) -> None:
@@ -36,15 +45,15 @@ class ResponsesAccumulator(Accumulator):
         if kind and kind not in _READ:  # the helper's events repeat all that came: not looked at
             return
         fields = chunk_fields(as_item(chunk))
-        at = fields.get("output_index")
-        if kind == "response.output_item.added" and isinstance(at, int):
-            self._begun[at] = as_dict(fields.get("item"))
-        elif kind == "response.output_item.done" and isinstance(at, int):
-            self._items[at] = as_dict(fields.get("item"))
-        elif kind in _TEXTS and isinstance(at, int):
-            place = (at, cast("int", fields.get("content_index") or 0))
-            self._open[place] = (_TEXTS[kind], self._open.get(place, ("", ""))[1] + text(fields, "delta"))
-            self._add_delta("text", fields.get("delta"))
+        name, _, step = kind.rpartition(".")
+        if kind in _ITEMS:
+            self._add_item(fields, done=step == "done")
+        elif name in _TEXTS:
+            self._add_text(fields, _TEXTS[name], done=step == "done")
+        elif name in _ARGUMENTS:
+            key, place = _ARGUMENTS[name], self._place(fields)
+            before = self._arguments.get(place, ("", ""))[1]
+            self._arguments[place] = (key, text(fields, key) if step == "done" else before + text(fields, "delta"))
         elif kind in _REASONING:
             self._add_delta("reasoning", fields.get("delta"))
         elif kind in _ENDS:
@@ -59,7 +68,8 @@ class ResponsesAccumulator(Accumulator):
     def turn(self) -> Assistant:
         if self.finished and as_list(self._response.get("output")):
             return parse_response(self._response)
-        items = [item for at in sorted({*self._items, *(at for at, _ in self._open)}) for item in self._item(at)]
+        places = sorted({*self._done, *self._open, *(self._arguments if self.finished else ())})
+        items = [item for place, after in zip_longest(places, places[1:]) for item in self._item(place, after)]
         while items and items[-1].get("type") == "reasoning":
             items.pop()
         return parse_response({"output": items, "usage": self._response.get("usage")})
@@ -68,21 +78,64 @@ class ResponsesAccumulator(Accumulator):
     def open_calls(self) -> list[str]:
         if self.finished and as_list(self._response.get("output")):
             return []
-        begun = [item for at, item in sorted(self._begun.items()) if at not in self._items and _waits(item)]
+        begun = [item for at, item in sorted(self._begun.items()) if not self._is_done(at) and _waits(item)]
         return [text(item, "name") or text(item, "type").removesuffix("_call") for item in begun]
 
-    def _item(self, at: int) -> list[Raw]:
-        """The item at this index if it is done; else the text of its message so far. Reasoning before an unfinished
+    def _place(self, event: Raw) -> Place:
+        """The place of the newest item with the output index of an event, or a new place. Without an index: of the item
+        with its id, else of the newest one."""
+        at: object = event.get("output_index")
+        label = event.get("item_id") or as_dict(event.get("item")).get("id")
+        known = self._by_id.get(label) if at is None and isinstance(label, str) else None
+        place = known or self._places.newest(at)
+        return self._new_place(at) if place is None else place
+
+    def _new_place(self, at: object) -> Place:
+        """A place for one more item with this index."""
+        place = self._places.begin(at)
+        self._begun[place] = {}
+        return place
+
+    def _add_item(self, event: Raw, *, done: bool) -> None:
+        """Begin an item, or end it."""
+        place, item = self._place(event), as_dict(event.get("item"))
+        if self._done.get(place) == item:  # said twice
+            return
+        if place in self._done or not (done or self._begun[place] in ({}, item)):
+            place = self._new_place(place.at)
+        (self._done if done else self._begun)[place] = item
+        self._by_id[text(item, "id")] = place
+
+    def _add_text(self, event: Raw, kind: str, *, done: bool) -> None:
+        """Add a piece to the text of a message, or set the whole text."""
+        parts = self._open.setdefault(self._place(event), {})
+        at: Any = event.get("content_index") or 0
+        piece = text(event, "refusal" if kind == "refusal" else "text") if done else text(event, "delta")
+        parts[at] = (kind, piece if done else parts.get(at, ("", ""))[1] + piece)
+        if not done:
+            self._add_delta("text", piece)
+
+    def _is_done(self, place: Place) -> bool:
+        """Whether an item is complete: it is done, or the response has ended and its arguments have come."""
+        return place in self._done or (self.finished and place in self._arguments)
+
+    def _item(self, place: Place, after: Place | None) -> list[Raw]:
+        """The item at this place if it is complete; else the text of its message so far. Reasoning before an unfinished
         message is left out."""
-        if at in self._items:
-            ahead = at + 1 not in self._items and any(item == at + 1 for item, _ in self._open)
-            return [] if ahead and self._items[at].get("type") == "reasoning" else [self._items[at]]
-        parts = [self._open[place] for place in sorted(self._open) if place[0] == at]
+        if place in self._done:
+            ahead = after is not None and not self._is_done(after) and not self.finished
+            return [] if ahead and self._done[place].get("type") == "reasoning" else [self._done[place]]
+        begun = self._begun.get(place, {})
+        if place in self._arguments:
+            return [{**begun, **dict([self._arguments[place]])}] if begun else []
+        parts = [words for _, words in sorted(self._open[place].items())]
         content = [{"type": kind, "refusal" if kind == "refusal" else "text": words} for kind, words in parts if words]
-        return [{"type": "message", "role": "assistant", "content": content}] if content else []
+        message = {"type": "message", "role": "assistant", "content": content}
+        return [{**begun, **message} if self.finished else message] if content else []
 
 
-_READ = frozenset({*_TEXTS, *_ENDS, *_REASONING, *_ITEMS, "response.failed", "error"})
+_PIECES = frozenset(f"{name}.{step}" for name in (*_TEXTS, *_ARGUMENTS) for step in ("delta", "done"))
+_READ = frozenset({*_PIECES, *_ENDS, *_REASONING, *_ITEMS, "response.failed", "error"})
 """The events that are read. The SDK's helper has others, which repeat what came before."""
 
 

@@ -1,0 +1,113 @@
+"""Pieces of a streamed reply are joined by what the API says joins them. (`tests/campaigns/streams.py` has random
+ones.)"""
+
+from __future__ import annotations
+
+import pytest
+
+import transom
+from transom.providers.scripted import Scripted
+from transom.wire.dialects import dialect_named
+
+
+def chat(*deltas: dict, stop: str = "stop") -> list[dict]:
+    chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    return [*chunks, {"choices": [{"index": 0, "delta": {}, "finish_reason": stop}]}]
+
+
+def piece(index: int | None, arguments: str, name: str | None = None, **beside: object) -> dict:
+    function = {"arguments": arguments, **({} if name is None else {"name": name})}
+    return {"tool_calls": [{**({} if index is None else {"index": index}), **beside, "function": function}]}
+
+
+CALLS = {
+    "interleaved": [piece(0, "", "f", id="a"), piece(1, "", "g", id="b"), piece(0, '{"k":0}'), piece(1, '{"k":1}')],
+    "the second one begins first": [piece(1, '{"k":1}', "g", id="b"), piece(0, '{"k":0}', "f", id="a")],
+    "another id in each piece": [piece(0, '{"k"', "f", id="a"), piece(0, ":0}", id="x"), piece(1, '{"k":1}', "g")],
+    "the name in each piece": [
+        piece(0, '{"k"', "f"),
+        piece(0, ":0}", "f"),
+        piece(0, "", "f"),
+        piece(1, '{"k":1}', "g"),
+    ],
+    "empty ids": [piece(0, '{"k":0}', "f", id=""), piece(1, '{"k":1}', "g", id="")],
+    "no ids": [piece(0, '{"k":0}', "f"), piece(1, '{"k":1}', "g")],
+    "one id for both": [piece(0, '{"k":0}', "f", id="x"), piece(1, '{"k":1}', "g", id="x")],
+    "neither index nor id": [piece(None, '{"k"', "f"), piece(None, ":0}"), piece(None, '{"k":1}', "g")],
+    "one index for both": [piece(0, '{"k":0}', "f"), piece(0, '{"k":1}', "g")],
+    "nulls": [piece(0, '{"k"', "f", id="a"), piece(0, ":0}", id=None, type=None), piece(1, '{"k":1}', "g")],
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_pieces_of_a_chat_call_belong_to_its_index(case):
+    turn = dialect_named("openai").parse_reply(chat(*CALLS[case], stop="tool_calls"))
+    assert [(call.name, call.args) for call in turn.calls] == [("f", '{"k":0}'), ("g", '{"k":1}')]
+    with transom.Conversation.open("memory:", "x", budget=5_000) as conv:
+        conv.user("Go")
+        conv.observe(chat(*CALLS[case], stop="tool_calls"))
+        conv.run("Go on.", provider=Scripted("Done."))  # the provider refuses calls that share an id, or have none
+
+
+def test_thinking_as_lists_then_text_as_strings():
+    """Magistral sends a reply so."""
+
+    def thinking(text: str) -> dict:
+        return {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}
+
+    chunks = chat(
+        {"role": "assistant", "content": ""}, thinking("a"), thinking("b"), {"content": "x"}, {"content": "y"}
+    )
+    whole = [{"type": "thinking", "thinking": [{"type": "text", "text": "ab"}]}, {"type": "text", "text": "xy"}]
+    dialect = dialect_named("mistral")
+    assert dialect.parse_reply(chunks) == dialect.parse_reply({"role": "assistant", "content": whole})
+    accumulator = dialect.accumulator()
+    for chunk in chunks:
+        accumulator.feed(chunk)
+    shown = [tuple(delta) for delta in accumulator.take_deltas()]
+    assert shown == [("reasoning", "a"), ("reasoning", "b"), ("text", "x"), ("text", "y")]
+
+
+def detail(**fields: object) -> dict:
+    return {"type": "reasoning.text", "format": "anthropic-claude-v1", **fields}
+
+
+DETAILS = {
+    "alone": [detail(text="a", index=0), detail(text="b", index=0), detail(signature="s", index=0)],
+    "beside an empty text": [detail(text="ab", index=0), detail(text="", signature="s", index=0)],
+    "beside null": [detail(text="ab", index=0, signature=None), detail(text=None, signature="s", index=0)],
+    "in each piece": [detail(text="a", index=0, signature="s"), detail(text="b", index=0, signature="s")],
+}
+
+
+@pytest.mark.parametrize("case", DETAILS)
+def test_reasoning_in_pieces_keeps_its_signature(case):
+    turn = dialect_named("openai").parse_reply(chat(*({"reasoning_details": [each]} for each in DETAILS[case])))
+    assert turn.extra == {"reasoning_details": [detail(text="ab", index=0, signature="s")]}
+
+
+def test_a_signature_ends_a_block_that_has_no_index():
+    more = chat(*({"reasoning_details": [each]} for each in (detail(text="a", signature="s"), detail(text="b"))))
+    turn = dialect_named("openai").parse_reply(more)
+    assert turn.extra == {"reasoning_details": [detail(text="a", signature="s"), detail(text="b")]}
+
+
+def test_damaged_arguments_that_a_tool_use_ends_with_are_kept():
+    """The model wrote them so, and they are not cut off: the tool's result says what is wrong."""
+    chunks = [
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t", "name": "f"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"a": b}'}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+    ]
+    (call,) = dialect_named("anthropic").parse_reply(chunks).calls
+    assert (call.name, call.args) == ("f", '{"a": b}')
+
+
+@pytest.mark.parametrize("broken", [[1], {"a": 1}, "0"], ids=repr)
+def test_an_index_that_is_no_number_ends_nothing(broken):
+    call = {"index": broken, "id": "a", "function": {"name": "f", "arguments": "{}"}}
+    turn = dialect_named("openai").parse_reply(chat({"tool_calls": [call]}))
+    assert [each.args for each in turn.calls] == ["{}"]
+    event = {"type": "content_block_delta", "index": broken, "delta": {"type": "text_delta", "text": "x"}}
+    assert len(dialect_named("anthropic").parse_reply([event]).parts) == 1
