@@ -47,7 +47,6 @@ MODULES = {
     "transom.repo_map": "A map of a folder of source code.",
     "transom.redaction": "Secrets that are named and not shown.",
     "transom.telemetry": "OpenTelemetry spans of a run.",
-    "transom.token_fit": "How another model counts tokens, learned from its usage.",
     "transom.testing": "Builders, fakes and test suites for code of your own.",
 }
 """The modules whose `__all__` is public, and what each is for."""

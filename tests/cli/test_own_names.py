@@ -11,8 +11,8 @@ from transom.importers import import_file
 from transom.stores import MemoryStore, fork_log
 from transom.testing import user_entries
 
-NAMES = [".token-fits", ".memory/team", ".memory-archive/team"]
-WHY = r"Transom keeps '{}' for its own logs: choose an id that does not begin with \.token-fits, \.memory/, "
+NAMES = [".memory/team", ".memory-archive/team"]
+WHY = r"Transom keeps '{}' for its own logs: choose an id that does not begin with \.memory/, "
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -25,7 +25,7 @@ def imported(source, store, **options):
     return [(done.conversation, done.messages, done.earlier) for done in import_file(source, store, **options)]
 
 
-@pytest.mark.parametrize("label", [".memory/ann/memory/human", ".token-fits", ".memory-archive/ann"])
+@pytest.mark.parametrize("label", [".memory/ann/memory/human", ".memory-archive/ann"])
 def test_no_file_chooses_one_of_transoms_own_logs(tmp_path, label):
     store = MemoryStore()
     (tmp_path / "rollout.jsonl").write_text(codex(label, "hello"))
@@ -36,11 +36,6 @@ def test_no_file_chooses_one_of_transoms_own_logs(tmp_path, label):
     assert [(one.conversation, one.remarks[0]) for one in done] == [("rollout", remark), ("chat", remark)]
     assert store.names() == ["rollout", "chat"]
     assert imported(tmp_path / "rollout.jsonl", store) == [("rollout", 0, 1)]
-
-
-def test_a_file_with_the_name_of_an_own_log(tmp_path):
-    (tmp_path / ".token-fits.jsonl").write_text(codex(".token-fits", "hello"))
-    assert imported(tmp_path / ".token-fits.jsonl", MemoryStore()) == [("token-fits", 1, 0)]
 
 
 def test_a_session_that_was_imported_under_the_name_of_its_file_is_continued(tmp_path):

@@ -10,7 +10,6 @@ from transom.search import SearchFilters, search_index
 from transom.search.source import is_own_log
 from transom.stores import open_store
 from transom.testing import FakeClock
-from transom.token_fit import LOG
 
 
 @pytest.fixture(params=["memory:", "sqlite:///{}/m.db", "jsonl:///{}/logs"])
@@ -59,7 +58,6 @@ def test_memory_is_not_found_among_conversations(store):
         assert [hit.conversation for hit in index.search("safe", filters=filters)] == ["chat"]
     assert [one.number for one in memory.archive.search("safe")] == [0]
     assert all(map(is_own_log, (name for name in store.names() if name != "chat")))
-    assert is_own_log(LOG)
 
 
 def test_a_file_that_no_text_can_name_is_refused(store):

@@ -20,7 +20,6 @@ from transom.conversation.bus import PublishedSteps
 from transom.conversation.effects import SummarySteps
 from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.facts import append_facts, parse_result, split_head
-from transom.conversation.fit_learner import FitLearner
 from transom.conversation.head_parts import HeadPart, checked_parts
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
@@ -212,7 +211,6 @@ class Conversation:
                 opened.close()
             raise
         conversation._home = opened
-        conversation._planner.learner = FitLearner(opened, is_new_log=not conversation.view.length)
         if opened is not store:
             conversation._store = OwnedStore(opened)
         return conversation
@@ -382,8 +380,6 @@ class Conversation:
         at the end. Raises InvalidMessage.
         """
         turn = self.dialect.parse_reply(reply)
-        if self._planner.learner is not None:
-            self._planner.learner.use_model_of(reply, self.dialect.name)
         return self._append_facts([turn])[0]
 
     @_locked
@@ -736,7 +732,6 @@ class Conversation:
         child = type(self).__new__(type(self))
         child._use(self._planner.fork(log), self._summaries.fork())
         child._home = self._home
-        child._planner.learner = FitLearner(self._home, is_new_log=False)
         child._store = None if self._store is None else self._store.share()
         return child
 
@@ -752,8 +747,6 @@ class Conversation:
         with ExitStack() as steps:  # the last one first; each is done also if one before it fails
             if self._store is not None:
                 steps.callback(self._store.close)
-            if self._planner.learner is not None:
-                steps.callback(self._planner.learner.save)
             steps.callback(self._planner.writer.close)
             steps.callback(setattr, self._guard, "is_closed", True)
             steps.callback(self._summaries.abandon)

@@ -25,8 +25,8 @@ SNAPSHOT_GROWTH = 1.25
 """A snapshot is written when the log has grown by a quarter since the last: the work stays in proportion to the log."""
 
 
-OnAppend = Callable[[View, View, Sequence[Entry], bool], None]
-"""Called behind each append: the view before, the view after, the entries, and whether they are this writer's."""
+OnAppend = Callable[[View, View, Sequence[Entry]], None]
+"""Called behind each append, also one of another writer: the view before, the view after, the entries."""
 
 
 class LogWriter:
@@ -82,7 +82,7 @@ class LogWriter:
         before, self.view = self.view, after
         if after.length >= self._snapshot_at:
             self.save_snapshot()
-        self._on_append(before, after, entries, True)
+        self._on_append(before, after, entries)
         return True
 
     @property
@@ -98,7 +98,7 @@ class LogWriter:
                 self._check_owner()
             entries = list(self.log.read(before.length))
             self.view = apply(before, entries)
-            self._on_append(before, self.view, entries, False)
+            self._on_append(before, self.view, entries)
 
     def _check_owner(self) -> None:
         """Raises InvalidSetting if the log began as somebody else's. Whose it is, the message does not say."""

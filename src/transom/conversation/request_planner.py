@@ -15,7 +15,6 @@ from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
 from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted
-from transom.conversation.fit_learner import FitLearner
 from transom.conversation.head_parts import HeadPart, checked_parts, divided, part_messages
 from transom.conversation.log_writer import LogWriter
 from transom.conversation.modes import (
@@ -98,7 +97,6 @@ class RequestPlanner:
         self.mode: ModeSettings | None = None
         self.cache_marks = False  # whether the last request had Anthropic's cache marks
         self.bus = EventBus()
-        self.learner: FitLearner | None = None  # set if there is a store
         self.writer = LogWriter(log, dialect.format_counter(counter), clock, self._appended, owner)
         user_id = self.writer.owner.user_id
         check.must_be_of_user("state", state, user_id)
@@ -155,8 +153,6 @@ class RequestPlanner:
         """
         self._trusts_learned, self._was_refused = True, was_refused
         self._model = model_name(provider)
-        if self.learner is not None:
-            self.learner.use_model(self._model)
         self._known_context = getattr(provider, "context_size", None)
         if self._known_context is None and self.budget is ASSUMED:
             self._known_context = context_size(provider.name, provider.model)
@@ -288,14 +284,11 @@ class RequestPlanner:
 
     def usage(self, view: View) -> WindowUsage:
         """How full the window of a view is."""
-        found = window_usage(view, self.limits(), self.policy)
-        return found if self.learner is None else replace(found, margin=self.learner.margin(found.used))
+        return window_usage(view, self.limits(), self.policy)
 
     # ---- private
 
-    def _appended(self, before: View, after: View, entries: Sequence[Entry], is_ours: bool) -> None:
-        if self.learner is not None:
-            self.learner.take(entries, is_ours=is_ours)
+    def _appended(self, before: View, after: View, entries: Sequence[Entry]) -> None:
         log, policy = self.writer.log.name, self.policy.name
         self.bus.publish_append(before, after, entries, log=log, policy=policy, usage=self.usage)
 

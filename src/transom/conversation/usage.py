@@ -21,9 +21,6 @@ class WindowUsage(Struct, frozen=True, kw_only=True):
 
     `status` is about the fullest limit, messages, bytes and images included. "compacting": the next request compacts.
     "warning": it is 60% full.
-
-    `margin`: by how many tokens the model may count more than `used`, as learned from the usage that it reported
-    (`transom.token_fit`). None if that is not known: before its first reply, and after a compaction until the next one.
     """
 
     used: int
@@ -33,7 +30,6 @@ class WindowUsage(Struct, frozen=True, kw_only=True):
     remaining: int
     """`budget` less `used`, at least 0."""
     status: Literal["normal", "warning", "compacting"]
-    margin: int | None = None
 
 
 def window_usage(view: View, limits: Budget, policy: Policy) -> WindowUsage:

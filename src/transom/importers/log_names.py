@@ -14,13 +14,12 @@ from transom.stores import Store, StoredLog
 
 
 def safe_name(wanted: str, stem: str) -> str:
-    """Return the wanted name; the file's, if Transom keeps the wanted one for its own logs, which all begin with a dot.
+    """Return the wanted name; the file's, if Transom keeps the wanted one for its own logs.
 
-    An id comes out of a file: it must not choose a log that no list of conversations shows.
+    An id comes out of a file: it must not choose a log that no list of conversations shows. The name of a file has no
+    slash, as those of our own logs do.
     """
-    if not is_own_log(wanted):
-        return wanted
-    return stem.lstrip(".") if is_own_log(stem) else stem
+    return stem if is_own_log(wanted) else wanted
 
 
 def name_in(

@@ -9,8 +9,8 @@ from transom.core.entry import Entry
 from transom.errors import InvalidSetting, quote
 
 ARCHIVE = ".memory-archive/"
-OWN_LOGS = (".token-fits", ".memory/", ARCHIVE)
-"""Prefixes of the names of logs that are no conversations (see `transom.token_fit`, `transom.memory`)."""
+OWN_LOGS = (".memory/", ARCHIVE)
+"""Prefixes of the names of logs that are no conversations (see `transom.memory`)."""
 
 
 def is_own_log(name: str) -> bool:
