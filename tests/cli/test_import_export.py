@@ -30,7 +30,7 @@ def imported(run, folder):
 def test_import_tells_what_became_of_each_conversation(run, folder, imported):
     text = (
         "trip: 2 messages (Claude Code session)\n"
-        "    1 of 3 lines hold no message: kept as text, for an export\n"
+        "    1 of 3 lines hold no message (summary 1): kept as text, for an export\n"
         "one: 4 messages (OpenAI Chat)\n"
         "two: 6 messages (OpenAI Chat)\n"
         "3 conversations in sqlite:///.transom/imports.db\n"
@@ -51,7 +51,7 @@ def test_import_tells_what_became_of_each_conversation(run, folder, imported):
                 "messages": 1,
                 "earlier": 2,
                 "hidden": 0,
-                "remarks": ["1 of 4 lines hold no message: kept as text, for an export"],
+                "remarks": ["1 of 4 lines hold no message (summary 1): kept as text, for an export"],
                 "skipped": ["trip.jsonl line 5: left out, it is not written to its end"],
             }
         ],

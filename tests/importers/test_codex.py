@@ -124,3 +124,70 @@ def test_turns_that_were_rolled_back_are_left_out(rollout, turns, left):
     back = event(type="thread_rolled_back", num_turns=turns)
     found = rollout(META, *lines, item(**ITEMS[-1]), back, item(**said("user", "Three.")))
     assert [message["content"][0]["text"] for message in found.messages] == [*left, "Three."]
+
+
+def compacted(message, *history):
+    """A line of Codex that replaces the history by messages, given as (role, text)."""
+    items = [said(role, words) for role, words in history]
+    return {"type": "compacted", "payload": {"message": message, "replacement_history": items}}
+
+
+COMPACTIONS = {
+    "message": (compacted("Two files."), ["Two files."]),
+    "history": (compacted("", ("user", "Count."), ("user", "Summary: two.")), ["Summary: two."]),
+    "both": (compacted("Two files.", ("user", "Count."), ("user", "Summary:\nTwo files.")), ["Two files."]),
+    "a role of its own": (compacted("", ("developer", "Rules of now."), ("user", "Two.")), ["Rules of now.", "Two."]),
+    "nothing new": (compacted("", ("user", "Count."), ("assistant", "Two.")), []),
+}
+
+
+@pytest.mark.parametrize("compaction", COMPACTIONS)
+def test_the_summary_of_a_compaction_is_kept_wherever_it_stands(tmp_path, compaction):
+    line, summaries = COMPACTIONS[compaction]
+    if compaction == "history":  # the items of 2026 may have no type
+        line["payload"]["replacement_history"] = [
+            {key: value for key, value in one.items() if key != "type"}
+            for one in line["payload"]["replacement_history"]
+        ]
+    lines = [
+        META,
+        item(**said("user", "Count.")),
+        item(**said("assistant", "Two." if not summaries else "Well.")),
+        line,
+    ]
+    (tmp_path / "r.jsonl").write_text(jsonl(*lines, item(**said("user", "And now?"))))
+    [found] = read(tmp_path / "r.jsonl")
+    words = [one["content"][0]["text"] for one in found.messages]
+    assert words[2:-1] == summaries
+    assert found.injected == frozenset(range(2, 2 + len(summaries)))
+
+
+def test_a_summary_that_nobody_can_read_is_reported(tmp_path):
+    line = compacted("", ("user", "Count."))
+    line["payload"]["replacement_history"].append({"type": "compaction", "encrypted_content": "gAAA"})
+    (tmp_path / "r.jsonl").write_text(jsonl(META, item(**said("user", "Count.")), line))
+    skipped = []
+    [found] = read(tmp_path / "r.jsonl", on_skip=skipped.append)
+    assert len(found.messages) == 1
+    why = "left out the summaries of 1 compaction: they are encrypted, and everything before them is kept"
+    assert skipped == [f"{tmp_path}/r.jsonl: {why}"]
+
+
+UNTYPED = [
+    ({"role": "user", "content": [{"type": "input_text", "text": "Hi."}]}, "message"),
+    ({"role": "assistant", "content": [{"type": "output_text", "text": "Hi."}], "id": "msg_1"}, "message"),
+    ({"name": "shell", "arguments": "{}", "call_id": "c1"}, "function_call"),
+    ({"call_id": "c1", "output": "ok"}, "function_call_output"),
+    ({"name": "apply_patch", "input": "*** Begin", "call_id": "c2"}, "custom_tool_call"),
+    ({"summary": [], "encrypted_content": "gAAA", "id": "rs_1"}, "reasoning"),
+]
+
+
+@pytest.mark.parametrize("enveloped", [True, False])
+def test_the_keys_of_an_item_without_a_type_say_what_it_is(tmp_path, enveloped):
+    lines = [item(**payload) if enveloped else payload for payload, _ in UNTYPED]
+    (tmp_path / "r.jsonl").write_text(
+        jsonl(META if enveloped else {"id": "s1", "timestamp": "2026-01-02T03:04:05Z", "instructions": None}, *lines)
+    )
+    [found] = read(tmp_path / "r.jsonl", "codex")
+    assert found.messages == [{"type": kind, **payload} for payload, kind in UNTYPED]

@@ -13,6 +13,13 @@ Claude Code writes messages in the user's name (`isMeta`): reminders, the text o
 These are marked as injected. The text that a command stands for ("/init") is marked `isMeta` too, but it is what the
 user asks for: it counts as the user's.
 
+Lines of type `attachment` hold what Claude Code shows the model beside the messages: files that the user mentioned,
+edited files, memory, reminders. Their texts are kept, marked as injected. What the user typed while the model worked is
+in an attachment too, and since 2.1.97 only there; before, it is only in lines of type `queue-operation`. There `remove`
+means that the model was shown the text, or that the user dropped it: the text is kept.
+
+A message of the model `<synthetic>` was written by Claude Code: no model was called. It is left out, like its errors.
+
 After a compaction by Claude Code itself the file goes on with a summary, as a message of the user. The summary is kept,
 and marked as injected; everything before it is kept too. In a file that begins with a summary it counts as the user's,
 because nothing else says what the task is.
@@ -20,12 +27,15 @@ because nothing else says what the task is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import cast
+
 from msgspec.structs import replace
 
 from transom.core.message import Raw
 from transom.importers.injected import is_command
 from transom.importers.session_events import Ranges, Said, SessionEvent, add_range, seconds_of
-from transom.importers.values import objects_in
+from transom.importers.values import objects_in, plain_text
 from transom.wire.violations import as_dict, text
 
 _MARKS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid", "isSidechain", "messageId"})
@@ -39,6 +49,28 @@ A rewind never goes further back.
 
 _MOST_HELD = 5_000
 """A turn of more lines than this is handed out in pieces."""
+
+
+_ATTACHED_SINCE = (2, 1, 97)
+"""The version from which on a message that the user typed meanwhile is in an attachment, if the model was shown it."""
+
+_UNSENT = frozenset(
+    {
+        "async_hook_response",
+        "command_permissions",
+        "hook_cancelled",
+        "hook_error_during_execution",
+        "hook_non_blocking_error",
+        "hook_permission_decision",
+        "hook_success",
+        "hook_system_message",
+        "structured_output",
+    }
+)
+"""Types of attachments that the model is not shown."""
+
+_TEXT_KEYS = frozenset({"content", "snippet", "text", "message", "prompt", "planContent", "body"})
+"""The keys of an attachment under which it has texts for the model."""
 
 
 def is_line(value: object) -> bool:
@@ -62,6 +94,18 @@ class ClaudeCodeReader:
         self._asks: dict[str, bool] = {}  # whether the last message of a branch is a command that stands for a prompt
         self._last: dict[str, int] = {}  # the last message of each branch
         self._compactions = self._sides = 0
+        self._queue: list[str] = []  # what the user typed meanwhile, and no message has said yet
+        self._taken: list[str] = []  # said because the queue says so: an attachment may repeat it
+        self._version: tuple[int, ...] = ()
+
+    @property
+    def left_out(self) -> list[str]:
+        if not self._queue:
+            return []
+        many = len(self._queue)
+        words = "1 message that the user typed" if many == 1 else f"{many:,} messages that the user typed"
+        size = f"{sum(map(len, self._queue)):,} characters"
+        return [f"left out {words} while the model worked ({size}): taken back, dropped or not yet read at the end"]
 
     @property
     def count(self) -> int:
@@ -78,7 +122,7 @@ class ClaudeCodeReader:
         uuid, parent = text(fields, "uuid"), text(fields, "parentUuid")
         if uuid and self._known.get(uuid) is not None:
             return []  # a resumed session repeats lines
-        branch, message = self._branch(fields, parent), _message(fields)
+        branch, message = self._branch(fields, parent), self._message(fields)
         self._compactions += fields.get("subtype") == "compact_boundary"
         if message is None and not uuid:
             return []
@@ -100,12 +144,40 @@ class ClaudeCodeReader:
             events += self._release(branch)
         return events
 
+    def _message(self, line: Raw) -> Raw | None:
+        """Return the message of a line, or None. A line of the queue has one if no other line has its text."""
+        if version := text(line, "version"):
+            self._version = tuple(int(part) for part in version.split(".") if part.isdecimal())
+        if text(line, "type") == "queue-operation":
+            return self._queued(line)
+        message = _message(line)
+        if message is None or message["role"] != "user" or not (self._queue or self._taken):
+            return message
+        said = plain_text(message["content"])
+        if said in self._taken:
+            self._taken.remove(said)
+            return None
+        if not _answers(message):
+            self._queue = [queued for queued in self._queue if queued not in said]
+        return message
+
+    def _queued(self, line: Raw) -> Raw | None:
+        """Take an operation of the queue; return what the user typed, if the model was shown it now."""
+        operation, typed = text(line, "operation"), plain_text(line.get("content"))
+        if operation == "enqueue" and typed:
+            self._queue.append(typed)
+        if operation != "remove" or typed not in self._queue or self._version >= _ATTACHED_SINCE:
+            return None  # a message or an attachment has what leaves the queue otherwise
+        self._queue.remove(typed)
+        self._taken.append(typed)
+        return {"role": "user", "content": line["content"]}
+
     def _add(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
         """Take a message; return the messages of the turn before, if this one begins a new turn or takes something
         back.
         """
         plain = {"role": message["role"], "content": message["content"]}
-        injected = bool(line.get("isMeta")) and not self._asks.get(branch)
+        injected = _is_added(line) and not self._asks.get(branch)
         injected |= bool(line.get("isCompactSummary")) and number > 0
         self._asks[branch] = is_command(_words(plain))
         said = Said(branch=branch, first=number, last=number, message=plain, at=seconds_of(line), injected=injected)
@@ -128,7 +200,7 @@ class ClaudeCodeReader:
         It replaces a prompt with the same parent message that the model had answered. Tool results, compaction
         summaries and messages that Claude Code adds replace nothing.
         """
-        if _answers(message) or parent < 0 or line.get("isMeta") or line.get("isCompactSummary"):
+        if _answers(message) or parent < 0 or _is_added(line) or line.get("isCompactSummary"):
             return []
         place = branch, parent, self._compactions
         earlier, self._prompts[place] = self._prompts.get(place), number
@@ -180,17 +252,54 @@ class _Lines:
 def _message(line: Raw) -> Raw | None:
     """Return the message that a line holds, or None.
 
-    Errors of the API count as none: they are Claude Code's words, not the model's.
+    Errors of the API and synthetic replies count as none: they are Claude Code's words, not the model's.
     """
     kind, message = text(line, "type"), as_dict(line.get("message"))
     if kind in {"user", "assistant"} and not line.get("isApiErrorMessage"):
-        said = isinstance(message.get("content"), (str, list)) and message["content"]
+        synthetic = kind == "assistant" and message.get("model") == "<synthetic>"
+        said = isinstance(message.get("content"), (str, list)) and message["content"] and not synthetic
         return {**message, "role": kind} if said else None
-    attachment = as_dict(line.get("attachment"))  # what the user typed while the agent was at work
-    queued = kind == "attachment" and attachment.get("type") == "queued_command"
-    if queued and isinstance(attachment.get("prompt"), (str, list)):
-        return {"role": "user", "content": attachment["prompt"]}
-    return None
+    return _attached(as_dict(line.get("attachment"))) if kind == "attachment" else None
+
+
+def _attached(attachment: Raw) -> Raw | None:
+    """Return the message of the user that an attachment is for the model; None if the model is not shown it."""
+    kind = text(attachment, "type")
+    if kind == "queued_command":
+        prompt = attachment.get("prompt")
+        return {"role": "user", "content": prompt} if isinstance(prompt, str | list) and prompt else None
+    if kind in _UNSENT:
+        return None
+    blocks = list(_attached_blocks(attachment))
+    if not blocks:
+        return None
+    path = text(attachment, "filename") or text(attachment, "path") or text(attachment, "uri")
+    title = " ".join(filter(None, (kind.replace("_", " "), path)))
+    return {"role": "user", "content": [{"type": "text", "text": f"Attached {title}:"}, *blocks]}
+
+
+def _attached_blocks(value: object, key: str = "") -> Iterator[Raw]:
+    """Yield the texts and images in an attachment as blocks of a message."""
+    if isinstance(value, str) and value.strip() and key in _TEXT_KEYS:
+        yield {"type": "text", "text": value}
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from _attached_blocks(item, key)
+    elif isinstance(value, dict):
+        fields = cast("Raw", value)
+        data, mime = text(fields, "base64"), text(fields, "type")
+        if data and "/" in mime:
+            kind = "image" if mime.startswith("image/") else "document"
+            yield {"type": kind, "source": {"type": "base64", "media_type": mime, "data": data}}
+        for name, item in fields.items():
+            if not isinstance(item, str) or name in _TEXT_KEYS:
+                yield from _attached_blocks(item, name)
+
+
+def _is_added(line: Raw) -> bool:
+    """True if Claude Code wrote the message of a line in the user's name."""
+    queued = text(as_dict(line.get("attachment")), "type") == "queued_command"
+    return bool(line.get("isMeta")) or (text(line, "type") == "attachment" and not queued)
 
 
 def _merged(held: list[Said]) -> list[Said]:

@@ -5,7 +5,8 @@ Responses API; `event_msg` repeats it for the terminal, `turn_context` holds set
 without an envelope, after a line with the session's `id`; older files are one JSON object with `session` and `items`.
 
 After a compaction by Codex itself (`compacted`) the summary is kept as a message of the user, and everything before it
-stays.
+stays. The summary is the text of `message`; since 2026 that is empty, and the messages of `replacement_history` that
+were not said before have it. A summary that only OpenAI can read (`compaction`) is left out.
 """
 
 from __future__ import annotations
@@ -17,14 +18,25 @@ from typing import Any, cast
 
 from transom.core.message import Raw
 from transom.importers.session_events import Ranges, Said, SessionEvent, SystemPrompt, add_range, seconds_of
-from transom.importers.values import objects_in
+from transom.importers.values import objects_in, plain_text
 from transom.wire.responses.parse import is_models
 from transom.wire.violations import as_dict, text
 
 _ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
-_NEVER_SENT = frozenset({"", "ghost_snapshot", "compaction", "compaction_summary", "other"})
+_NEVER_SENT = frozenset({"", "ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "other"})
 """Types of items that Codex keeps for itself, or that replace a history which the file has in full."""
+
+_ENCRYPTED = frozenset({"compaction", "compaction_summary", "context_compaction"})
+
+_KEYS_OF_TYPES = {
+    "message": {"role", "content"},
+    "function_call_output": {"call_id", "output"},
+    "function_call": {"name", "arguments"},
+    "custom_tool_call": {"name", "input"},
+    "reasoning": {"summary", "encrypted_content"},
+}
+"""For items without a `type`, the keys that say which type it is."""
 
 _MOST_TURNS = 100_000
 """A rollback reaches at most this many turns of the user back."""
@@ -70,6 +82,15 @@ class CodexReader:
         self._held: list[Said] = []
         self._turns: deque[int] = deque(maxlen=_MOST_TURNS)  # where the user's turns begin
         self._begun = self._ends_with_model = False
+        self._texts = set[int]()  # of the messages so far, hashed
+        self._encrypted = 0
+
+    @property
+    def left_out(self) -> list[str]:
+        if not self._encrypted:
+            return []
+        many = "1 compaction" if self._encrypted == 1 else f"{self._encrypted:,} compactions"
+        return [f"left out the summaries of {many}: they are encrypted, and everything before them is kept"]
 
     @property
     def count(self) -> int:
@@ -82,7 +103,8 @@ class CodexReader:
     def feed(self, line: object) -> list[SessionEvent]:
         fields = as_dict(line)
         kind, payload = text(fields, "type"), fields.get("payload")
-        if kind in {"session_meta", ""} and "record_type" not in fields:
+        untyped = kind == "" and _type_of(fields)
+        if kind in {"session_meta", ""} and "record_type" not in fields and not untyped:
             if self._begun:  # a forked session repeats its parent's
                 return []
             self._begun = True
@@ -105,6 +127,8 @@ class CodexReader:
         number, self._count = self._count, self._count + 1
         if _begins_turn(item):
             self._turns.append(number)
+        if item.get("type") == "message":
+            self._texts.add(hash(plain_text(item.get("content"))))
         models = is_models(item)
         begins = (models and not self._ends_with_model) or len(self._held) > _MOST_HELD
         events = self.flush() if begins else []
@@ -114,16 +138,34 @@ class CodexReader:
 
     def _event(self, kind: str, payload: Raw, at: float | None) -> list[SessionEvent]:
         """Take a line that is no item. A compaction adds its summary as a message; a rollback takes turns back."""
-        summary, turns = text(payload, "message"), payload.get("num_turns")
-        if kind == "compacted" and summary:
-            content = [{"type": "input_text", "text": summary}]
-            message = {"type": "message", "role": "user", "content": content}
-            return self._add(message, at, injected=self._count > 0)
+        turns = payload.get("num_turns")
+        if kind == "compacted":
+            out: list[SessionEvent] = []
+            for summary in self._summaries(payload):
+                content = [{"type": "input_text", "text": summary}]
+                message = {"type": "message", "role": "user", "content": content}
+                out += self._add(message, at, injected=self._count > 0)
+            return out
         if payload.get("type") == "thread_rolled_back" and isinstance(turns, int) and turns > 0 and self._turns:
             first = [self._turns.pop() for _ in range(min(turns, len(self._turns)))][-1]
             add_range(self.taken_back.setdefault("", []), first, self._count)
             return self.flush()
         return []
+
+    def _summaries(self, payload: Raw) -> list[str]:
+        """Return the texts of a compaction that nobody has said before."""
+        said = text(payload, "message")
+        history = [(_type_of(item), item) for item in objects_in(payload.get("replacement_history"))]
+        texts = [plain_text(item.get("content")) for kind, item in history if kind == "message"]
+        new = [each for each in texts if each and hash(each) not in self._texts and not (said and said in each)]
+        self._encrypted += any(kind in _ENCRYPTED for kind, _ in history) and not (said or new)
+        return [said, *new] if said else new
+
+
+def _type_of(item: Raw) -> str:
+    """Return the type of an item. Where it has none, its keys say it: empty if they do not."""
+    found = (kind for kind, keys in _KEYS_OF_TYPES.items() if keys <= item.keys())
+    return text(item, "type") or next(found, "")
 
 
 def _instructions(meta: Raw) -> str | None:
@@ -137,9 +179,11 @@ def _instructions(meta: Raw) -> str | None:
 
 def _item(payload: Raw) -> Raw | None:
     """Return an item without the keys that are null, as the API takes it; None for one that is never sent."""
-    if text(payload, "type") in _NEVER_SENT:
+    kind = _type_of(payload)
+    if kind in _NEVER_SENT:
         return None
     item = {key: value for key, value in payload.items() if value is not None}  # Codex writes what it leaves out
+    item["type"] = kind
     output: Any = item.get("output")
     if isinstance(output, dict):  # for some months of 2025: {"content", "success"}
         content = text(cast("Raw", output), "content")

@@ -83,12 +83,28 @@ def is_message(value: object) -> bool:
 def is_conversation(value: object) -> bool:
     """True if a value is an object that holds messages."""
     fields = as_dict(value)
-    return "messages" in fields or bool(bodies.key_of(fields)) or langchain.messages_in(fields) is not None
+    known = "messages" in fields or bool(bodies.key_of(fields)) or langchain.messages_in(fields) is not None
+    return known or bool(whole_session(value)[0])
 
 
 def session_format(value: object) -> str:
     """Return the name of the session format whose event this value is; empty if it is no event of a session."""
     return next((name for name, each in SESSIONS.items() if each.is_line(value)), "")
+
+
+def whole_session(value: object) -> tuple[str, list[object]]:
+    """Return the format and the lines of a session that is one JSON object; an empty format for any other value.
+
+    Codex wrote its first sessions so; Claude Code on the web gives its sessions so.
+    """
+    if codex.is_document(value):
+        return "codex", list(codex.lines_of(cast("Raw", value)))
+    fields = as_dict(value)
+    if isinstance(fields.get("loglines"), list):
+        return "claude_code", cast("list[object]", fields["loglines"])
+    listed = fields.get("data") or fields.get("events")
+    lines = cast("list[object]", listed) if isinstance(listed, list) else []
+    return next((kind for line in lines[:UNDECIDED] if (kind := session_format(line))), ""), lines
 
 
 def is_window(value: object) -> bool:
@@ -114,8 +130,9 @@ def conversations(value: object, where: str, name: str, settings: Settings) -> I
     `where`: how errors name the value; `name`: the id of a conversation without one. Raises InvalidMessage if the value
     is neither an object nor a list, or if its messages are in no known format.
     """
-    if codex.is_document(value) and settings.format in {None, "codex"}:
-        yield from session("codex", codex.lines_of(cast("Raw", value)), where, name, settings)
+    kind, lines = whole_session(value)
+    if kind and settings.format in {None, kind}:
+        yield from session(kind, lines, where, name, settings)
     elif isinstance(value, list):
         yield from _listed(cast("list[object]", value), where, name, settings)
     elif settings.session and isinstance(value, dict):
@@ -133,6 +150,8 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
     Messages that were taken back, or that their API would refuse, are left out, and reported to `settings.on_skip`.
     """
     found = read_session(SESSIONS[kind].reader(), events_of(kind, events, where, settings))
+    for line in found.left_out:
+        settings.on_skip(f"{where}: {line}")
     branches = found.branches or [Branch(name="", messages=[], dropped=0)]
     for each in branches:
         if each.dropped:

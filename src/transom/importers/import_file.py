@@ -352,7 +352,10 @@ def _whole_lines(file: OpenFile, skip: OnSkip) -> Iterator[FileLine]:
 def _remarks(counts: Counts, sides: list[str]) -> Iterator[str]:
     """Yield what of a session no window shows, and what an export to another format would lack: one line each."""
     if counts.beside:
-        yield f"{counts.beside:,} of {counts.lines:,} lines hold no message: kept as text, for an export"
+        kinds = ", ".join(f"{kind[:40]} {many:,}" for kind, many in counts.beside.most_common(6))
+        more = ", …" if len(counts.beside) > 6 else ""
+        many = counts.beside.total()
+        yield f"{many:,} of {counts.lines:,} lines hold no message ({kinds}{more}): kept as text, for an export"
     if counts.taken_back:
         yield f"{counts.taken_back:,} messages were taken back by the user: stored, and never sent"
     if counts.shown_before:

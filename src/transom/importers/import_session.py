@@ -5,10 +5,10 @@ What the log has already is compared with the file; what follows in the file is 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from transom.core.entry import Meta
@@ -20,6 +20,8 @@ from transom.importers.imported_log import ImportedLog, New, Stored, stored_text
 from transom.importers.injected import is_injected
 from transom.importers.session_events import Ranges, Said, SessionEvent, SessionReader, is_taken_back
 from transom.wire.dialect import Dialect, Placed
+from transom.wire.violations import as_dict
+from transom.wire.violations import text as type_of
 
 BATCH = 64_000
 """Characters of a file that become one source text, together with the entries that were made from them."""
@@ -41,8 +43,8 @@ class Counts(Struct, kw_only=True):
     taken_back: int = 0
     unreadable: int = 0
     lines: int = 0
-    beside: int = 0
-    """Lines that hold no message."""
+    beside: Counter[str] = field(default_factory=Counter[str])
+    """Lines that hold no message, by their type."""
     shown_before: int = 0
     """Messages that were taken back after they had been imported; they are still sent."""
 
@@ -100,7 +102,7 @@ class SessionImport:
 
     def feed(self, line: bytes, where: str) -> None:
         """Take the next line, with its line end. The caller leaves out a last line that is incomplete."""
-        before = self._reader.count
+        before, kind = self._reader.count, "broken"
         if line.strip():
             self.counts.lines += 1
             try:
@@ -108,10 +110,12 @@ class SessionImport:
             except InvalidMessage as problem:
                 self._on_skip(f"{problem.where}: kept as text, {problem.why}")
             else:
+                kind = type_of(as_dict(value), "type") or "other"
                 self._take(self._reader.feed(value), where)
         text = line.decode("utf-8", "surrogateescape")
         self._lines.append(_SessionLine(before, self._reader.count, text))
-        self.counts.beside += self._reader.count == before and bool(line.strip())
+        if self._reader.count == before and line.strip():
+            self.counts.beside[kind] += 1
         self._size += len(text)
         if self._due is not None:
             self._compare(where)
@@ -121,6 +125,8 @@ class SessionImport:
     def finish(self, where: str) -> None:
         """Append what is left, after the last line. `where`: how errors name the end of the file."""
         self._take(self._reader.flush(), where)
+        for line in self._reader.left_out:
+            self._on_skip(f"{where}: {line}")
         if self._due is not None:
             self._compare_rest(where)
         self._append(self._reader.count)

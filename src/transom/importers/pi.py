@@ -55,6 +55,7 @@ class PiReader:
 
     def __init__(self) -> None:
         self.ids: dict[str, None] = {}
+        self.left_out: list[str] = []
         self._held: list[Said] = []
         self._before = array("q")  # the number of the message before each; -1 for the first of a branch
         self._known: dict[int, int] = {}  # the last message up to each entry, by the hash of its id

@@ -7,7 +7,7 @@ several lines. The lines that hold a message are numbered from 0; all numbers of
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Protocol
@@ -78,6 +78,11 @@ class SessionReader(Protocol):
         """
         ...
 
+    @property
+    def left_out(self) -> Sequence[str]:
+        """What the lines read so far say that no message has, and how much it is: a line of text each."""
+        ...
+
     def feed(self, line: object) -> list[SessionEvent]:
         """Take the next line, parsed; return the events that it completes, often none."""
         ...
@@ -106,12 +111,13 @@ class Branch(Struct, frozen=True, kw_only=True):
 class WholeSession(Struct, frozen=True, kw_only=True):
     """All conversations of a session, the session's own first.
 
-    `system`: its system prompt; `lines`: how many lines held a message.
+    `system`: its system prompt; `lines`: how many lines held a message; `left_out`: see `SessionReader`.
     """
 
     branches: list[Branch]
     system: str | None
     lines: int
+    left_out: tuple[str, ...] = ()
 
 
 def read_session(reader: SessionReader, lines: Iterable[object]) -> WholeSession:
@@ -130,7 +136,7 @@ def read_session(reader: SessionReader, lines: Iterable[object]) -> WholeSession
         injected = frozenset(at for at, each in enumerate(kept) if each.injected)
         dropped = sum(each.lines for each, left_out in zip(listed, gone, strict=True) if left_out)
         branches.append(Branch(name=name, messages=[each.message for each in kept], dropped=dropped, injected=injected))
-    return WholeSession(branches=branches, system=system, lines=reader.count)
+    return WholeSession(branches=branches, system=system, lines=reader.count, left_out=tuple(reader.left_out))
 
 
 def is_taken_back(said: Said, ranges: Ranges) -> bool:

@@ -9,6 +9,8 @@ nothing else to carry it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -40,21 +42,21 @@ def parse(contents: list[object], where: str) -> list[Placed]:
     calls, before = list[Call](), ""  # those that no response has come to yet; who spoke last
     for at, item in enumerate(contents):
         here = f"{where}content {at}"
-        fields, role = _opened(item, here)
-        last = out[-1][1] if out else None
-        if role == "user":
-            facts = _user_facts(fields, calls, here)
-            if isinstance(facts[0], ToolResult) and isinstance(last, ToolResult):
-                facts[0] = replace(facts[0], separate=True)
-            out.extend((at, fact) for fact in facts)
-        else:
-            said, goes_on = _turn(fields, here), before == "model"
-            if goes_on and isinstance(last, Assistant) and last.calls:
-                out[-1], calls = (out[-1][0], continued(last, said)), [*calls, *said.calls]
+        for fields, role in _by_speaker(*_opened(item, here)):
+            last = out[-1][1] if out else None
+            if role == "user":
+                facts = _user_facts(fields, calls, here)
+                if isinstance(facts[0], ToolResult) and isinstance(last, ToolResult):
+                    facts[0] = replace(facts[0], separate=True)
+                out.extend((at, fact) for fact in facts)
             else:
-                out.append((at, replace(said, separate=goes_on)))
-                calls = list(said.calls)
-        before = role
+                said, goes_on = _turn(fields, here), before == "model"
+                if goes_on and isinstance(last, Assistant) and last.calls:
+                    out[-1], calls = (out[-1][0], continued(last, said)), [*calls, *said.calls]
+                else:
+                    out.append((at, replace(said, separate=goes_on)))
+                    calls = list(said.calls)
+            before = role
     return out
 
 
@@ -112,6 +114,22 @@ def _opened(value: object, where: str) -> tuple[Raw, str]:
     if role == "function":
         fields["role"] = "user"
     return fields, "model" if role == "model" else "user"
+
+
+def _by_speaker(fields: Raw, role: str) -> Iterator[tuple[Raw, str]]:
+    """The content, with its role. Responses in a content of the model are contents of the user, in their place.
+
+    Some agents of Google record the whole of a tool's run as one content of the model.
+    """
+    parts = fields.get("parts")
+    listed = cast("list[object]", parts) if isinstance(parts, list) else []
+    answered = [isinstance(part, dict) and bool(key_of_part(cast("Raw", part), RESPONSE)) for part in listed]
+    if role != "model" or not any(answered):
+        yield fields, role
+        return
+    for is_answer, run in groupby(zip(listed, answered, strict=True), key=itemgetter(1)):
+        said = [part for part, _ in run]
+        yield ({"role": "user", "parts": said}, "user") if is_answer else ({**fields, "parts": said}, "model")
 
 
 def _turn(fields: Raw, where: str) -> Assistant:
