@@ -132,9 +132,9 @@ def test_what_was_taken_back_is_stored_and_never_sent(stored):
     hidden = [each.body for each in store.open("s").read() if each.meta is not None]
     assert [type(fact).__name__ for fact in hidden] == ["User", "Assistant"]
     assert (done.messages, done.hidden) == (12, 2)
+    kinds = "summary 1, file-history-snapshot 1, system 1, assistant 1"
     assert done.remarks == (
-        "4 of 17 lines hold no message (summary 1, file-history-snapshot 1, system 1, assistant 1): "
-        "kept as text, for an export",
+        f"4 of 17 lines hold no message ({kinds}): kept as text, for an export",
         "2 messages were taken back by the user: stored, and never sent",
         "1 subagents are conversations of their own: e1",
     )

@@ -8,7 +8,7 @@ nothing else to carry it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, cast
@@ -42,7 +42,7 @@ def parse(contents: list[object], where: str) -> list[Placed]:
     calls, before = list[Call](), ""  # those that no response has come to yet; who spoke last
     for at, item in enumerate(contents):
         here = f"{where}content {at}"
-        for fields, role in _by_speaker(*_opened(item, here)):
+        for fields, role in _by_speaker(*_opened(item, here), calls):
             last = out[-1][1] if out else None
             if role == "user":
                 facts = _user_facts(fields, calls, here)
@@ -116,15 +116,17 @@ def _opened(value: object, where: str) -> tuple[Raw, str]:
     return fields, "model" if role == "model" else "user"
 
 
-def _by_speaker(fields: Raw, role: str) -> Iterator[tuple[Raw, str]]:
+def _by_speaker(fields: Raw, role: str, calls: Sequence[Call]) -> Iterator[tuple[Raw, str]]:
     """The content, with its role. Responses in a content of the model are contents of the user, in their place.
 
-    Some agents of Google record the whole of a tool's run as one content of the model.
+    Some agents of Google record the whole of a tool's run as one content of the model. A response is left where it is
+    if it has no call to answer, neither an earlier one (`calls`) nor in its own content: it would be in no window.
     """
     parts = fields.get("parts")
     listed = cast("list[object]", parts) if isinstance(parts, list) else []
     answered = [isinstance(part, dict) and bool(key_of_part(cast("Raw", part), RESPONSE)) for part in listed]
-    if role != "model" or not any(answered):
+    asked = calls or any(isinstance(part, dict) and key_of_part(cast("Raw", part), CALL) for part in listed)
+    if role != "model" or not any(answered) or not asked:
         yield fields, role
         return
     for is_answer, run in groupby(zip(listed, answered, strict=True), key=itemgetter(1)):
