@@ -17,7 +17,7 @@ WARNING_SHARE = 0.6
 
 
 class WindowUsage(Struct, frozen=True, kw_only=True):
-    """How full the window is before the next plan, in tokens. `percent` of the budget.
+    """How full the window is before the next plan: `used` tokens, `percent` of the budget.
 
     `status` is about the fullest limit, messages, bytes and images included. "compacting": the next request compacts.
     "warning": it is 60% full.
