@@ -139,6 +139,21 @@ class Scripted:
             await lowlevel.checkpoint()
             yield chunk
 
+    def http_client(self) -> Any:
+        """Make an HTTP client whose requests this provider answers: the SDK around it is the real one.
+
+            client = openai.OpenAI(api_key="none", http_client=Scripted("It is sunny.").http_client())
+        """
+        from transom.providers.scripted_http import http_client  # noqa: PLC0415 - needs the SDK's httpx
+
+        return http_client(self, "Client")
+
+    def async_http_client(self) -> Any:
+        """Do the same as `http_client`, for an async client of the SDK."""
+        from transom.providers.scripted_http import http_client  # noqa: PLC0415 - needs the SDK's httpx
+
+        return http_client(self, "AsyncClient")
+
     # ---- how
 
     def _next(self, request: Mapping[str, Any], max_tokens: int | None) -> tuple[Reply | _Failing, int]:

@@ -1,0 +1,65 @@
+"""A scripted provider behind the real SDKs: their requests are answered without a network."""
+
+from __future__ import annotations
+
+import asyncio
+
+import anthropic
+import openai
+import pytest
+
+import transom
+from transom.providers.scripted import Fault, Scripted, call
+
+QUESTION = [{"role": "user", "content": "How is the weather?"}]
+
+
+def chat(*steps, **settings):
+    http = Scripted(*steps, **settings).http_client()
+    return openai.OpenAI(api_key="none", http_client=http, max_retries=0).chat.completions
+
+
+def test_openai_chat_whole_and_streamed():
+    client = chat(call("weather", city="Lisbon"), "It is sunny.")
+    called = client.create(model="m", messages=QUESTION).choices[0].message.tool_calls[0].function
+    assert (called.name, called.arguments) == ("weather", '{"city": "Lisbon"}')
+    chunks = client.create(model="m", messages=QUESTION, stream=True)
+    assert "".join(each.choices[0].delta.content or "" for each in chunks if each.choices) == "It is sunny."
+
+
+def test_responses_whole_and_streamed():
+    http = Scripted("It is sunny.", "It rains.", dialect="responses").http_client()
+    client = openai.OpenAI(api_key="none", http_client=http).responses
+    assert client.create(model="m", input="How is the weather?").output_text == "It is sunny."
+    with client.stream(model="m", input="And now?") as stream:
+        assert stream.get_final_response().output_text == "It rains."
+
+
+def test_anthropic_streamed_and_refused():
+    http = Scripted("It is sunny.", dialect="anthropic").http_client()
+    client = anthropic.Anthropic(api_key="none", http_client=http, max_retries=0).messages
+    with client.stream(model="m", max_tokens=10, messages=QUESTION) as stream:
+        assert stream.get_final_text() == "It is sunny."
+    with pytest.raises(anthropic.BadRequestError, match="ends with the model's own words"):
+        client.create(model="m", max_tokens=10, messages=[{"role": "assistant", "content": "It is"}])
+
+
+def test_a_fault_is_the_sdks_error():
+    with pytest.raises(openai.RateLimitError):
+        chat(Fault(kind="rate_limit", status=429)).create(model="m", messages=QUESTION)
+
+
+def test_an_async_client():
+    async def ask():
+        http = Scripted("It is sunny.").async_http_client()
+        client = openai.AsyncOpenAI(api_key="none", http_client=http).chat.completions
+        return (await client.create(model="m", messages=QUESTION)).choices[0].message.content
+
+    assert asyncio.run(ask()) == "It is sunny."
+
+
+def test_a_conversation_over_a_real_client():
+    with transom.Conversation.open("memory:", "trip", budget=2_000) as conv:
+        conv.user("How is the weather?")
+        conv.observe(chat("It is sunny.").create(model="m", stream=False, **conv.request()))
+        assert transom.render(conv.window())["messages"][-1] == {"role": "assistant", "content": "It is sunny."}
