@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+GET_UV = command -v $(UV) >/dev/null 2>&1 || { $(PYTHON) -m venv .uv && .uv/bin/pip install --quiet uv; }
 RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
@@ -13,11 +14,16 @@ PYTHONS ?= 3.12 3.13 3.14
 setup: .venv/.made
 
 .venv/.made: pyproject.toml uv.lock
-	@command -v $(UV) >/dev/null 2>&1 || { $(PYTHON) -m venv .uv && .uv/bin/pip install --quiet uv; }
+	@$(GET_UV)
 	$(UV) sync --quiet --python $(PYTHON)
 	@touch $@
 
-demo: setup
+.venv/.package: pyproject.toml uv.lock
+	@$(GET_UV)
+	$(UV) sync --quiet --python $(PYTHON) --no-dev --inexact
+	@touch $@
+
+demo: .venv/.package  ## the package alone: no developers' tools
 	$(RUN) transom demo
 
 test: lint types layers unit
@@ -91,10 +97,10 @@ policies: setup  ## every named policy over the recorded families, to docs/polic
 costs: setup  ## a fixed trigger and a priced one over the long recorded conversations, summaries priced too
 	$(RUN) python benchmarks/costs.py $(DATA)
 
-reference: setup  ## docs/reference, from the docstrings and the commands; the examples of records; the demo in the README
+reference: setup  ## docs/reference, from the docstrings and the commands; the examples of records; the sample of the demo
 	$(RUN) python -m scripts.reference
 	$(RUN) python -m scripts.records
-	$(RUN) python -m scripts.readme
+	$(RUN) python -m scripts.demo_sample
 
 clean:
 	rm -rf .venv .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,5 +1,5 @@
-"""Write docs/record-examples.md, the picture of docs/record.md and the window in the README, from conversations that
-are part of the project.
+"""Write docs/record-examples.md, and the picture of docs/record.md and the README, from conversations that are part of
+the project.
 
     python -m scripts.records
 
@@ -31,10 +31,10 @@ from transom.wire.dialects import dialect_named
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "records"
 DEMO = ROOT / "src" / "transom" / "cli" / "recorded" / "session.jsonl.gz"
-PAGE, PICTURE, README = ROOT / "docs" / "record-examples.md", ROOT / "docs" / "record.svg", ROOT / "README.md"
+PAGE, PICTURE = ROOT / "docs" / "record-examples.md", ROOT / "docs" / "record.svg"
 
-WIDTH, PICTURE_WIDTH, README_WIDTH = 100, 92, 80
-README_LINES, PICTURE_LINES = 30, 46
+WIDTH, PICTURE_WIDTH = 100, 92
+PICTURE_LINES = 46
 
 BEGIN = """# Examples of records
 
@@ -145,22 +145,9 @@ def picture() -> str:
     return re.sub(r"\s*@font-face \{.*?\}\n", "\n", svg, flags=re.DOTALL)  # no fonts from elsewhere
 
 
-def readme() -> str:
-    """The README, with the beginning of that window."""
-    lines = text_of(window_of(EXAMPLES[1]), README_WIDTH).splitlines()
-    shown = "\n".join([*lines[:README_LINES], "  …"])
-    text = README.read_text(encoding="utf-8")
-    begin, end = "<!-- window -->\n```text\n", "\n```\n<!-- /window -->"
-    before, _, rest = text.partition(begin)
-    _, found, after = rest.partition(end)
-    if not found:
-        raise ValueError("the README has no place for a window")
-    return f"{before}{begin}{shown}{end}{after}"
-
-
 def files() -> dict[Path, str]:
     """Each file with its text."""
-    return {PAGE: page(), PICTURE: picture(), README: readme()}
+    return {PAGE: page(), PICTURE: picture()}
 
 
 if __name__ == "__main__":

@@ -36,14 +36,14 @@ HARMFUL = [
     "Done.",
 ]
 PRICES = "def total(prices):\n    return sum(prices[1:])\n"
-README = [
+SAMPLE = [
     call("read", path="prices.py"),
     "`total` adds the prices, but it leaves out the **first** one: `prices[1:]`.",
     call("write", path="prices.py", content=PRICES.replace("[1:]", "")),
     call("shell", command="python3 -c 'from prices import total; print(total([1, 2]))'"),
     "It adds all of them now.",
 ]
-README_LINES = ["What is wrong in prices.py?", "Mend it", "y", "y", "/context", "/quit"]
+SAMPLE_LINES = ["What is wrong in prices.py?", "Mend it", "y", "y", "/context", "/quit"]
 FILES = [
     call("write", path="notes.txt", content="one\ntwo\n"),
     "It is written.",
@@ -82,8 +82,8 @@ def hostile(_model: str, **_: object) -> Scripted:
     return Scripted(*HARMFUL)
 
 
-def readme(_model: str, **_: object) -> Scripted:
-    return Scripted(*README)
+def sample(_model: str, **_: object) -> Scripted:
+    return Scripted(*SAMPLE)
 
 
 def files(_model: str, **_: object) -> Scripted:

@@ -1,4 +1,4 @@
-"""The agent loops and the README's code have no type errors in strict mode, against the SDKs' own types."""
+"""The code of the README and of the pages right behind it passes strict type checks, against the SDKs' own types."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-README = ROOT / "README.md"
-FILES = 12
+SINGLE_BLOCKS = [ROOT / "README.md", ROOT / "docs" / "own-loop.md", ROOT / "docs" / "choose-a-policy.md"]
+"""Pages whose blocks stand alone, each a file of its own."""
+FILES = 13
 PAGES = sorted((ROOT / "docs").glob("agent-loop-*.md"))
 
 CALL = """
@@ -23,7 +24,7 @@ import transom
 def call(client: {client}, conv: transom.Conversation) -> None:
     conv.observe({call})
 """
-"""A row of the README's table of calls, as code."""
+"""A row of the table of calls in docs/own-loop.md, as code."""
 
 
 def blocks_of(page: Path) -> list[str]:
@@ -31,9 +32,11 @@ def blocks_of(page: Path) -> list[str]:
 
 
 def calls_of_the_table() -> dict[str, str]:
-    """The call of each row of the README's table of dialects, as a function; by the first dialect of the row."""
+    """The call of each row of the table of dialects, as a function; by the first dialect of the row."""
     rows = re.findall(
-        r"^\| `(\w+)`.* \| `(client\..*)` \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| `(\w+)`.* \| `(client\..*)` \|$",
+        (ROOT / "docs" / "own-loop.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
     others = {
         "anthropic": ("import anthropic", "anthropic.Anthropic"),
@@ -52,10 +55,14 @@ def calls_of_the_table() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def code(tmp_path_factory):
-    """A folder with a file for each page, each block of the README, and each row of its table."""
+    """A folder with a file for each agent loop, each block of the other pages, and each row of the table."""
     folder = tmp_path_factory.mktemp("code")
     pages = {page.stem.replace("-", "_"): "\n\n".join(blocks_of(page)) for page in PAGES}
-    blocks = {f"readme_{at}": block for at, block in enumerate(blocks_of(README))}
+    blocks = {
+        f"{page.stem.lower().replace('-', '_')}_{at}": block
+        for page in SINGLE_BLOCKS
+        for at, block in enumerate(blocks_of(page))
+    }
     calls = {f"call_{name}": text for name, text in calls_of_the_table().items()}
     assert (len(pages), len(blocks), len(calls)) == (4, FILES - 8, 4)
     for name, text in (pages | blocks | calls).items():

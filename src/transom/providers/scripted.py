@@ -142,7 +142,7 @@ class Scripted:
     def http_client(self) -> Any:
         """Make an HTTP client whose requests this provider answers: the SDK around it is the real one.
 
-            client = openai.OpenAI(api_key="none", http_client=Scripted("It is sunny.").http_client())
+        client = openai.OpenAI(api_key="none", http_client=Scripted("It is sunny.").http_client())
         """
         from transom.providers.scripted_http import http_client  # noqa: PLC0415 - needs the SDK's httpx
 

@@ -1,4 +1,4 @@
-"""Put what `transom demo` prints today into the README: `python -m scripts.readme`."""
+"""Put what `transom demo` prints today into docs/command-line.md: `python -m scripts.demo_sample`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from transom.cli.locate import UV
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
 
 
 def demo() -> str:
@@ -26,10 +26,10 @@ def demo() -> str:
 
 
 def main() -> None:
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     sample = demo()
     changed = re.sub(r"(?<=```text\n)An agent explores.*?(?=```)", lambda _: sample, text, count=1, flags=re.DOTALL)
-    README.write_text(changed, encoding="utf-8")
+    PAGE.write_text(changed, encoding="utf-8")
 
 
 if __name__ == "__main__":
