@@ -20,8 +20,10 @@ from transom.core.codec import plain
 from transom.core.message import Assistant, Call, Fact, Head, Media, Part, Text, ToolResult, own_text
 from transom.core.unit import Folded, Unit
 from transom.core.window import Window
+from transom.errors import InvalidMessage
 from transom.measure.explain import Explanation, explain
 from transom.readback.content import escaped
+from transom.wire.arguments import read_object
 
 WIDTH = 110
 """The most columns of a line."""
@@ -248,12 +250,9 @@ def _quoted_or_not(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 def _arguments(call: Call) -> dict[str, str]:
     """Return the arguments of a call as texts, by name; if they are no JSON object, all under the name "arguments"."""
     try:
-        arguments = json.loads(call.args or "{}")
-    except ValueError:
-        arguments = None
-    if not isinstance(arguments, dict):
+        found = read_object(call.args)
+    except InvalidMessage:
         return {"arguments": call.args}
-    found = cast("dict[str, Any]", arguments)
     return {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in found.items()
     }

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Iterator, Sequence
+from typing import Self, cast
 
 from msgspec import Struct
 
 from transom import texts
 from transom.conversation.model_call import CallModel
-from transom.core.message import Assistant, Failure, Text, is_empty
+from transom.core.message import Assistant, Failure, Raw, Text, is_empty
 from transom.errors import InvalidMessage, ProviderError
 from transom.providers.base import Provider, model_name
+from transom.wire.arguments import read_object
 from transom.wire.dialects import dialect_named
+from transom.wire.sdk_objects import dumped
 from transom.wire.stop_reason import StopReason, stop_reason_of
 
 
@@ -25,11 +26,13 @@ class Partial(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, want: CallModel, outcome: object) -> Self:
-        """What a request gave, whole or not. Never raises: a reply that cannot be read gave nothing."""
+        """What a request gave, whole or not. Never raises: of a reply that cannot be read, the texts that are in it."""
         try:
             turn = _turn_of(want, outcome)
-        except (InvalidMessage, ValueError, TypeError, KeyError, IndexError, AttributeError):
-            return cls()
+        except (InvalidMessage, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+            if (stream := want.accumulator) is not None:
+                return cls(text=stream.arrived("text"), reasoning=stream.arrived("reasoning"))
+            return cls(text="".join(_texts_in(outcome)))
         text = "".join(part.text for part in turn.parts if isinstance(part, Text))
         return cls(text=text, reasoning="\n".join(thought.text for thought in turn.reasoning))
 
@@ -48,6 +51,25 @@ class Partial(Struct, frozen=True, kw_only=True):
             limit=limit,
             used=used,
         )
+
+
+_TEXT_KEYS = ("text", "content")
+_NOT_SAID = frozenset(("thinking", "redacted_thinking", "reasoning", "tool_use", "function_call"))
+
+
+def _texts_in(reply: object) -> Iterator[str]:
+    """The texts in a whole reply that no dialect can read, without those of reasoning and calls."""
+    stack: list[object] = [reply]
+    while stack:
+        value = dumped(stack.pop())
+        if isinstance(value, list):
+            stack.extend(reversed(cast("list[object]", value)))
+        elif isinstance(value, dict):
+            fields = cast("Raw", value)
+            if str(fields.get("type")) in _NOT_SAID or fields.get("thought"):
+                continue
+            yield from (fields[key] for key in _TEXT_KEYS if isinstance(fields.get(key), str))
+            stack.extend(reversed([*fields.values()]))
 
 
 def _turn_of(want: CallModel, outcome: object) -> Assistant:
@@ -95,6 +117,7 @@ def _cut_calls(want: CallModel, turn: Assistant, stop: StopReason) -> list[str]:
 
 def _is_object(arguments: str) -> bool:
     try:
-        return isinstance(json.loads(arguments or "{}"), dict)
-    except ValueError:
+        read_object(arguments)
+    except InvalidMessage:
         return False
+    return True

@@ -7,7 +7,6 @@ function (an exception, too much time) becomes a failed result that says so, and
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -22,6 +21,7 @@ from transom.conversation import argument_checks as check
 from transom.core.message import Raw
 from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
+from transom.wire.arguments import read_object
 
 Arguments = dict[str, Any]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -71,19 +71,14 @@ class FunctionTool:
 
     def arguments(self, written: str) -> Arguments:
         """The arguments of a call, checked and converted. Raises InvalidMessage with what is wrong, for the model."""
-        try:
-            given = json.loads(written or "{}")
-        except ValueError as error:
-            raise InvalidMessage("arguments", f"not valid JSON: {error}") from None
-        if not isinstance(given, dict):
-            raise InvalidMessage("arguments", "must be a JSON object")
-        unknown = sorted(set(cast("Raw", given)) - set(self._fields))
+        given = read_object(written)
+        unknown = sorted(set(given) - set(self._fields))
         if unknown:
             takes = ", ".join(self._fields) or "none"
             raise InvalidMessage("arguments", f"unknown: {', '.join(map(quote, unknown))}; the tool takes: {takes}")
         try:
             checked = msgspec.convert(given, self._struct, strict=False, dec_hook=_decoded)
-        except (msgspec.ValidationError, ValueError, TypeError) as error:
+        except (msgspec.ValidationError, ValueError, TypeError, RecursionError) as error:
             raise InvalidMessage("arguments", str(error)) from None
         return {name: getattr(checked, field) for name, field in self._fields.items() if name in given}
 

@@ -175,7 +175,7 @@ def _object(arguments: str) -> Json:
     """
     try:
         value = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = arguments
     return cast("Json", value) if isinstance(value, dict) else {"value": value}
 

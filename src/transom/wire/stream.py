@@ -88,6 +88,7 @@ class Accumulator:
     error = ""
     stop: StopReason = "unknown"
     _deltas: list[TextDelta] | None = None
+    _arrived: list[TextDelta] | None = None
 
     def feed(self, chunk: object) -> None:
         """Take the next chunk: an object of the SDK, or a dict. Raises InvalidMessage if it is neither."""
@@ -118,7 +119,16 @@ class Accumulator:
     def _add_delta(self, kind: Literal["text", "reasoning"], piece: object) -> None:
         """Add a piece for `take_deltas`, if it is a text that is not empty."""
         if isinstance(piece, str) and piece:
-            self._deltas = [*(self._deltas or ()), TextDelta(kind, piece)]
+            delta = TextDelta(kind, piece)
+            self._deltas = [*(self._deltas or ()), delta]
+            if self._arrived is None:
+                self._arrived = []
+            self._arrived.append(delta)
+
+    def arrived(self, kind: Literal["text", "reasoning"]) -> str:
+        """Everything of this kind that has come, in the order in which it came: what is left of a reply that cannot be
+        read."""
+        return "".join(delta.text for delta in self._arrived or () if delta.kind == kind)
 
     @property
     def usage(self) -> Usage | None:
@@ -138,10 +148,15 @@ def chunk_fields(chunk: object, keep: Collection[str] = ()) -> Raw:
 
 
 def is_whole_object(arguments: object) -> bool:
-    """Whether the arguments are a complete JSON object. (No longer text begins with one, so nothing can follow.)"""
+    """Whether the arguments are a complete JSON object. (No longer text begins with one, so nothing can follow.)
+
+    An object that nests too deep to be read counts as complete if its last character closes one.
+    """
     try:
         return isinstance(arguments, str) and isinstance(json.loads(arguments), dict)
-    except (ValueError, RecursionError):
+    except RecursionError:
+        return str(arguments).rstrip().endswith("}")
+    except ValueError:
         return False
 
 

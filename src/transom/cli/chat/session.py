@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from typing import Any, cast
+from typing import Any
 
 from transom.cli.chat.screen import MarkdownStream, Screen
 from transom.cli.chat.tools import NEEDS_CONSENT, ChatTools
@@ -15,9 +15,10 @@ from transom.cli.streams import counted, one_line
 from transom.conversation import events
 from transom.conversation.conversation import Conversation
 from transom.core.message import Assistant, Text, User
-from transom.errors import RunStopped, TransomError
+from transom.errors import InvalidMessage, RunStopped, TransomError
 from transom.providers import Provider, provider_named
 from transom.readback import TOOLS
+from transom.wire.arguments import read_object
 
 CONTINUE = "/retry or a message goes on"
 RESULT_CHARACTERS = 200
@@ -210,7 +211,6 @@ def _arguments(call: events.ToolCalled) -> str:
 
 def _parsed(call: events.ToolCalled) -> dict[str, Any]:
     try:
-        given: object = json.loads(call.arguments or "{}")
-    except ValueError:
+        return read_object(call.arguments)
+    except InvalidMessage:
         return {}
-    return cast("dict[str, Any]", given) if isinstance(given, dict) else {}

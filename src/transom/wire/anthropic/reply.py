@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from transom.core.message import Assistant, Raw
 from transom.wire.anthropic.parse import as_message, parse
+from transom.wire.arguments import storable
 from transom.wire.sdk_objects import UsageFields, as_assistant, dumped, require_reply, with_usage
 
 _RESPONSE = ("usage", "stop_reason", "type")
@@ -24,8 +27,22 @@ def parse_reply(reply: object, *, bound: bool) -> Assistant:
 
     Raises InvalidMessage for an error, and for a message that is not the assistant's.
     """
-    turn = fields = require_reply(as_message(reply), "a response or an assistant message")
+    turn = fields = _with_storable_input(require_reply(as_message(reply), "a response or an assistant message"))
     if any(key in fields for key in _RESPONSE):  # its id, model and the like are not part of the turn
         turn: Raw = {key: fields[key] for key in ("role", "content") if key in fields}
     fact = as_assistant(parse(turn, "reply", bound=bound)[0], turn)
     return with_usage(fact, dumped(fields.get("usage")), _USAGE)
+
+
+def _with_storable_input(message: Raw) -> Raw:
+    """The message with the input of each call as a log can store it: what a model wrote there does not make the reply
+    unreadable."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    blocks = cast("list[object]", content)
+    return {**message, "content": [_storable_block(cast("Raw", x)) if isinstance(x, dict) else x for x in blocks]}
+
+
+def _storable_block(block: Raw) -> Raw:
+    return {**block, "input": storable(block["input"])} if "input" in block else block

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import suppress
 from typing import Any
 
 from transom.core.message import Assistant, Raw
+from transom.errors import InvalidMessage
 from transom.wire.anthropic.reply import parse_reply
+from transom.wire.arguments import read_object
 from transom.wire.stop_reason import stop_reason
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields, is_whole_object
 from transom.wire.violations import as_dict, dicts, text
@@ -101,11 +103,11 @@ class AnthropicAccumulator(Accumulator):
         arguments = self._arguments.get(at, "")
         if not arguments:
             return block
-        if is_whole_object(arguments):
-            return {**block, "input": json.loads(arguments)}
-        # the model wrote them so: they are no JSON, but they are not cut off
+        with suppress(InvalidMessage):
+            return {**block, "input": read_object(arguments)}
+        # an object that no log can hold, or what the model wrote instead of one: the call fails with its text
         written = at in self._ended and self.stop == "tool_calls" and block.get("type") == "tool_use"
-        return {**block, "input": arguments} if written else None
+        return {**block, "input": arguments} if written or is_whole_object(arguments) else None
 
 
 _OF_THE_HELPER = frozenset({"text", "thinking", "signature", "input_json", "citation", "message_stop"})
