@@ -100,7 +100,8 @@ class ChatTerminal:
     def __init__(self, script: str, *arguments: str, cwd: Path | None = None) -> None:
         self._master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (24, 100))
-        environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": str(Path(__file__).parent), "INPUTRC": os.devnull}
+        paths = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": paths, "INPUTRC": os.devnull}
         environment.pop("COLUMNS", None)
         self._process = subprocess.Popen(
             [sys.executable, __file__, script, *arguments],

@@ -163,6 +163,23 @@ def test_tools_ask_before_they_change_something(folder):
     assert texts[5] == "notes.txt:2: two"
 
 
+def test_what_was_typed_before_the_question_is_no_answer_to_it(folder):
+    work = Path("work")
+    work.mkdir()
+    with ChatTerminal("files", "c1", "--model", "scripted", "--budget", "32000", cwd=work) as chat:
+        chat.expect(PROMPT)
+        chat.type("Write it\ry\ryes")
+        chat.expect(r"run it\?")
+        time.sleep(0.3)
+        assert not Path("work/notes.txt").exists()
+        chat.type("n")
+        chat.expect("It is written.")  # the script says so, whatever came of it
+        chat.expect(PROMPT)
+    assert not Path("work/notes.txt").exists()
+    (result,) = bodies("c1", ToolResult, store="work/.transom/chats.db")
+    assert result.failed
+
+
 def test_ctrl_c_keeps_what_arrived_and_the_same_id_goes_on(folder):
     options = ("--model", "scripted", "--budget", "32000", "--store", "own.db")
     with ChatTerminal("slow", "c1", *options) as chat:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from transom.cli.streams import forget_typed_input
 from transom.errors import InvalidSetting
 
 
@@ -19,4 +20,5 @@ def is_confirmed(question: str, *, yes: bool, why: str) -> bool:
         raise InvalidSetting(f"{why}: there is no terminal to ask at, so add --yes")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
+    forget_typed_input()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from datetime import datetime
 from typing import TextIO, cast
 
@@ -43,6 +44,14 @@ def minute_of(at: float) -> str:
         return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):
         return ""
+
+
+def forget_typed_input() -> None:
+    """Throw away what was typed before now, if stdin is a terminal: an answer is given to a question that was shown."""
+    with suppress(ImportError, OSError, ValueError):
+        import termios  # noqa: PLC0415 - not on every system
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def print_notice(line: str) -> None:

@@ -93,6 +93,23 @@ def redacted(text: str, *secrets: str | None) -> str:
     return _KEYS.sub(lambda found: f"{found[1] or ''}***" if found[1] is None else f"{found[1]} ***", text)
 
 
+LEAST_SECRET = 4
+"""The characters that a secret has at least. A shorter text could be a part of any word."""
+
+_KEY_VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|API_?TOKEN|AUTH_?TOKEN)S?(?:_|$)", re.IGNORECASE)
+
+
+def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a program that a model wants to run, without the API keys in it: variables whose names say
+    that they hold one (OPENAI_API_KEY, MISTRAL_API_KEY_2, ANTHROPIC_AUTH_TOKEN), and those with a copy of one."""
+    keys = {value for name, value in environment.items() if _KEY_VARIABLE.search(name) and len(value) >= LEAST_SECRET}
+    return {
+        name: value
+        for name, value in environment.items()
+        if not _KEY_VARIABLE.search(name) and not any(key in value for key in keys)
+    }
+
+
 def model_name(provider: Provider) -> str:
     """How logs and events name a model."""
     return f"{provider.name}:{provider.model}"

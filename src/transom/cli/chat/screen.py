@@ -16,6 +16,7 @@ from rich.markdown import Markdown
 from rich.segment import Segment
 from rich.text import Text
 
+from transom.cli.streams import forget_typed_input
 from transom.cli.terminal import Terminal, terminal
 from transom.readback.content import escaped
 
@@ -119,12 +120,15 @@ class Screen:
         if self.is_interactive:
             import_module("readline")  # `input` edits lines, and has a history
 
-    def ask(self, prompt: str) -> str:
+    def ask(self, prompt: str, *, fresh: bool = False) -> str:
         """Read one line from the user, without blanks at both ends. Raises EOFError at the end of the input.
 
+        `fresh`: what was typed at a terminal before now is not the answer, and is thrown away.
         If the input is no terminal, the line is printed too, so that the output shows it.
         """
         self.console.file.flush()
+        if fresh:
+            forget_typed_input()
         line = input(prompt)
         if not self.is_interactive:
             self.console.print(printable(line), soft_wrap=True)

@@ -194,7 +194,7 @@ class ChatSession:
             return True
         self.screen.print(f"→ {self._tools.preview(call.name, _parsed(call))}", "yellow")
         try:
-            answer = self.screen.ask("run it? [y/n, or what to do instead] ")
+            answer = self.screen.ask("run it? [y/n, or what to do instead] ", fresh=True)
         except EOFError:
             return False
         if answer.lower() in {"y", "yes"}:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import difflib
 import os
+import select
 import signal
+import stat
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from transom.errors import InvalidSetting, quote
+from transom.providers.base import without_keys
+from transom.readback.content import escaped
 from transom.readback.patterns import Pattern, compile_pattern, matching_lines
 
 NAMES = ("read", "write", "grep", "shell")
@@ -88,7 +93,9 @@ class ChatTools:
         file = self._inside(path)
         existed = file.exists()
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content, encoding="utf-8")
+        with _opened(file, os.O_WRONLY | os.O_CREAT) as stream:
+            stream.truncate()
+            stream.write(content.encode("utf-8", "replace"))
         return f"{path} {'replaced' if existed else 'created'}, {len(content.splitlines()):,} lines"
 
     def grep(self, pattern: str, path: str = ".") -> str:
@@ -119,6 +126,7 @@ class ChatTools:
             command,
             shell=True,
             cwd=self._folder,
+            env=without_keys(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -135,7 +143,7 @@ class ChatTools:
         self._running.add(process)
         timer.start()
         try:
-            output = _output(process)
+            output = _output(process, time.monotonic() + seconds)
             code = process.wait()
         finally:
             timer.cancel()
@@ -149,11 +157,12 @@ class ChatTools:
     def preview(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Describe what a call of `write` or `shell` would do, for the user who is asked: the diff, or the command."""
         if name == "shell":
-            return f"$ {arguments.get('command', '')}"
-        path, content = str(arguments.get("path", "")), str(arguments.get("content", ""))
+            first, *more = str(arguments.get("command", "")).split("\n")
+            return "\n".join([f"$ {first}", *(f"> {line}" for line in more)])
+        path, content = escaped(str(arguments.get("path", ""))), str(arguments.get("content", ""))
         before = ""
         with suppress(ToolError, OSError):
-            before = _text(self._inside(path)) or ""
+            before = _text(self._inside(str(arguments.get("path", "")))) or ""
         changed = difflib.unified_diff(before.splitlines(), content.splitlines(), path, path, lineterm="", n=2)
         lines = [line for number, line in enumerate(changed) if number > 1]
         more = [f"… and {len(lines) - SHOWN_LINES:,} lines more"] if len(lines) > SHOWN_LINES else []
@@ -167,12 +176,27 @@ class ChatTools:
         return found
 
 
+def _opened(file: Path, flags: int) -> IO[bytes]:
+    """Open a regular file. Raises ToolError for a pipe, a device or a folder: nothing that a tool opens may wait for
+    somebody else. The open file is looked at, as its name may stand for another file by then.
+    """
+    try:
+        number = os.open(file, flags | os.O_NONBLOCK, 0o666)
+    except OSError as error:  # ENXIO: a pipe that nobody reads, a socket
+        raise ToolError(f"{file.name} cannot be opened: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise ToolError(f"{file.name} is no regular file")
+    return os.fdopen(number, "wb" if flags & os.O_WRONLY else "rb")
+
+
 def _text(file: Path) -> str | None:
-    """Read a text file; None if it is missing, binary, or larger than MAX_FILE."""
-    if not file.is_file() or file.stat().st_size > MAX_FILE:
-        return None
-    data = file.read_bytes()
-    return None if b"\0" in data else data.decode("utf-8", "replace")
+    """Read a text file; None if it is missing, no regular file, binary, or larger than MAX_FILE."""
+    with suppress(ToolError), _opened(file, os.O_RDONLY) as stream:
+        data = stream.read(MAX_FILE + 1)
+        if len(data) <= MAX_FILE and b"\0" not in data:
+            return data.decode("utf-8", "replace")
+    return None
 
 
 def _files(place: Path) -> Iterator[Path]:
@@ -196,13 +220,18 @@ def _matches(file: Path, pattern: Pattern) -> Iterator[str]:
             yield f"{match.line}: {lines[match.line - 1][:MAX_LINE]}"
 
 
-def _output(process: subprocess.Popen[bytes]) -> str:
-    """Read everything that a process prints; of more than MAX_OUTPUT bytes, the beginning and the end."""
+def _output(process: subprocess.Popen[bytes], end: float) -> str:
+    """Read everything that a process prints; of more than MAX_OUTPUT bytes, the beginning and the end.
+
+    `end`: when to stop, by the monotonic clock. A process in the background may hold the output open for ever.
+    """
     assert process.stdout is not None
     head, tail, left_out = bytearray(), bytearray(), 0
     half = MAX_OUTPUT // 2
     with process.stdout as stream:
-        while chunk := os.read(stream.fileno(), 65_536):
+        while select.select([stream], [], [], max(0.0, end - time.monotonic()))[0]:
+            if not (chunk := os.read(stream.fileno(), 65_536)):
+                break
             room = half - len(head)
             head += chunk[:room]
             tail += chunk[room:]
