@@ -14,6 +14,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+
+def escaped(text: str) -> str:
+    """A text from outside, such as a name, on one line. Characters that are invisible, or that would move a cursor or
+    change colours, are written as escapes: `\\n`, `\\x1b`, `\\u202e`."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 READ, GREP, LIST, SEARCH = "transom_read", "transom_grep", "transom_list", "transom_search"
 READ_BACK = frozenset((READ, GREP, LIST, SEARCH))
 """The tools that read back what was shortened. Their results have a limit already, so that no strategy shortens

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from transom.cli.streams import forget_typed_input
+from transom.cli.streams import forget_typed_input, one_line
 from transom.errors import InvalidSetting
 
 
@@ -18,7 +18,7 @@ def is_confirmed(question: str, *, yes: bool, why: str) -> bool:
         return True
     if sys.stdin is None or not sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
         raise InvalidSetting(f"{why}: there is no terminal to ask at, so add --yes")
-    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.write(f"{one_line(question)} [y/N] ")
     sys.stderr.flush()
     forget_typed_input()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

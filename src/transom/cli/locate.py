@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from shutil import which
 
+from transom import private_files
 from transom.cli.lock_notice import LockNotice
 from transom.cli.runs import FOLDER, STORE, make_folder, split_name, stored_name
 from transom.cli.streams import counted, print_notice
@@ -58,7 +59,8 @@ def remember_store(url: str) -> None:
         return
     try:
         make_folder()
-        LAST_STORE.write_text(without_password(url) + "\n", encoding="utf-8")
+        with private_files.opened(LAST_STORE) as file:
+            file.write(f"{without_password(url)}\n".encode())
     except (InvalidSetting, PermissionError):
         print_notice(f"{LAST_STORE} cannot be written: give --store {without_password(url)} to the other commands too")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from transom import private_files
 from transom.errors import InvalidSetting
 
 KINDS = (".svg", ".png")
@@ -96,6 +97,7 @@ def draw_picture(points: Sequence[Point], paths: Sequence[Path], title: str, gro
             axes.plot(point.cost, point.grounding, "o", color=color, markerfacecolor=fill)
         _draw_labels(figure, axes, points)
         for path in paths:
+            private_files.create_file(path)
             figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 

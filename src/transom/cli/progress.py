@@ -6,8 +6,9 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from transom.cli.terminal import terminal
 
 DELAY = 1.0
 """Seconds of work before the bar appears."""
@@ -20,7 +21,7 @@ class ProgressBar:
         self._begin = monotonic()
         self._task: TaskID | None = None
         columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()
-        self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+        self._progress = Progress(*columns, TimeRemainingColumn(), console=terminal(aside=True), transient=True)
 
     def update(self, share: float, label: str) -> None:
         """Set the share, from 0 to 1, and the label.

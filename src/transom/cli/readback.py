@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from transom.cli.commands import Entries, Grep, Read
 from transom.cli.locate import open_log
 from transom.cli.next_commands import command_for
-from transom.cli.terminal import print_json
+from transom.cli.terminal import print_json, print_text
 from transom.readback import EntryList, GrepResult, grep, list_entries, read
-from transom.readback.content import escaped
 from transom.readback.matches import Match
 from transom.readback.pages import Page, Start
 from transom.stores import StoredLog
@@ -31,7 +28,7 @@ def run(options: Read | Grep | Entries) -> int:
         if options.json:
             print_json({"conversation": log.name, **to_builtins(result)})
         else:
-            _print(_text(result, options))
+            print_text(_text(result, options))
     return 1 if isinstance(result, GrepResult) and not result.matches else 0
 
 
@@ -82,9 +79,3 @@ def _more_command(start: Start | int, options: Read | Grep | Entries) -> str:
 def _given(*options: tuple[str, int | None, int | None]) -> list[object]:
     """Return the options, as name and value, whose value is not the default, which comes last."""
     return [each for name, value, default in options if value != default for each in (name, value)]
-
-
-def _print(text: str) -> None:
-    """Print a text from outside. Control characters other than line ends and tabs are escaped."""
-    for line in text.split("\n"):
-        sys.stdout.write("\t".join(map(escaped, line.split("\t"))) + "\n")

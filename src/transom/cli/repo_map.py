@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from transom.cli.commands import Map
 from transom.cli.progress import ProgressBar
 from transom.cli.runs import FOLDER, MAP_CACHE, make_folder
 from transom.cli.streams import print_notice
-from transom.cli.terminal import print_json
+from transom.cli.terminal import print_json, print_text
 from transom.errors import InvalidSetting
 from transom.repo_map import RepoMap
 from transom.repo_map.facts_cache import hash_of
@@ -31,7 +30,7 @@ def run(options: Map) -> int:
         files = [file for file in repo_map.ranked(focus=focus) if shown_path(file.path) in lines]
         print_json({"folder": str(repo_map.folder), "tokens": o200k().count(text), "text": text, "files": files})
     elif text:
-        sys.stdout.write(text + "\n")
+        print_text(text)
     if not text:
         print_notice(_why_empty(options, has_files=bool(repo_map.ranked())))
     return 0 if text else 1

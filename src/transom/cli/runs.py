@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from transom import private_files
 from transom.errors import InvalidSetting
 from transom.importers.files import files_in
 from transom.stores import SqliteStore
@@ -96,10 +97,11 @@ def make_folder() -> None:
     Raises InvalidSetting where it may not be written, OSError for other failures.
     """
     try:
-        FOLDER.mkdir(exist_ok=True)
+        private_files.make_folder(FOLDER)
         ignore = FOLDER / ".gitignore"
         if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
+            with private_files.opened(ignore) as file:
+                file.write(b"*\n")
     except OSError as problem:
         if problem.errno not in READ_ONLY:
             raise
@@ -113,7 +115,7 @@ def _edit_runs() -> Generator[list[Run]]:
 
     A damaged file counts as empty.
     """
-    with RUNS.open("a+b") as file, locked(file):
+    with private_files.opened(RUNS, "a+b") as file, locked(file):
         file.seek(0)
         try:
             runs = msgspec.json.decode(file.read(), type=list[Run])

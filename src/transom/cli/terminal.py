@@ -1,16 +1,24 @@
-"""Prints on the terminal: lines with styles, and JSON."""
+"""Prints on the terminal: lines with styles, texts from outside, and JSON.
+
+Everything that a command prints goes through this file, or, if it is a notice or a question on stderr, through
+`streams.py`. There it is escaped; `tests/cli/test_hostile_output.py` runs every command on a hostile log.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.text import Text
 
 from transom.core.codec import plain
+from transom.texts import escaped
 
 STYLES = {"kept": "green", "shortened": "yellow", "folded": "cyan", "dropped": "red"}
 """The colour of each state of an entry."""
@@ -20,10 +28,19 @@ Piece = str | tuple[str, str]
 
 
 class Terminal(Console):
-    """A console of rich that raises BrokenPipeError, which is then handled with all other errors.
+    """The console through which every command prints. No text that it prints has a character that moves the cursor,
+    changes colours or is invisible: such a character is shown as U+FFFD, whoever forgot to escape it before. Only rich
+    itself, which draws what we ask for, sends control sequences.
 
-    Rich would end the process.
+    It raises BrokenPipeError, which is then handled with all other errors; rich would end the process.
     """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield the segments of what is to be printed, cleaned. Rich calls this for everything that it prints."""
+        for segment in super().render(renderable, options):
+            text = segment.text
+            is_clean = segment.control or text.isprintable() or text == "\n"
+            yield segment if is_clean else Segment(_cleaned(text), segment.style)
 
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError: rich calls this when the reader of our output is gone."""
@@ -51,6 +68,27 @@ def print_wrapped(console: Console, *pieces: Piece, indent: int = 0) -> None:
     console.print(Padding(Text.assemble(*pieces), (0, 0, 0, indent), expand=False))
 
 
+def print_text(text: str) -> None:
+    """Print a text from outside as it is, on stdout. Control characters other than line ends and tabs are escaped."""
+    for line in text.split("\n"):
+        sys.stdout.write("\t".join(map(escaped, line.split("\t"))) + "\n")
+
+
 def print_json(value: Any, *, aside: bool = False) -> None:
-    """Print a value as JSON on one line of stdout, or with `aside` of stderr."""
-    (sys.stderr if aside else sys.stdout).write(plain(value).decode("utf-8") + "\n")
+    """Print a value as JSON on one line of stdout, or with `aside` of stderr. Characters that are not printable are
+    written as JSON escapes, so that the value is the same."""
+    (sys.stderr if aside else sys.stdout).write(json_escaped(plain(value).decode("utf-8")) + "\n")
+
+
+def json_escaped(text: str) -> str:
+    """JSON with every character that is not printable as an escape, except line ends, which are only between values."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+
+
+def _cleaned(text: str) -> str:
+    """Replace characters that are not printable by U+FFFD, one for one: the text is laid out already, so its length
+    must stay.
+    """
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)

@@ -6,13 +6,17 @@ The file is complete or does not exist, and the same calls give the same bytes.
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any, cast
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, TextIO, cast
 
+from transom import private_files
+from transom.cli.terminal import json_escaped
 from transom.conversation.replay import ReplayStep
 from transom.core.codec import plain
 
@@ -45,16 +49,18 @@ def windows_file(path: Path | None) -> Generator[IO[bytes] | None]:
         yield None
         return
     if path == STDOUT:
-        yield sys.stdout.buffer
+        with _for_terminal(sys.stdout) if sys.stdout.isatty() else nullcontext(sys.stdout.buffer) as file:
+            yield cast("IO[bytes]", file)
         sys.stdout.buffer.flush()
         return
     directly = path.exists() and not path.is_file()
     target = path if directly else path.resolve()
     part = target if directly else target.with_name(f".{target.name}.part")
     try:
-        with part.open("wb") as raw, _compressed(raw, path) as file:
+        with private_files.opened(part) as raw, _compressed(raw, path) as file:
             yield file
         if not directly:
+            private_files.keep_mode(part, target)
             part.replace(target)
     except BaseException as problem:
         if not directly:
@@ -62,6 +68,18 @@ def windows_file(path: Path | None) -> Generator[IO[bytes] | None]:
         if isinstance(problem, OSError) and problem.filename in {None, part, os.fspath(part)}:
             problem.filename = os.fspath(path)
         raise
+
+
+@contextmanager
+def _for_terminal(stream: TextIO) -> Generator[IO[bytes]]:
+    """Collect JSON for a terminal, and write it with escapes at the end of the block. A pipe and a file get the exact
+    bytes.
+    """
+    with SpooledTemporaryFile(8_000_000) as held:
+        yield cast("IO[bytes]", held)
+        held.seek(0)
+        lines = io.TextIOWrapper(cast("IO[bytes]", held), "utf-8", "replace", newline="\n")
+        stream.writelines(map(json_escaped, lines))
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from transom.core.unit import Folded, Unit
 from transom.core.window import Window
 from transom.errors import InvalidMessage
 from transom.measure.explain import Explanation, explain
-from transom.readback.content import escaped
+from transom.texts import escaped
 from transom.wire.arguments import read_object
 
 WIDTH = 110

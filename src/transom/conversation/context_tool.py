@@ -47,7 +47,7 @@ def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[
     """Compact the window as the model asked; what it reads as the result."""
     try:
         asked = msgspec.json.decode(arguments or "{}", type=ContextArguments)
-    except (msgspec.MsgspecError, UnicodeError) as wrong:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as wrong:
         return ToolOutcome(content=texts.tool_failed(quote(str(wrong))), failed=True), None
     if conv.usage.used < LEAST_USED * conv.usage.budget:
         return ToolOutcome(content=texts.NOTHING_TO_SUMMARISE), None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from transom import private_files
 from transom.core.entry import Entry
 from transom.core.message import Fact, Head
 from transom.errors import InvalidSetting, quote
@@ -188,8 +189,8 @@ def export_unified(log: StoredLog, folder: Path) -> Exported:
     last = last_source(log)
     beside = (last[1].beside if last is not None else None) or {"id": log.name}
     place = unified.messages_path(folder, str(beside.get("id") or log.name))
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("wb") as file:
+    private_files.make_folder(place.parent)
+    with private_files.opened(place) as file:
         file.writelines(found)
     unified.add_to_index(folder, beside)
     return found.report

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
+from transom import private_files
 from transom.core.entry import Meta
 from transom.core.message import Raw
 from transom.errors import InvalidMessage, InvalidSetting, quote
@@ -120,7 +121,8 @@ def add_to_index(folder: Path, record: Raw) -> None:
     at = next((n for n, one in enumerate(listed) if as_dict(one).get("id") == record.get("id")), len(listed))
     if listed[at : at + 1] != [record]:
         listed[at : at + 1] = [record]
-        path.write_text(json.dumps(index, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        with private_files.opened(path) as file:
+            file.write(f"{json.dumps(index, ensure_ascii=False, indent=2)}\n".encode())
 
 
 def recorded_in(index: Path, progress: Callable[[float], None]) -> Iterator[tuple[Raw, Path]]:

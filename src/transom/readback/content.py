@@ -20,6 +20,7 @@ from transom.core.pairing import is_answered
 from transom.core.tokens import SENT_EXTRAS, part_bytes, replace_surrogates
 from transom.errors import InvalidSetting
 from transom.readback.references import Reference
+from transom.texts import escaped
 
 CALL_SEARCH = 256
 """The most entries before a result that are searched for its call. Usually the call is in the entry just before it."""
@@ -134,13 +135,3 @@ def tool_of(log: Log, entry: Entry) -> str:
             if call.legacy == result.legacy and is_answered(call, by=result.call, name=name):
                 return call.name
     return ""
-
-
-def escaped(text: str) -> str:
-    """Return a text from outside on one line.
-
-    Characters that are invisible, or that would move the cursor or change colours, are written as escapes.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

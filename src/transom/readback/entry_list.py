@@ -6,9 +6,10 @@ from msgspec import Struct
 
 from transom.core.log import Log
 from transom.core.message import Assistant
-from transom.readback.content import ReadableEntry, escaped, readable_entries, readable_parts
+from transom.readback.content import ReadableEntry, readable_entries, readable_parts
 from transom.readback.pages import MAX_BYTES, take_fitting
 from transom.readback.references import Reference, resolve
+from transom.texts import escaped
 
 MAX_ENTRIES = 50
 TEXT_WIDTH = 80

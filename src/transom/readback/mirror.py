@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from msgspec import to_builtins
 
+from transom import private_files
 from transom.core.codec import plain
 from transom.core.log import Log
 from transom.core.message import Text, ToolResult
@@ -35,7 +36,7 @@ def mirror(log: Log, folder: Path, first: int = 0, *, redact: Callable[[str], st
     result that differs gets a new file. Entries that are kept out of context are left out. `redact`: applied to every
     text of `content`; `transom.redaction.redactor("secrets")` makes one. Raises OSError.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    private_files.make_folder(folder)
     entries = (log[seq] for seq in range(first, len(log)))
     return [
         _write_result(folder, entry.seq, entry.body, tool_of(log, entry), redact)
@@ -90,7 +91,8 @@ def _write(path: Path, data: bytes) -> None:
     """Write the whole file or nothing: to a temporary file, which is then renamed."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(data)
+        with private_files.opened(temporary) as file:
+            file.write(data)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from transom.core.log import Log
 from transom.errors import InvalidSetting
-from transom.readback.content import ReadableEntry, escaped, readable_entries
+from transom.readback.content import ReadableEntry, readable_entries
 from transom.readback.references import Reference, resolve
+from transom.texts import escaped
 
 MAX_LINES = 200
 MAX_BYTES = 20_000

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from transom.errors import quote
+from transom.private_files import create_file
 from transom.repo_map.languages import LANGUAGES, versions
 from transom.repo_map.symbols import FileFacts
 from transom.sqlite_tables import Tables, replace_tables, transaction, version_of
@@ -92,6 +93,7 @@ class FactsCache:
             db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
 
     def _open(self) -> sqlite3.Connection:
+        create_file(self._file)
         db = sqlite3.connect(self._file, _PATIENCE, isolation_level=None)
         try:
             db.execute("PRAGMA synchronous = OFF")  # it can be made anew

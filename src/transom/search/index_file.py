@@ -15,6 +15,7 @@ from threading import RLock
 from weakref import finalize
 
 from transom.errors import StoreUnavailable
+from transom.private_files import create_file
 from transom.sqlite_tables import OtherProgramsFileError, Tables, create_tables, transaction
 
 VERSION = 4
@@ -111,6 +112,7 @@ class IndexFile:
             raise self._unavailable(problem) from problem
 
     def _connect(self) -> sqlite3.Connection:
+        create_file(self.path)
         db = sqlite3.connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transom.readback.content import escaped
+from transom.texts import escaped
 
 WIDTH = 240
 """The most characters of a snippet."""

@@ -20,6 +20,7 @@ from pathlib import Path
 from threading import RLock
 from typing import IO, TYPE_CHECKING
 
+from transom import private_files
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
@@ -364,8 +365,8 @@ class JsonlStore:
         self._blobs = self.path / "blobs"
         self._index: SqliteIndex | None = None
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._blobs.mkdir(exist_ok=True)
+            private_files.make_folder(self.path)
+            private_files.make_folder(self._blobs)
         except OSError as problem:
             if not (is_read_only(problem) and self.path.is_dir()):  # a folder that may only be read can lack `blobs`
                 why = problem.strerror
@@ -455,7 +456,7 @@ class JsonlStore:
 
         Waits for its holders.
         """
-        with (self.path / ".lock").open("ab", buffering=0) as file, locked(file, shared=shared):
+        with private_files.opened(self.path / ".lock", "ab", 0) as file, locked(file, shared=shared):
             yield
 
     def take_number(self) -> int:
@@ -463,7 +464,7 @@ class JsonlStore:
 
         The caller holds the folder's lock alone.
         """
-        with (self.path / ".lock").open("ab", buffering=0) as file:
+        with private_files.opened(self.path / ".lock", "ab", 0) as file:
             taken = file.tell()
             # Folders of the first format, or copied without the lock file, have the numbers in the headers only.
             given = taken or max((number for number, _ in self._headers()), default=0)

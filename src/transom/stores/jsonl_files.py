@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import IO
 
+from transom import private_files
 from transom.stores.checks import store_unavailable
 
 _READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -45,7 +46,8 @@ def os_errors_translated(path: Path) -> Generator[None]:
 @contextmanager
 def opened_for_append(path: Path) -> Generator[IO[bytes]]:
     """Open the file for reading and writing, unbuffered, during the block. It is created if it does not exist."""
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b", 0) as file:
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags, private_files.FILE), "r+b", 0) as file:
         yield file
 
 
@@ -61,10 +63,11 @@ def replace_file(path: Path, data: bytes) -> None:
     """Replace the content of a file, or create it, so that a crash leaves either the old content or all of the new."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with private_files.opened(temporary) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        private_files.keep_mode(temporary, path)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

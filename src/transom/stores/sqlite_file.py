@@ -15,6 +15,7 @@ from threading import RLock
 from typing import Any
 from weakref import WeakSet, finalize
 
+from transom import private_files
 from transom.errors import InvalidSetting, TransomError
 from transom.sqlite_tables import PAUSE, Tables, create_tables, replace_tables, transaction
 from transom.stores.checks import store_damaged, store_unavailable
@@ -52,6 +53,8 @@ class SqliteFile:
         self._process = os.getpid()
         self.checksums = True
         """False if the file is of version 1 and may not be changed."""
+        if not uri.endswith(_FIXED):
+            private_files.create_file(path)
         try:
             self._db = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as problem:
@@ -225,6 +228,9 @@ def _identity(path: str) -> tuple[int, int] | None:
     return None
 
 
+_FIXED = "?mode=ro&immutable=1"
+
+
 def _uri(path: str) -> str:
     """Return the URI to open.
 
@@ -235,4 +241,4 @@ def _uri(path: str) -> str:
     beside = whole.with_name(f"{whole.name}-wal")
     is_writable = os.access(path, os.W_OK) and os.access(whole.parent, os.W_OK)
     fixed = whole.exists() and not is_writable and not (beside.exists() and beside.stat().st_size)
-    return whole.as_uri() + ("?mode=ro&immutable=1" if fixed else "")
+    return whole.as_uri() + (_FIXED if fixed else "")

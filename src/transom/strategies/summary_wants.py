@@ -152,7 +152,7 @@ def _decoded(args: str) -> object:
     """The arguments of a call, as the model wrote them; None if that is no JSON."""
     try:
         return msgspec.json.decode(args)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 

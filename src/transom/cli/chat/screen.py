@@ -1,7 +1,7 @@
 """Shows a chat on the terminal (Markdown as it arrives, lines about tools, the gauge) and reads the user's lines.
 
 No control character of a model, a tool or a log reaches the terminal. Texts are escaped before they are laid out, and
-the result is checked again, because Markdown can write a character as `&#8238;` or `%1B`.
+the terminal checks the result again, because Markdown can write a character as `&#8238;` or `%1B`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 
 from transom.cli.streams import forget_typed_input
 from transom.cli.terminal import Terminal, terminal
-from transom.readback.content import escaped
+from transom.texts import escaped
 
 GAUGE = 20
 """The width of the gauge, in characters."""
@@ -31,8 +31,8 @@ def printable(text: str) -> str:
     return "\n".join(escaped(line) for line in text.replace("\r\n", "\n").replace("\t", "    ").split("\n"))
 
 
-class Printable:
-    """Wraps a renderable of rich and shows it without control characters.
+class Trimmed:
+    """Wraps a renderable of rich and shows its lines without blanks around them.
 
     `last_lines`: show only that many lines of its end.
     """
@@ -54,19 +54,12 @@ class Printable:
 
 
 def _clean(line: list[Segment]) -> list[Segment]:
-    segments = [Segment(_replaced(each.text), each.style) for each in line if not each.control]
+    segments = [each for each in line if not each.control]
     while segments and not segments[-1].text.strip():
         segments.pop()
     if segments:
         segments[-1] = Segment(segments[-1].text.rstrip(), segments[-1].style)
     return segments
-
-
-def _replaced(text: str) -> str:
-    """Replace characters that are not printable by U+FFFD, one for one: the text is laid out already, so its length
-    must stay.
-    """
-    return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 class MarkdownStream:
@@ -91,7 +84,7 @@ class MarkdownStream:
             if self._live is None:
                 self._live = Live(console=self._console, transient=True, refresh_per_second=10, redirect_stdout=False)
                 self._live.start()
-            self._live.update(Printable(_markdown(self._text), last_lines=max(1, self._console.height - 2)))
+            self._live.update(Trimmed(_markdown(self._text), last_lines=max(1, self._console.height - 2)))
 
     def end(self) -> None:
         """Print what is left of the text. The next piece begins a new text."""
@@ -108,7 +101,7 @@ class MarkdownStream:
             if self._has_printed:
                 self._console.print()
             self._has_printed = True
-            self._console.print(Printable(_markdown(text)), crop=False)
+            self._console.print(Trimmed(_markdown(text)), crop=False)
 
 
 class Screen:
@@ -140,7 +133,7 @@ class Screen:
 
     def print_markdown(self, text: str) -> None:
         """Print a complete text as Markdown."""
-        self.console.print(Printable(_markdown(printable(text))), crop=False)
+        self.console.print(Trimmed(_markdown(printable(text))), crop=False)
 
     def gauge(self, percent: float, status: str, words: str) -> None:
         """Print a bar that shows how full the window is.
