@@ -76,8 +76,10 @@ COMMANDS: dict[str, list[list[str]]] = {
     "undo": [["one", "--why", BAD, "--dry-run"]],
     "import": [["{file}", "--store", "sqlite:///imports.db"], ["missing\x1b[2J.jsonl"]],
     "export": [["one", "--format", "openai", "-o", "out\x1b.jsonl"], ["one"]],
-    "memory": [["--user", USER], ["label", "--user", USER], ["label", "--user", USER, "--history"]]
-    + [
+    "memory": [
+        ["--user", USER],
+        ["label", "--user", USER],
+        ["label", "--user", USER, "--history"],
         ["--archive", "--user", USER],
         ["--archive", "--find", "archived", "--user", USER],
         ["none\x1b", "--user", USER],
@@ -98,6 +100,7 @@ COMMANDS: dict[str, list[list[str]]] = {
 HAVE_STORE = {"log", "explain", "edits", "pin", "undo", "export", "memory", "compact", "conversations", "fork"} | {
     "forget", "window", "read", "grep", "search", "entries", "chat",
 }  # fmt: skip
+TYPED = f"Hello {BAD}\n/context\n/explain\n/pin {BAD}\n/model {BAD}\n/{BAD}\n"
 CASES = [(name, arguments) for name, lines in COMMANDS.items() for arguments in lines]
 
 
@@ -121,21 +124,17 @@ def test_no_control_character_leaves(name, arguments, form, hostile, run, monkey
         if name == "chat" or "--as" in line or "--chart" in line:
             pytest.skip("there is no --json")
         line.append("--json")
-    monkeypatch.setattr(
-        sys, "stdin", io.StringIO(f"Hello {BAD}\n/context\n/explain\n/pin {BAD}\n/model {BAD}\n/{BAD}\n")
-    )
+    monkeypatch.setattr(sys, "stdin", io.StringIO(TYPED))
     code, out, err = run(*line)
     assert code in {0, 1, 2}
     assert out + err
     assert (HARMFUL.findall(out), HARMFUL.findall(err)) == ([], [])
 
 
-@pytest.mark.parametrize(
-    "line", [["log", "one"], ["export", "one", "--format", "openai", "-o", "-"], ["read", "one", "entry 0", "--json"]]
-)
+@pytest.mark.parametrize("line", ["log one", "export one --format openai -o -", "read one 0 --json"])
 def test_at_a_terminal_only_our_own_sequences_are_sent(line, hostile, monkeypatch):
     monkeypatch.chdir(hostile)
-    code, seen = on_a_terminal(*line, "--store", STORE, columns=100)
+    code, seen = on_a_terminal(*line.split(), "--store", STORE, columns=100)
     assert code == 0, seen
     assert "owned" in seen
     assert HARMFUL.findall(re.sub(r"\x1b\[[0-9;?]*[mhlK]|\r\n", "", seen)) == []
