@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13 3.14
 
-.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories streams writers laws local embedders bench policies costs runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories reasoning streams writers laws local embedders bench policies costs runs reference clean
 
 setup: .venv/.made
 
@@ -66,6 +66,9 @@ runs: setup  ## 1,000 random runs of the agent loop in each dialect, with everyt
 
 streams: setup  ## 10,000 replies of each API in random pieces; N= makes it fewer or more
 	$(RUN) python tests/campaigns/streams.py $(if $(N),--count $(N))
+
+reasoning: setup  ## long runs with reasoning that is bound to its prefix, under every policy, over the SDKs
+	$(RUN) python tests/campaigns/bound_reasoning.py
 
 writers: setup  ## 16 processes on one PostgreSQL server, killed one after the other; the server is restarted twice
 	$(RUN) python tests/campaigns/postgres_writers.py

@@ -13,7 +13,7 @@ from transom.testing import Entries, WordCounter, call, hidden, image, result, s
 LONG = "a message with words enough to be worth something " * 5
 LOG = talk(
     LONG,  # 0
-    call("sh", '{"cmd": "cat a long file name.txt"}'),  # 1
+    says("", call("sh", '{"cmd": "cat a long file name.txt"}'), thought="hm"),  # 1
     result("output " * 40),  # 2
     hidden("aside"),  # 3
     user(LONG, image("data:" + "A" * 100)),  # 4
@@ -65,6 +65,7 @@ def view() -> View:
         (Trim(entry=0, part=("text", 0), keep=((0, 251),)), "spans reach beyond the text of 250 characters"),
         (Trim(entry=0, part=("text", 0), keep=((0, 250),)), "it would not be shorter"),
         (Trim(entry=0, part=("text", 0), note="y" * 250), "it would not be shorter"),
+        (Trim(entry=10, part=("reasoning", 0)), "this turn is at work: its reasoning stays with its calls"),
         (Pin(entry=3), "entry 3 is no message, tool result or note that a window can have"),
         (Pin(entry=99), "there is no entry 99 in this log: its entries are 0 to 10"),
         (Undo(edit=5), "entry 5 is no live edit"),
@@ -98,7 +99,7 @@ def test_a_unit_that_is_open_is_not_folded() -> None:
         Trim(entry=2, part=("text", 0), keep=((0, 5), (9, 20)), note="[x]"),
         Trim(entry=1, part=("args", 0), note="{}"),
         Trim(entry=4, part=("image", 0), note="[image]"),
-        Trim(entry=10, part=("reasoning", 0)),
+        Trim(entry=1, part=("reasoning", 0)),
         Pin(entry=2),
         Undo(edit=7),
     ],

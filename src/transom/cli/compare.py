@@ -50,6 +50,7 @@ MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
     "cached_share": (".0%", lambda one: one.stats.cached_share),
     "append_only": (".0%", lambda one: one.append_only),
     "consecutive_breaks": (",", lambda one: one.consecutive_breaks),
+    "reasoning_lost": (".0%", lambda one: one.reasoning_lost),
     "grounding_beyond": (".0%", lambda one: one.grounding.shares[1]),
     "grounding_beyond_wide": (".0%", lambda one: one.grounding.shares[2]),
     "grounding_all": (".0%", lambda one: one.grounding.shares[0]),
@@ -79,7 +80,8 @@ old names: those whose last mention is further back than the budget reaches
 found: in the window, with 40 characters on either side; in context: with 240
 cost: with prompt caching, relative to sending the whole history (1.00)
 append-only: calls whose window begins with the whole window of the last call
-breaks in a row: calls that break the cached prefix when the last call did, too"""
+breaks in a row: calls that break the cached prefix when the last call did, too
+reasoning lost: turns since the user's last message behind a prefix that has changed"""
 """Notes below the table that explain the heads of its columns."""
 
 REFUSED = "Refused calls are counted in no other column but calls."

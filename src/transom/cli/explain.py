@@ -23,7 +23,7 @@ from transom.core.view import View
 from transom.core.window import Break, assemble
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs_since
-from transom.measure.explain import Explanation, costs_of_call, explain
+from transom.measure.explain import Explanation, costs_of_call, explain, hides_reasoning
 from transom.measure.missing_names import MissingNames, missing_names
 from transom.measure.quote_reasons import QuoteReason
 from transom.stores import StoredLog
@@ -327,6 +327,8 @@ def _print_totals(console: Console, result: Explained) -> None:
             legend += [(count, STYLES[state]), (f"{sum(row.tokens for row in rows):,} → {shown:,}   ", "")]
     head = f"system prompt {result.head:,}" if result.head else ""
     print_wrapped(console, *legend, (head, "dim"))
+    if hidden := [row for row in result.rows if hides_reasoning(row)]:
+        print_wrapped(console, f"the reasoning of {counted(len(hidden), 'turn')} in this window is hidden")
 
 
 def _runs(rows: list[Explanation]) -> list[list[Explanation]]:

@@ -98,6 +98,13 @@ COMPARE: tuple[Figure, ...] = (
         "Calls that break the cached prefix directly after a call that broke it too.",
     ),
     Figure(
+        "reasoning_lost",
+        "reasoning lost",
+        "reason-\ning\nlost",
+        "Of the turns since the newest user message, at every call: the share whose reasoning cannot be sent any "
+        "more where it is bound to its prefix (Claude since 5.5, GPT since 6.2), because that has changed.",
+    ),
+    Figure(
         "grounding_beyond",
         "old names found",
         "old\nnames\nfound",

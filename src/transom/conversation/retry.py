@@ -8,10 +8,12 @@ from msgspec import Struct
 
 from transom.conversation.argument_checks import LONGEST
 from transom.core.calibration import CEILING
+from transom.core.message import REASONING_REFUSED, Assistant
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, quote, shorten
 from transom.overflow import Overflow, classify
 from transom.providers.base import Provider, redacted
+from transom.wire.bound_reasoning import is_refusal
 
 OVERFLOW_ATTEMPTS = 3
 SHRINK = (0.75, 0.4)
@@ -71,6 +73,7 @@ class Attempts:
     def __init__(self, retry: Retry, providers: Sequence[Provider], max_tokens: int | None) -> None:
         self._retry, self._providers = retry, list(providers)
         self._of_provider, self._overflows = 1, 0
+        self._reasoning_refused = False
         self.number = 1
         self.max_tokens = max_tokens
         self.refused: ProviderError | None = None
@@ -88,6 +91,10 @@ class Attempts:
         text = shorten(redacted(str(error)), ERROR_CHARACTERS)
         if said is not None:
             return self._after_overflow(said, error, window, text)
+        is_about_reasoning = is_refusal(error.status, error.body or str(error)) and _has_reasoning(window)
+        if is_about_reasoning and not self._reasoning_refused:
+            self._reasoning_refused = True  # once: the failure, when it is logged, hides what may have been refused
+            return NextTry(kind=REASONING_REFUSED, text=text)
         wait = self._retry.wait_before(self._of_provider + 1) if error.retry_after is None else error.retry_after
         if error.is_retryable and self._of_provider < self._retry.attempts and wait <= self._retry.longest:
             self._of_provider += 1
@@ -129,6 +136,11 @@ class Attempts:
         if said.fix == "shrink_input" and not limit:
             return NextTry(kind="overflow", text=text, error=self.cannot_shrink(_bill(window, said)), used=used)
         return NextTry(kind="overflow", text=text, error=_given_up(error, window, said), limit=limit, used=used)
+
+
+def _has_reasoning(window: Window) -> bool:
+    turns = (fact for unit in window.view.visible_units() for fact in unit.shown_facts()[:1])
+    return any(isinstance(turn, Assistant) and turn.reasoning for turn in turns)
 
 
 def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:

@@ -171,6 +171,17 @@ class Builder:
                 self._fingerprint = self._fingerprint.truncate(at)
         self.signatures_unchecked = False
 
+    def sign_again(self) -> None:
+        """Take the bound reasoning that shows for made on the prefix that it has now."""
+        if not self.prefix.has_signed:
+            return
+        slots = self._writable()
+        for at, fingerprint in prefixes(self.head_entry, slots):
+            slot = slots[at] if at < len(slots) else None
+            if isinstance(slot, Unit) and slot.signed_prefix and not slot.signature_stale:
+                slots[at] = replace(slot, signed_prefix=fingerprint)
+        self.signatures_unchecked = False
+
     def _writable(self) -> list[Slot]:
         """The slots as a list that may be changed. The first call copies the old view's."""
         if self._own_slots is None:

@@ -59,8 +59,8 @@ class Call(Struct, frozen=True, gc=False, omit_defaults=True):
 class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True):
     """A text of the model's reasoning.
 
-    `field`: its key in the provider's format. `bound`: signed for the exact prefix it was made on; a provider refuses
-    it on another.
+    `field`: its key in the provider's format. `bound`: signed for the exact prefix that it was made on (system prompt,
+    tools, and everything before it). On another prefix a provider refuses or drops it, so no window shows it there.
     """
 
     text: str
@@ -120,6 +120,8 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
 
     - `answers`: the seq of the `Sent` that it replies to; None if it came without a request of ours.
     - `usage`: what the provider reported for the request; None if nothing.
+    - `input_transformations`: what the provider says that it changed in the request, as it said it: for example that it
+      dropped reasoning, because the prefix had changed (OpenAI's Responses).
     - `order`: the order in the provider's format if it is not reasoning, parts, calls. One letter for each (r
       reasoning, p part, c call), and a bar where another message of the same turn begins.
     """
@@ -129,6 +131,7 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     order: str = ""
     answers: int | None = None
     usage: Usage | None = None
+    input_transformations: tuple[Raw, ...] = ()
 
 
 class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):
@@ -172,10 +175,16 @@ class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     why: str = ""
 
 
+REASONING_REFUSED = "reasoning_refused"
+"""The `Failure.failure` of a request that a provider refused because of reasoning in it. From then on no window shows
+the reasoning before the newest user message; if there is none, no reasoning so far."""
+
+
 class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="failure"):
     """Records a request that gave no reply, or only a part of one.
 
-    - `failure`: its kind, for example "interrupted". `error`: the message of the provider, or ours.
+    - `failure`: its kind, for example "interrupted"; `REASONING_REFUSED` hides reasoning.
+    - `error`: the message of the provider, or ours.
     - `text`, `reasoning`: what had arrived of the reply. `shown`: what the model sees of it; empty if nothing.
     - `answers`: the seq of the `Sent`. `model`: whose failure, "provider:model".
     - `limit`: for a request that was too long, the tokens that a request to this model may have from now on, as the

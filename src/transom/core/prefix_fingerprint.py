@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import force_setattr
 
 from transom.core.codec import plain
@@ -57,6 +57,17 @@ def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, s
 
 
 def _start(head: Entry | None) -> Any:
-    """The hash over the head alone."""
-    content = plain(head.body) if head is not None and isinstance(head.body, Head) else b""
+    """The hash over the head alone, without its cache marks: they may move, and the model does not see them."""
+    shown = head.body if head is not None else None
+    content = plain(_without_cache_marks(to_builtins(shown))) if isinstance(shown, Head) else b""
     return hashlib.blake2b(content, digest_size=16)
+
+
+def _without_cache_marks(value: object) -> object:
+    """A JSON value without the fields named `cache_control`."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return {key: _without_cache_marks(item) for key, item in fields.items() if key != "cache_control"}
+    if isinstance(value, (list, tuple)):
+        return [_without_cache_marks(item) for item in cast("list[object]", value)]
+    return value

@@ -16,6 +16,7 @@ from transom.core.entry import Entry, Sent
 from transom.core.locate import EMPTY, HIDDEN, NO_UNIT, STRAY, counted, slot_index
 from transom.core.log import Log
 from transom.core.message import (
+    REASONING_REFUSED,
     Assistant,
     Fact,
     Failure,
@@ -31,7 +32,7 @@ from transom.core.message import (
 from transom.core.pairing import call_label_size, open_call, result_label_size
 from transom.core.summary import NO_SUMMARY, Summary
 from transom.core.tokens import ZERO, TokenCounter, head_size
-from transom.core.unit import Unit, new_unit, with_result
+from transom.core.unit import REFUSED, Unit, new_unit, with_result, with_signature_stale
 from transom.core.view import View
 
 _UNKNOWN = "?"
@@ -149,16 +150,24 @@ def _assistant(builder: Builder, entry: Entry) -> int:
         builder,
         entry,
         key=None if sent is None else turn.answers,
-        signed_prefix=_signed_on(builder, turn, sent) if signed else "",
+        signed_prefix=_signed_on(builder, entry, sent) if signed else "",
     )
     if key >= 0 and turn.calls:
         _open_calls(builder, turn, key)
     return _set_newest_unit(builder, key)
 
 
-def _signed_on(builder: Builder, turn: Assistant, sent: Sent | None) -> str:
-    """The fingerprint of the prefix that a turn was made on: that of its request. For a turn that answers no request,
-    of all that precedes it."""
+def _signed_on(builder: Builder, entry: Entry, sent: Sent | None) -> str:
+    """The fingerprint of the prefix that a turn was made on: that of its request.
+
+    A turn that was read from a list, or answers no request, was made elsewhere: on the whole list before it. If an edit
+    applies, the window does not show that any more.
+    """
+    turn = entry.body
+    assert isinstance(turn, Assistant)
+    was_read = entry.meta is not None and entry.meta.source is not None
+    if (was_read or turn.answers is None) and len(builder.live_edits):
+        return _UNKNOWN
     if turn.answers is not None:
         return sent.fingerprint if sent is not None and sent.fingerprint else _UNKNOWN
     if builder.signatures_unchecked:
@@ -190,10 +199,34 @@ def _failure(builder: Builder, entry: Entry) -> int:
     if failure.limit and failure.model:
         limits = {**builder.prefix.learned_limits, failure.model: failure.limit}
         builder.prefix = replace(builder.prefix, learned_limits=limits)
+    if failure.failure == REASONING_REFUSED:
+        _refuse_reasoning(builder, entry)
     if failure.used and sent is not None:
         learned = builder.prefix.calibration.refused(sent, failure.used)
         builder.prefix = replace(builder.prefix, calibration=learned)
     return _set_newest_unit(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
+
+
+def _refuse_reasoning(builder: Builder, entry: Entry) -> None:
+    """Hide the reasoning before the newest user message; if there is none to hide, all of it. What is bound and stands
+    behind it has then lost its prefix."""
+    if builder.signatures_unchecked:
+        builder.recheck_signatures()
+    turns = [at for at, slot in enumerate(builder.slots) if isinstance(slot, Unit) and _shows_reasoning(slot)]
+    newest = builder.landmarks.newest_user
+    before = [at for at in turns if newest is not None and builder.slots[at].first < newest]
+    for at in before or turns:
+        unit = builder.slots[at]
+        assert isinstance(unit, Unit)
+        assert unit.entries is not None
+        builder.replace_slot(at, with_signature_stale(unit, unit.entries, stale=True, signed_prefix=REFUSED))
+    if turns:
+        builder.mark_break((before or turns)[0], entry, "reasoning refused")
+
+
+def _shows_reasoning(unit: Unit) -> bool:
+    turn = unit.shown_facts()[0]
+    return isinstance(turn, Assistant) and bool(turn.reasoning)
 
 
 def _result(builder: Builder, entry: Entry) -> int:
@@ -227,10 +260,16 @@ def _result(builder: Builder, entry: Entry) -> int:
 
 
 def _head(builder: Builder, entry: Entry) -> int:
-    """Put a head in the place of the old one. The prefix breaks at the head."""
+    """Put a head in the place of the old one. The prefix breaks at the head.
+
+    The first head of a conversation that was made elsewhere comes after its turns, and they were made under it.
+    """
     head = entry.body
     assert isinstance(head, Head)
     prefix = builder.prefix
+    is_first = builder.head_entry is None and not prefix.sent_fingerprint
+    if is_first and builder.signatures_unchecked:
+        builder.recheck_signatures()
     if prefix.in_flight is not None or prefix.shared_slots or builder.head_entry is not None:
         builder.prefix = replace(prefix, shared_slots=-1, first_break=(-1, entry.seq, "head"))
     builder.head_entry = entry
@@ -238,6 +277,8 @@ def _head(builder: Builder, entry: Entry) -> int:
     size = head_size(head, entry.tokens[0])
     builder.total = builder.total.replaced(builder.head_size, size)
     builder.head_size = size
+    if is_first:
+        builder.sign_again()
     return NO_UNIT
 
 

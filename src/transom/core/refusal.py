@@ -5,11 +5,13 @@ from __future__ import annotations
 from msgspec import json as msgjson
 
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.entry import Entry
 from transom.core.locate import SlotTable, slot_index, unit_entry, unit_key
 from transom.core.log import no_entry
+from transom.core.message import Assistant
 from transom.core.tokens import MESSAGE_BYTES, apply_trim, part_bytes, text_bytes
 from transom.core.trims import find_part
-from transom.core.unit import pinned_units_in, surfaced
+from transom.core.unit import Folded, pinned_units_in, surfaced
 
 
 def refusal(table: SlotTable, edit: Edit) -> str | None:
@@ -60,6 +62,8 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
         return f"entry {trim.entry} has no part {trim.part[0]}[{trim.part[1]}]"
     part, _ = found
     kind = trim.part[0]
+    if kind == "reasoning" and _is_at_work(table, entry):
+        return "this turn is at work: its reasoning stays with its calls"
     if trim.keep and kind != "text":
         return f"only a text keeps spans, not {kind}"
     if not trim.note and kind not in {"text", "reasoning"}:
@@ -76,6 +80,18 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
         return f"spans reach beyond the text of {len(part.text)} characters"
     form = apply_trim(part, trim)
     return None if form is None or part_bytes(form) < part_bytes(part) else "it would not be shorter"
+
+
+def _is_at_work(table: SlotTable, entry: Entry) -> bool:
+    """Whether an entry is the newest turn of the model, and has calls. Providers that want reasoning back want that of
+    this turn, and refuse its calls without it."""
+    for slot in reversed(table.slots):
+        if isinstance(slot, Folded):
+            return False
+        turn = slot.first_fact
+        if isinstance(turn, Assistant):
+            return bool(turn.calls) and slot.seqs[0] == entry.seq
+    return False
 
 
 def _no_unit(seq: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -100,9 +100,9 @@ def effective_trims(trims: Sequence[AppliedTrim]) -> dict[Place, AppliedTrim]:
     return best
 
 
-def trimmed_fact(entry: Entry, best: Mapping[Place, AppliedTrim], *, signature_stale: bool) -> Fact:
-    """The fact of an entry as the window shows it. `best`: the trims in effect. `signature_stale`: leave out the bound
-    reasoning."""
+def trimmed_fact(entry: Entry, best: Mapping[Place, AppliedTrim], hides: Callable[[Reasoning], bool]) -> Fact:
+    """The fact of an entry as the window shows it. `best`: the trims in effect. `hides`: whether reasoning is left out
+    for another reason."""
     fact = entry.body
     assert isinstance(fact, Fact)
     changed: dict[Address, Any] = {
@@ -110,8 +110,8 @@ def trimmed_fact(entry: Entry, best: Mapping[Place, AppliedTrim], *, signature_s
         for address, part in addressed_parts(fact)
         if (entry.seq, address) in best
     }
-    if isinstance(fact, Assistant) and signature_stale:
-        changed.update({("reasoning", i): None for i, thought in enumerate(fact.reasoning) if thought.bound})
+    if isinstance(fact, Assistant):
+        changed.update({("reasoning", i): None for i, thought in enumerate(fact.reasoning) if hides(thought)})
     if not changed:
         return fact
     parts = {address: changed.get(address, part) for address, part in addressed_parts(fact)}

@@ -25,6 +25,9 @@ from transom.core.trims import AppliedTrim, Place, effective_trim, effective_tri
 
 _body = attrgetter("body")
 
+REFUSED = "!"
+"""Stands for a prefix in a unit whose reasoning a provider refused: it equals no real fingerprint."""
+
 
 class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
     """What must stay together: a message, or a turn of the model with the results of all its calls.
@@ -36,8 +39,9 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
       its call.
     - `trims`: the trims that apply to its parts, sorted. `undone_trims`: part and seq of trims that were taken back.
     - `pins`: the seqs of the pins on it.
-    - `signed_prefix`: the fingerprint of the prefix that its bound reasoning was made on; empty if it has none.
-    - `signature_stale`: true if its bound reasoning is hidden, because what precedes it has changed.
+    - `signed_prefix`: the fingerprint of the prefix that its bound reasoning was made on; empty if it has none;
+      `REFUSED` if a provider refused its reasoning, bound or not.
+    - `signature_stale`: true if its bound reasoning is hidden, because what precedes it has changed, or refused.
     """
 
     key: int
@@ -56,7 +60,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
     """The parts and seqs of the trims that were taken back."""
     pins: tuple[int, ...] = ()
     signed_prefix: str = ""
-    """The fingerprint that its bound reasoning was made on, if it has any."""
+    """The fingerprint that its bound reasoning was made on, if it has any; `REFUSED` if a provider refused it."""
     signature_stale: bool = False
     cached_fingerprint: bytes | None = None
 
@@ -91,6 +95,13 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
         assert entries, "a unit in a fold has no entries: ask the view"
         return entries[0].by_user
 
+    def hides(self, part: object) -> bool:
+        """Whether this part is reasoning that the window must not show: it is bound to another prefix, or was
+        refused."""
+        if not self.signature_stale or not isinstance(part, Reasoning):
+            return False
+        return part.bound or self.signed_prefix == REFUSED
+
     def effective_trims(self) -> dict[Place, AppliedTrim]:
         """The trim in effect for each part that has any."""
         return effective_trims(self.trims)
@@ -101,7 +112,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
         if not best and not self.signature_stale:
             return self.facts
         assert self.entries is not None
-        return tuple(trimmed_fact(entry, best or {}, signature_stale=self.signature_stale) for entry in self.entries)
+        return tuple(trimmed_fact(entry, best or {}, self.hides) for entry in self.entries)
 
     def fingerprint(self) -> bytes:
         """A hash of what it shows, the same in every process and version."""
@@ -200,15 +211,19 @@ def with_trims(unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: 
     return replace(unit, trims=trims, size=unit.size.replaced(was, now), cached_fingerprint=None)
 
 
-def with_signature_stale(unit: Unit, entries: tuple[Entry, ...], *, stale: bool) -> Unit:
+def with_signature_stale(
+    unit: Unit, entries: tuple[Entry, ...], *, stale: bool, signed_prefix: str | None = None
+) -> Unit:
     """A copy of the unit with its bound reasoning hidden (`stale`) or shown, and its new size. `entries`: those of the
-    unit."""
-    changed, size = replace(unit, signature_stale=stale, cached_fingerprint=None), unit.size
+    unit. `signed_prefix`: a new one, if given."""
+    prefix = unit.signed_prefix if signed_prefix is None else signed_prefix
+    changed = replace(unit, signature_stale=stale, signed_prefix=prefix, cached_fingerprint=None)
+    size = unit.size
     for entry in entries:
         fact = entry.body
         thoughts = fact.reasoning if isinstance(fact, Assistant) else ()
         for index, thought in enumerate(thoughts):
-            if thought.bound:
+            if unit.hides(thought) != changed.hides(thought):
                 place: Place = (entry.seq, ("reasoning", index))
                 best = effective_trim(unit.trims, place)
                 was, now = (_shown_size(one, best, place, entry) for one in (unit, changed))
@@ -223,7 +238,7 @@ def _shown_size(unit: Unit, best: AppliedTrim | None, place: Place, entry: Entry
     found = find_part(entry, place[1])
     assert found is not None
     part, tokens = found
-    if unit.signature_stale and isinstance(part, Reasoning) and part.bound:
+    if unit.hides(part):
         return ZERO
     return Size(tokens, part_bytes(part), images=int(place[1][0] == "image"))
 

@@ -7,12 +7,14 @@ step needs, and how well do they read?
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 
 from msgspec import Struct
 
-from transom.core.message import Raw
+from transom.core.message import Assistant, Raw
 from transom.core.prices import ANTHROPIC, OPENAI, RequestTokens
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
+from transom.core.unit import Unit
 from transom.core.window import Window
 from transom.measure.cost import Cost, cost, share
 from transom.measure.grounding import Grounding, History, grounding, texts_of, usable
@@ -49,7 +51,9 @@ class Compared(Struct, frozen=True, kw_only=True):
 
     Refused calls are counted as refused and are in no other sum: nothing was sent that could cost or be grounded. A
     refused question has none of its evidence. `stats`: counts and tokens. `anthropic` and `openai`: cost with the
-    prices of each. `consecutive_breaks`: breaks at a call where the sent call before it had a break too. `grounding`:
+    prices of each. `consecutive_breaks`: breaks at a call where the sent call before it had a break too.
+    `reasoning_turns`: for each sent call, the turns of the model since the newest user message, summed;
+    `reasoning_kept`: those of them that the window has behind the same prefix as when they were made. `grounding`:
     names that the next step needs. `evidence`: for each question the share of its evidence that is usable, summed.
     `evidence_by_category`: for each category of questions their number and the same sum. `readability`: how well the
     windows read right after each compaction. `summaries`, `failed_summaries`: how many a model made, and how often it
@@ -60,6 +64,8 @@ class Compared(Struct, frozen=True, kw_only=True):
     anthropic: Cost = Cost()
     openai: Cost = Cost()
     consecutive_breaks: int = 0
+    reasoning_turns: int = 0
+    reasoning_kept: int = 0
     grounding: Grounding = Grounding()
     evidence: float = 0.0
     evidence_by_category: Mapping[str, tuple[int, float]] = {}
@@ -74,6 +80,8 @@ class Compared(Struct, frozen=True, kw_only=True):
             anthropic=self.anthropic.plus(other.anthropic),
             openai=self.openai.plus(other.openai),
             consecutive_breaks=self.consecutive_breaks + other.consecutive_breaks,
+            reasoning_turns=self.reasoning_turns + other.reasoning_turns,
+            reasoning_kept=self.reasoning_kept + other.reasoning_kept,
             grounding=self.grounding.plus(other.grounding),
             evidence=self.evidence + other.evidence,
             evidence_by_category=_sums(self.evidence_by_category, other.evidence_by_category),
@@ -86,6 +94,12 @@ class Compared(Struct, frozen=True, kw_only=True):
     def append_only(self) -> float | None:
         """The share of sent calls whose window begins with the whole window before; None if nothing was sent."""
         return share(self.stats.sent - self.stats.breaks, self.stats.sent)
+
+    @property
+    def reasoning_lost(self) -> float | None:
+        """The share of the turns since the newest user message whose reasoning cannot be sent any more, if reasoning is
+        bound to its prefix; None without such turns."""
+        return share(self.reasoning_turns - self.reasoning_kept, self.reasoning_turns)
 
     @property
     def evidence_recall(self) -> float | None:
@@ -125,6 +139,10 @@ def compared(messages: Sequence[Raw], seen: Iterable[Seen], *, budget: int, coun
     return total.plus(Compared(stats=skipped, anthropic=anthropic, openai=openai))
 
 
+def _is_turn(unit: Unit) -> bool:
+    return isinstance(unit.first_fact, Assistant)
+
+
 class _Judge:
     """Walks through a conversation; remembers the texts so far and the sizes of the requests sent."""
 
@@ -132,6 +150,7 @@ class _Judge:
         self._messages, self._budget, self._counter = messages, budget, counter
         self._history, self._read, self._tokens = History(), 0, 0
         self._newest, self._broke = -1, False
+        self._turns, self._intact, self._seen = 0, set[int](), 0
         self._readability = ReadabilityJudge()
         self.sent: list[RequestTokens] = []
         self.whole: list[int] = []
@@ -155,6 +174,8 @@ class _Judge:
         for message in self._messages[self._read : at]:
             self._tokens += tokens_of(message, self._counter)
             self._history.add(message, self._tokens)
+            role = message.get("role")
+            self._turns = 0 if role == "user" else self._turns + (role == "assistant")
         stats = replay_stats(window, newest_before=self._newest)
         consecutive_breaks = int(bool(stats.breaks) and self._broke)
         self._read, self._broke = at, bool(stats.breaks)
@@ -163,4 +184,22 @@ class _Judge:
         self.whole.append(stats.passthrough)
         found = grounding(self._history, texts, self._messages[at], self._tokens, self._budget)
         readability = self._readability.judged(window, compacted=bool(stats.compactions))
-        return Compared(stats=stats, consecutive_breaks=consecutive_breaks, grounding=found, readability=readability)
+        return Compared(
+            stats=stats,
+            consecutive_breaks=consecutive_breaks,
+            reasoning_turns=self._turns,
+            reasoning_kept=min(self._turns, self._reasoning_kept(window)),
+            grounding=found,
+            readability=readability,
+        )
+
+    def _reasoning_kept(self, window: Window) -> int:
+        """Count the turns since the newest user message that stand behind the prefix that they were made on.
+
+        A turn loses it if a slot before it changes, in this window or one that was sent before.
+        """
+        view, changed = window.view, inf if window.breaks is None else window.breaks.slot
+        turns = [(at, unit.key) for at, unit in enumerate(view.slots) if isinstance(unit, Unit) and _is_turn(unit)]
+        self._intact = {key for at, key in turns if at <= changed and (key in self._intact or key >= self._seen)}
+        self._seen = view.length
+        return sum(key > (view.newest_user or -1) for key in self._intact)

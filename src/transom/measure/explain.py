@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Literal, cast
@@ -11,21 +12,11 @@ from msgspec import Struct
 
 from transom.core.edit import Pin, Trim
 from transom.core.entry import Entry, Sent
-from transom.core.message import (
-    Assistant,
-    Fact,
-    Reasoning,
-    Recalled,
-    Text,
-    ToolResult,
-    addressed_parts,
-    own_text,
-    role_of,
-)
+from transom.core.message import Assistant, Fact, Recalled, Text, ToolResult, addressed_parts, own_text, role_of
 from transom.core.pairing import call_labels
 from transom.core.prices import CompactionCosts
 from transom.core.trims import effective_trims, trims_of_entry
-from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.unit import REFUSED, Folded, Slot, Unit, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 from transom.core.window import Window
 from transom.errors import InvalidSetting, quote
@@ -45,6 +36,7 @@ CARRIED = "quoted in its text"
 SYNTHETIC = "made up, since no result had come when a request was due"
 MOVED = "came later, and was moved to its call"
 HIDDEN_REASONING = "signed reasoning hidden, since what precedes it has changed"
+REFUSED_REASONING = "reasoning hidden, since the provider refused it"
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
@@ -72,6 +64,11 @@ class Explanation(Struct, frozen=True, kw_only=True):
     text: str
     lines: tuple[str, ...] = ()
     quotes: tuple[QuoteReason, ...] = ()
+
+
+def hides_reasoning(row: Explanation) -> bool:
+    """Whether the window shows this fact without reasoning that it has."""
+    return HIDDEN_REASONING in row.why or REFUSED_REASONING in row.why
 
 
 class Explanations(list[Explanation]):
@@ -173,7 +170,8 @@ def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[in
     trims = effective_trims(trims_of_entry(unit.trims, entry.seq)).values()
     pins = [view.fetch(pin).body for pin in unit.pins]
     hidden = _hidden_reasoning(entry, unit)
-    reasons = [*(_why(trim.trim) for trim in trims), *([HIDDEN_REASONING] if hidden else []), *map(_why, pins)]
+    hiding = REFUSED_REASONING if unit.signed_prefix == REFUSED else HIDDEN_REASONING
+    reasons = [*(_why(trim.trim) for trim in trims), *([hiding] if hidden else []), *map(_why, pins)]
     reasons += _repairs(view, entry, unit)
     if isinstance(entry.body, Recalled) and entry.body.why:
         reasons.append(entry.body.why)
@@ -183,12 +181,15 @@ def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[in
 
 
 def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
-    """Say what was changed about a visible entry so that the request is valid: new ids, made-up or moved results."""
+    """Say what was changed about a visible entry so that the request is valid: new ids, made-up or moved results. Of a
+    turn also what the provider changed in its request."""
     fact = entry.body
     if isinstance(fact, Assistant):
         names = call_labels(fact.calls, unit.key)
         new = [name for name, call in zip(names, fact.calls, strict=True) if name != call.id and not call.legacy]
-        return [f"calls without an id of their own named {', '.join(new)}"] if new else []
+        changes = Counter(str(change.get("reason") or change.get("type")) for change in fact.input_transformations)
+        said = [f"the provider says that it changed the request: {why} ({n})" for why, n in changes.items()]
+        return [*([f"calls without an id of their own named {', '.join(new)}"] if new else []), *said]
     if not isinstance(fact, ToolResult):
         return []
     before = unit.seqs[bisect_left(unit.seqs, entry.seq) - 1]
@@ -208,7 +209,7 @@ def _label_tokens(view: View, entry: Entry, unit: Unit) -> int:
 
 
 def _hidden_reasoning(entry: Entry, unit: Unit) -> int:
-    """Count the tokens of signed reasoning that is hidden because the prefix before it has changed.
+    """Count the tokens of reasoning that is hidden: the prefix before it has changed, or a provider refused it.
 
     Trimmed parts are not counted.
     """
@@ -218,7 +219,7 @@ def _hidden_reasoning(entry: Entry, unit: Unit) -> int:
     return sum(
         entry.tokens[position]
         for position, (address, part) in enumerate(addressed_parts(entry.body), start=1)
-        if isinstance(part, Reasoning) and part.bound and (entry.seq, address) not in trimmed
+        if unit.hides(part) and (entry.seq, address) not in trimmed
     )
 
 

@@ -72,6 +72,25 @@ def foldable_runs(view: View, target: Target, slots: Sequence[Slot]) -> list[lis
     return [run for run in found if run]
 
 
+def cut_before_user(view: View, stop: int, end: int, most: float) -> int:
+    """Where a fold should end that would end before the slot `stop`: before the next message of the user, if at most so
+    many more tokens are folded then. `end`: no slot from this one on is folded.
+
+    Only where reasoning is bound to its prefix. Every turn behind a fold loses its reasoning; one that is cut off from
+    its user message stands there without the task that it was about, too.
+    """
+    if not view.prefix.has_signed:
+        return stop
+    for at in range(stop, end + 1):
+        slot = view.slots[at] if at < len(view.slots) else None
+        if slot is None or most < 0:
+            break
+        if isinstance(slot, Unit) and slot.by_user:
+            return at
+        most -= slot.size.tokens
+    return stop
+
+
 def hides_a_unit(view: View, target: Target, slots: Iterable[Slot]) -> bool:
     """Whether a fold over these slots would hide a unit that is visible now. A fold over nothing but older folds and
     units that stay is not worth an entry."""

@@ -22,6 +22,7 @@ from transom.core.summary import Summarise, Summary
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import (
+    cut_before_user,
     foldable_runs,
     free_room,
     hides_a_unit,
@@ -63,6 +64,9 @@ MIN_LAYER = 3 * HEADER
 KEPT_LAYERS = 0.25
 """Older records stay as they are if they have at least this share of the tokens of the next one. Smaller ones were made
 when something else took the room, say very little, and cost little to make again."""
+
+MOVED = 0.5
+"""The greatest share of the room for whole turns that is given up so that they begin with a user message."""
 
 MAX_RECENT = 0.95
 """The greatest share of F for whole turns and what stays free (`quiet`) together, when whole turns get more room."""
@@ -203,7 +207,9 @@ class Digest(Struct, frozen=True, kw_only=True):
         recent = max(self.keep_recent, grown)
         quiet = max(self.least_quiet, self.quiet * (1 - TALK_QUIET * talk * (1 - lost)))
         newest = sum(slot.size.tokens for slot in view.slots[stop:]) + target.due_notes.tokens
+        end = stop
         stop -= how_many_fit(reversed(view.slots[start:stop]), recent * free - newest, notes=True)
+        stop = cut_before_user(view, stop, end, MOVED * recent * free)
         return _Cut(view.slots[start:stop], stop, fixed, free, recent, quiet, talk)
 
 

@@ -17,6 +17,7 @@ from transom.core.tokens import Size
 from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 from transom.strategies.candidates import (
+    cut_before_user,
     foldable_runs,
     free_room,
     freed_by_folding,
@@ -34,6 +35,9 @@ from transom.strategies.summary_folds import folded_before, summary_in_place, wh
 from transom.strategies.summary_wants import WHY as WITH_SUMMARY
 from transom.strategies.summary_wants import shown_summary, summary_want
 from transom.strategies.text.references import range_reference
+
+MOVED = 0.5
+"""The greatest share of the newest turns that is given up so that they begin with a user message."""
 
 SPAN = 40
 """Tokens of the line that says which turns a summary stands for, about."""
@@ -125,7 +129,8 @@ class Rolling(Struct, frozen=True, kw_only=True):
         if target.budget.max_messages is not None:
             after = sum(slot.size.messages for slot in view.slots[stop:] if slot.first not in target.required)
             last = min(last, target.deep_goal.messages - target.fixed_size.messages - 1 - after)
-        return view.slots[start : stop - how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=last)]
+        kept = how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=last)
+        return view.slots[start : cut_before_user(view, stop - kept, stop, MOVED * tail)]
 
 
 def _summary_of(view: View, target: Target, folded: Sequence[Slot], most: float) -> Summary | None:

@@ -10,6 +10,7 @@ Nothing here may use the core's view, reducer or sizes: otherwise one mistake co
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from transom.core.codec import plain
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.message import Assistant, Call, Fact, Failure, Head, ToolResult, User
+from transom.core.message import REASONING_REFUSED, Assistant, Call, Fact, Failure, Head, ToolResult, User
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.testing.oracle_parts import (
@@ -94,12 +95,13 @@ class EditState(NamedTuple):
 
     `live`: the seqs of the edits that apply. `undone`: folds and trims that were undone. `prefixes`: for each turn of
     the model that answers no `Sent`, the fingerprint of what preceded it when it came. `summaries`: those that were not
-    undone.
+    undone. `refused`: the keys of the turns whose reasoning a provider refused.
     """
 
     live: tuple[int, ...] = ()
     undone: tuple[int, ...] = ()
     prefixes: tuple[tuple[int, str], ...] = ()
+    refused: tuple[int, ...] = ()
     summaries: tuple[int, ...] = ()
 
 
@@ -159,7 +161,8 @@ def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fac
         if fact.answers == facts.in_flight:  # a reply takes the place of the request in flight
             sent = entries[fact.answers].body
             assert isinstance(sent, Sent)
-            key, fingerprint, facts.in_flight = fact.answers, sent.fingerprint, None
+            key, facts.in_flight = fact.answers, None
+            fingerprint = prefixes.get(entry.seq, sent.fingerprint)
     if entry.meta is not None and not entry.meta.include_in_context:
         facts.left_out[entry.seq] = "hidden"
         return
@@ -248,7 +251,7 @@ class SlowView:
         """The fingerprint of the window, and its slots."""
         running = hashlib.blake2b(digest_size=16)
         if self.facts.head is not None:
-            running.update(plain(self.entries[self.facts.head].body))
+            running.update(head_content(self.entries[self.facts.head].body))
         slots: list[SlotAppearance] = []
         units = self.facts.units
         while units:
@@ -258,6 +261,11 @@ class SlowView:
             slots.append(self._unit(here[0], running.hexdigest()) if found is None else self._folded(*found, here))
             running.update(slot_fingerprint(slots[-1]))
         return running.hexdigest(), tuple(slots)
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether a request was logged."""
+        return any(isinstance(entry.body, Sent) for entry in self.entries)
 
     def _fold_over(self, key: int) -> tuple[int, Fold] | None:
         """The outermost live fold over a key. Folds only take what is visible, so it is the youngest."""
@@ -272,7 +280,8 @@ class SlowView:
     def _shown(self, unit: Unit, prefix: str | None) -> UnitAppearance:
         """Bound reasoning shows iff it was made on the prefix it has now; behind a fold's text it never does."""
         trims = [edit for edit in self.edits.values() if isinstance(edit, Trim)]
-        facts = tuple(shown_fact(self.entries[seq], trims, void=unit.bound_to != prefix) for seq in unit.seqs)
+        refused, void = unit.key in self.state.refused, unit.bound_to != prefix
+        facts = tuple(shown_fact(self.entries[seq], trims, void=void, refused=refused) for seq in unit.seqs)
         return UnitAppearance(unit.key, tuple(unit.seqs), facts, unit_sizes(unit, facts, self.counter))
 
     def _unit(self, unit: Unit, prefix: str) -> SlotAppearance:
@@ -329,7 +338,9 @@ class SlowView:
         if part is None:
             return False
         if kind == "reasoning":
-            return not trim.keep  # undefined: dropped, also if it is empty; its note shows nowhere
+            return not trim.keep and not self._is_at_work(
+                trim.entry
+            )  # undefined: dropped, also if it is empty; its note shows nowhere
         if kind == "text":
             # undefined: spans are not empty, and something is left out between them
             edges = [-1, *(edge for span in trim.keep for edge in span)]
@@ -340,6 +351,14 @@ class SlowView:
         elif trim.keep or not trim.note or (kind == "args" and not is_json(trim.note)):
             return False
         return part_size(trimmed(part, trim)) < part_size(part)
+
+    def _is_at_work(self, entry: int) -> bool:
+        """Whether an entry is the newest turn of the model, and has calls. A fold ends the search."""
+        for slot in reversed(self.slots):
+            turn = slot.units[0].facts[0] if slot.fold is None else None
+            if slot.fold is not None or isinstance(turn, Assistant):
+                return isinstance(turn, Assistant) and bool(turn.calls) and slot.units[0].seqs[0] == entry
+        return False
 
     # ---- and the whole
 
@@ -424,8 +443,14 @@ def slow_views(entries: Sequence[Entry], counter: TokenCounter) -> Iterator[Slow
 def _next_state(state: EditState, view: SlowView, entry: Entry) -> EditState:
     """The state after one more entry. An edit that does not apply changes nothing."""
     body = entry.body
-    if isinstance(body, Assistant) and body.answers is None:
-        return state._replace(prefixes=(*state.prefixes, (entry.seq, view.fingerprint)))
+    was_read = entry.meta is not None and entry.meta.source is not None
+    if isinstance(body, Assistant) and (body.answers is None or (was_read and state.live)):
+        made_on = "a list that the window does not show any more" if state.live else view.fingerprint
+        return state._replace(prefixes=(*state.prefixes, (entry.seq, made_on)))
+    if isinstance(body, Head) and view.facts.head is None and not view.was_sent:
+        return state._replace(prefixes=_signed_again(view, state.prefixes, entry))
+    if isinstance(body, Failure) and body.failure == REASONING_REFUSED:
+        return state._replace(refused=(*state.refused, *_refused(view)))
     if isinstance(body, Summary):
         return state._replace(summaries=(*state.summaries, entry.seq))
     if not isinstance(body, (Fold, Trim, Pin, Undo)) or not view.applies(body):
@@ -437,6 +462,35 @@ def _next_state(state: EditState, view: SlowView, entry: Entry) -> EditState:
     live = tuple(seq for seq in state.live if seq != body.edit)
     undone = state.undone if isinstance(view.edits[body.edit], Pin) else (*state.undone, body.edit)
     return state._replace(live=live, undone=undone)
+
+
+def _signed_again(view: SlowView, known: tuple[tuple[int, str], ...], head: Entry) -> tuple[tuple[int, str], ...]:
+    """The prefixes of turns that answer no `Sent`, after the first head: those that show were made under it."""
+    before = hashlib.blake2b(digest_size=16)
+    after = hashlib.blake2b(head_content(head.body), digest_size=16)
+    prefixes = dict(known)
+    for slot in view.slots:
+        for unit in slot.units if slot.fold is None else ():
+            if prefixes.get(unit.seqs[0]) == before.hexdigest():
+                prefixes[unit.seqs[0]] = after.hexdigest()
+        before.update(slot_fingerprint(slot))
+        after.update(slot_fingerprint(slot))
+    return tuple(prefixes.items())
+
+
+def _refused(view: SlowView) -> list[int]:
+    """The keys of the turns whose reasoning a refusal hides: those before the newest user message, or else all."""
+    units = [slot.units[0] for slot in view.slots if slot.fold is None]
+    turns = [one.key for one in units if isinstance(turn := one.facts[0], Assistant) and turn.reasoning]
+    return [key for key in turns if view.facts.newest_user is not None and key < view.facts.newest_user] or turns
+
+
+def head_content(body: object) -> bytes:
+    """A head as its fingerprint has it: without its cache marks."""
+    marked = json.loads(
+        plain(body), object_hook=lambda fields: {k: v for k, v in fields.items() if k != "cache_control"}
+    )
+    return plain(marked)
 
 
 def appearance(entries: Sequence[Entry], counter: TokenCounter) -> Appearance:

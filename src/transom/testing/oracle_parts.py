@@ -113,14 +113,14 @@ def effective_trim(trims: Sequence[Trim], part: Addressed) -> Trim | None:
     return min(trims, key=lambda trim: (part_size(trimmed(part, trim)), trim.note, trim.keep), default=None)
 
 
-def shown_fact(entry: Entry, trims: Sequence[Trim], *, void: bool) -> Fact:
-    """The fact of an entry with the trims in effect. `void`: without its bound reasoning."""
+def shown_fact(entry: Entry, trims: Sequence[Trim], *, void: bool, refused: bool = False) -> Fact:
+    """The fact of an entry with the trims in effect. `void`: without its bound reasoning. `refused`: without any."""
     fact = entry.body
     assert isinstance(fact, Fact)
     shown: list[tuple[str, Addressed]] = []
     for address, part in parts_of(fact):
         trim = effective_trim([one for one in trims if one.entry == entry.seq and tuple(one.part) == address], part)
-        hidden = void and isinstance(part, Reasoning) and part.bound
+        hidden = isinstance(part, Reasoning) and (refused or (void and part.bound))
         form = trimmed(part, trim) if trim is not None else None if hidden else part
         if form is not None:
             shown.append((address[0], form))

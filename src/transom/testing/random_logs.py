@@ -16,6 +16,7 @@ from transom.core.budget import Budget
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.message import (
+    REASONING_REFUSED,
     Assistant,
     Call,
     Fact,
@@ -224,6 +225,7 @@ def _other(builder: LogBuilder, step: Step) -> None:
         Handoff(text=text, source="scout"),
         Failure(failure="timeout", text=text, shown=text, answers=answers),
         Failure(failure="abandoned", answers=answers),
+        Failure(failure=REASONING_REFUSED, answers=answers),
         Instruction(parts=_parts(step.a, step.d), role="developer"),
         Opaque(raw={"kind": "later", "x": [step.a, "\ud800"]}),
     )

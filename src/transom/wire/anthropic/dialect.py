@@ -20,6 +20,7 @@ from transom.wire.anthropic.render import by_user, system_of, unit_messages, wor
 from transom.wire.anthropic.reply import parse_reply
 from transom.wire.anthropic.rules import violations
 from transom.wire.anthropic.stream import AnthropicAccumulator
+from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.fields import kind_of
 from transom.wire.stream import from_stream
@@ -30,14 +31,15 @@ from transom.wire.turns import without_surrogates
 class AnthropicDialect(Dialect, frozen=True):
     """Messages that are lists of blocks, with the system prompt beside them.
 
-    - `bound`: the model signs its reasoning for the exact prefix; on any other prefix it is invalid (A15).
+    - `bound`: reasoning is bound to its prefix, and never sent on another (A15), unless its reply names a model that
+      takes it back anywhere (`wire.bound_reasoning`). False: every model does.
     - `mid_system`: the model takes a system message in the middle, also one that came in another dialect (A9).
     - `user_first`: the API refuses a conversation that begins with the model's message, as Amazon Bedrock does. A short
       user message is put before it.
     """
 
     name: str = NAME
-    bound: bool = False
+    bound: bool = True
     mid_system: bool = False
     user_first: bool = False
 
@@ -64,7 +66,8 @@ class AnthropicDialect(Dialect, frozen=True):
         return turns.join_roles(messages, "content")
 
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
-        return read(messages, where, bound=self.bound)
+        placed = read(messages, where)
+        return [(at, bind(fact)) for at, fact in placed] if self.bound else placed
 
     def parse_system(self, value: object) -> list[Instruction]:
         if not isinstance(value, (str, list)):

@@ -7,7 +7,6 @@ that later changes by the caller do not reach the log.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import cast
 
 from msgspec.structs import replace
@@ -41,9 +40,8 @@ MEDIA_TYPES: MediaTypes = {"image": "image", "document": "file"}
 _CONTENT = "a string or a list of blocks"
 
 
-def read(messages: Sequence[object], where: str, *, bound: bool) -> list[Placed]:
-    """The facts of a list of messages, each with the index of its message. `bound`: reasoning is signed for its exact
-    prefix.
+def read(messages: Sequence[object], where: str) -> list[Placed]:
+    """The facts of a list of messages, each with the index of its message.
 
     A turn that goes on in the next message (its calls have no results yet, or a tool of the provider is still at work)
     is one fact, because its pieces are invalid alone. Raises InvalidMessage for a message that is not in this dialect.
@@ -52,7 +50,7 @@ def read(messages: Sequence[object], where: str, *, bound: bool) -> list[Placed]
     before: Raw = {}
     for at, item in enumerate(message_list(messages, where or "messages")):
         message = as_message(item)
-        facts = parse(message, f"{where}, message {at}" if where else f"message {at}", bound=bound)
+        facts = parse(message, f"{where}, message {at}" if where else f"message {at}")
         fields = cast("Raw", message)
         if fields["role"] == before.get("role"):
             last = out[-1][1]
@@ -84,7 +82,7 @@ def as_message(value: object) -> object:
     return fields
 
 
-def parse(message: object, where: str = "message", *, bound: bool = False) -> list[Fact]:
+def parse(message: object, where: str = "message") -> list[Fact]:
     """The facts in one message, at least one. `where`: what errors say first.
 
     Raises InvalidMessage if the message has no known role, is another dialect's, or a field has the wrong type.
@@ -92,7 +90,7 @@ def parse(message: object, where: str = "message", *, bound: bool = False) -> li
     fields = json_copy(require_object(message, where, "a message"), where)
     role = take_role(fields, where, NAME, ("assistant", "user", "system"))
     if role == "assistant":
-        items, shape = take_content(fields, "content", where, _CONTENT, partial(_item, bound=bound))
+        items, shape = take_content(fields, "content", where, _CONTENT, _item)
         return [turn_of(items, shape=shape, extra=fields or None, dialect=NAME)]
     if role == "system":
         parts, shape = take_content(fields, "content", where, _CONTENT, _part)
@@ -131,7 +129,7 @@ def _drop_response_only(block: Raw) -> None:
             cast("Raw", citation).pop("file_id", None)
 
 
-def _item(block: Raw, where: str, path: str, *, bound: bool) -> m.Addressed:
+def _item(block: Raw, where: str, path: str) -> m.Addressed:
     """A block of a turn: a call, reasoning, or a content part."""
     kind: object = block.get("type")
     if kind == "tool_use":
@@ -142,7 +140,7 @@ def _item(block: Raw, where: str, path: str, *, bound: bool) -> m.Addressed:
         return _part(block, where, path)
     key = SIGNED[kind]
     thought = text_part(block, key, where, path, drop={"type", key})
-    return m.Reasoning(thought.text, kind, bound=bound, extra=thought.extra)
+    return m.Reasoning(thought.text, kind, extra=thought.extra)
 
 
 def _call(block: Raw, where: str, path: str) -> Call:

@@ -7,6 +7,7 @@ from typing import cast
 from transom.core.message import Assistant, Raw
 from transom.wire.anthropic.parse import as_message, parse
 from transom.wire.arguments import storable
+from transom.wire.bound_reasoning import bind
 from transom.wire.sdk_objects import UsageFields, as_assistant, dumped, require_reply, with_usage
 
 _RESPONSE = ("usage", "stop_reason", "type")
@@ -30,7 +31,9 @@ def parse_reply(reply: object, *, bound: bool) -> Assistant:
     turn = fields = _with_storable_input(require_reply(as_message(reply), "a response or an assistant message"))
     if any(key in fields for key in _RESPONSE):  # its id, model and the like are not part of the turn
         turn: Raw = {key: fields[key] for key in ("role", "content") if key in fields}
-    fact = as_assistant(parse(turn, "reply", bound=bound)[0], turn)
+    fact = as_assistant(parse(turn, "reply")[0], turn)
+    if bound:
+        fact = as_assistant(bind(fact, fields.get("model")), turn)
     return with_usage(fact, dumped(fields.get("usage")), _USAGE)
 
 

@@ -27,8 +27,9 @@ class AnthropicAccumulator(Accumulator):
     `AnthropicDialect`.
     """
 
-    def __init__(self, *, bound: bool = False) -> None:
+    def __init__(self, *, bound: bool = True) -> None:
         self._bound = bound
+        self._model: object = None
         self._places = Places()
         self._blocks: dict[Place, Raw] = {}
         self._arguments: dict[Place, str] = {}
@@ -42,7 +43,9 @@ class AnthropicAccumulator(Accumulator):
         fields = chunk_fields(chunk, {"input"})
         kind = fields.get("type")
         if kind == "message_start":
-            self._usage |= as_dict(as_dict(fields.get("message")).get("usage"))
+            message = as_dict(fields.get("message"))
+            self._usage |= as_dict(message.get("usage"))
+            self._model = message.get("model")
         elif kind == "content_block_start":
             self._start(fields.get("index"), as_dict(fields.get("content_block")))
         elif kind == "content_block_delta":
@@ -62,7 +65,8 @@ class AnthropicAccumulator(Accumulator):
         content = [block for at in sorted(self._blocks) if (block := self._whole(at)) is not None]
         if not self.finished:
             content = _without_loose_ends(content)
-        return parse_reply({"role": "assistant", "content": content, "usage": self._usage}, bound=self._bound)
+        reply: Raw = {"role": "assistant", "content": content, "usage": self._usage, "model": self._model}
+        return parse_reply(reply, bound=self._bound)
 
     @property
     def open_calls(self) -> list[str]:

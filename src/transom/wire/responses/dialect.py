@@ -9,6 +9,7 @@ from transom.core.tokens import FormatCounter, TokenCounter, replace_surrogates
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
+from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.fields import kind_of, message_list, require_own_parts
 from transom.wire.responses.counter import ResponsesCounter
@@ -27,11 +28,13 @@ from transom.wire.turns import without_surrogates
 class ResponsesDialect(Dialect, frozen=True):
     """Items of many kinds, with the system prompt beside them as `instructions`.
 
-    `strict`: the rule of DeepSeek, where nothing may stand between the calls of a turn and their outputs (R4).
+    - `strict`: the rule of DeepSeek, where nothing may stand between the calls of a turn and their outputs (R4).
+    - `bound`: as in `AnthropicDialect`: reasoning is bound to its prefix, and never sent on another.
     """
 
     name: str = NAME
     strict: bool = False
+    bound: bool = True
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
@@ -53,7 +56,8 @@ class ResponsesDialect(Dialect, frozen=True):
         if isinstance(messages, str):
             return [(0, self.parse_user(messages))]
         items = [as_item(each) for each in message_list(messages, where or "input")]
-        return read(items, f"{where}, " if where else "")
+        placed = read(items, f"{where}, " if where else "")
+        return [(at, bind(fact)) for at, fact in placed] if self.bound else placed
 
     def parse_system(self, value: object) -> list[Instruction]:
         """Read a request's `instructions`: a text, or null for none. They are rendered beside the items again."""
@@ -71,11 +75,11 @@ class ResponsesDialect(Dialect, frozen=True):
         return read([{"type": "function_call_output", "call_id": call, "output": content}], "tool_result, ")[0][1]
 
     def accumulator(self) -> ResponsesAccumulator:
-        return ResponsesAccumulator()
+        return ResponsesAccumulator(bound=self.bound)
 
     def parse_reply(self, reply: object) -> Assistant:
         given = reply if holds_items(reply) else from_stream(reply, self.accumulator())
-        return given if isinstance(given, Assistant) else parse_response(given)
+        return given if isinstance(given, Assistant) else parse_response(given, bound=self.bound)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return ResponsesCounter(counter, NAME, objects=False, tools=self.render_tools, takes=takes)
@@ -101,5 +105,6 @@ def _is_beside(instruction: Instruction) -> bool:
 
 RESPONSES = ResponsesDialect()
 
-DEEPSEEK_RESPONSES = ResponsesDialect(f"deepseek_{NAME}", strict=True)
-"""DeepSeek's Responses API: items are read in the same way, and requests have one more rule."""
+DEEPSEEK_RESPONSES = ResponsesDialect(f"deepseek_{NAME}", strict=True, bound=False)
+"""DeepSeek's Responses API: items are read in the same way, requests have one more rule, and
+reasoning is not bound to its prefix."""

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import cast
 
+from msgspec.structs import replace
+
 from transom.core.message import Assistant, Raw
 from transom.errors import InvalidMessage
+from transom.wire.bound_reasoning import bind
 from transom.wire.fields import kind_of
 from transom.wire.responses.parse import NAME, read
 from transom.wire.sdk_objects import UsageFields, dumped, require_reply, with_usage
+from transom.wire.violations import dicts
+
+TRANSFORMATIONS = "input_transformations"
+"""The key under which a response says what the API has changed in its request: for example that reasoning was dropped,
+because its prefix had changed."""
 
 _USAGE = UsageFields(
     prompt="input_tokens",
@@ -19,23 +27,28 @@ _USAGE = UsageFields(
 )
 
 
-def parse_response(reply: object) -> Assistant:
+def parse_response(reply: object, *, bound: bool) -> Assistant:
     """The turn in a reply, with its usage if that came. A reply without items gives a turn without content.
+
+    `bound`: see `ResponsesDialect`.
 
     Raises InvalidMessage for an error, for more than one turn, and for items that are not the model's.
     """
     plain = as_item(reply)
     if isinstance(plain, (list, tuple)):
-        return _turn(cast("list[object]", plain))
+        return _turn(cast("list[object]", plain), bound=bound)
     if not isinstance(plain, dict):
         raise InvalidMessage("reply", f"a response, an item or a list of items is needed, not {kind_of(plain)}")
     response = cast("Raw", plain)
     if "role" in response or response.get("type", "error") != "error":
-        return _turn([response])
+        return _turn([response], bound=bound)
     require_reply(response, "a response")
     if not isinstance(response.get("output"), list):
         raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
-    return with_usage(_turn(response["output"]), as_item(response.get("usage")), _USAGE)
+    turn = _turn(response["output"], bound=bound, model=response.get("model"))
+    if changes := tuple(dicts(response.get(TRANSFORMATIONS))):
+        turn = replace(turn, input_transformations=changes)
+    return with_usage(turn, as_item(response.get("usage")), _USAGE)
 
 
 def as_item(value: object) -> object:
@@ -43,11 +56,13 @@ def as_item(value: object) -> object:
     return dumped(value, mode="json", exclude_unset=True, by_alias=True)
 
 
-def _turn(items: list[object]) -> Assistant:
+def _turn(items: list[object], *, bound: bool, model: object = None) -> Assistant:
     """The turn in a list of items, empty if there are none. Raises InvalidMessage if they are more than one turn."""
     if not items:
         return Assistant(shape="absent", dialect=NAME)
     facts = [fact for _, fact in read([as_item(item) for item in items], "reply, ")]
+    if bound:
+        facts = [bind(fact, model) for fact in facts]
     if len(facts) == 1 and isinstance(facts[0], Assistant):
         return facts[0]
     raise InvalidMessage("reply", "must be one turn of the model: neither anybody else's messages nor outputs of calls")

@@ -8,7 +8,7 @@ from typing import Any, cast
 from transom.core.message import Assistant, Raw
 from transom.wire.responses.built_in import is_clients
 from transom.wire.responses.parse import CALLS
-from transom.wire.responses.reply import as_item, parse_response
+from transom.wire.responses.reply import TRANSFORMATIONS, as_item, parse_response
 from transom.wire.stop_reason import stop_reason_of
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields
 from transom.wire.violations import as_dict, as_list, text
@@ -26,10 +26,12 @@ class ResponsesAccumulator(Accumulator):
     """Collects the events of `responses.create(stream=True)`, or of the SDK's `.stream()`.
 
     Before the response ends, the turn has only the items that are done, and the text of the message so far. Pieces are
-    joined by `output_index` and `content_index`: some servers give an item another id in each event.
+    joined by `output_index` and `content_index`: some servers give an item another id in each event. `bound`: see
+    `ResponsesDialect`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, bound: bool = True) -> None:
+        self._bound = bound
         self._places = Places()
         self._by_id: dict[str, Place] = {}
         self._begun: dict[Place, Raw] = {}
@@ -67,12 +69,13 @@ class ResponsesAccumulator(Accumulator):
 
     def turn(self) -> Assistant:
         if self.finished and as_list(self._response.get("output")):
-            return parse_response(self._response)
+            return parse_response(self._response, bound=self._bound)
         places = sorted({*self._done, *self._open, *(self._arguments if self.finished else ())})
         items = [item for place, after in zip_longest(places, places[1:]) for item in self._item(place, after)]
         while items and items[-1].get("type") == "reasoning":
             items.pop()
-        return parse_response({"output": items, "usage": self._response.get("usage")})
+        rest = {key: self._response.get(key) for key in ("usage", "model", TRANSFORMATIONS)}
+        return parse_response({**rest, "output": items}, bound=self._bound)
 
     @property
     def open_calls(self) -> list[str]:
