@@ -69,8 +69,8 @@ def test_a_turn_keeps_the_order_of_its_blocks():
         shape="parts",
         calls=(Call("a", "sh", '{"b":[1,"汉"]}', {"caller": {"type": "direct"}}),),
         reasoning=(
-            Reasoning("hm", "thinking", extra={"signature": "c2ln"}),
-            Reasoning("ZGF0YQ==", "redacted_thinking"),
+            Reasoning("hm", "thinking", bound=True, extra={"signature": "c2ln"}),
+            Reasoning("ZGF0YQ==", "redacted_thinking", bound=True),
         ),
         order="rpcrp",
         dialect="anthropic",

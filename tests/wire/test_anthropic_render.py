@@ -236,7 +236,8 @@ def test_lone_surrogates_never_leave():
 
 
 def test_reasoning_that_is_dropped_leaves_the_rest_in_order():
-    facts = read(GO, turn(THOUGHT, text("a"), REDACTED, use()), turn(use("b")), said(got(), got("b")))
+    said_since = [turn(text("done")), said(text("next"))]  # the turn at work would keep its reasoning
+    facts = read(GO, turn(THOUGHT, text("a"), REDACTED, use()), turn(use("b")), said(got(), got("b")), *said_since)
     cut = [Trim(entry=1, part=("reasoning", 1))]
     assert shown(*facts, edits=cut)[1:3] == [turn(THOUGHT, text("a"), use()), turn(use("b"))]
     assert shown(*facts)[1:3] == [turn(THOUGHT, text("a"), REDACTED, use()), turn(use("b"))]
@@ -261,7 +262,7 @@ def test_trims_and_folds():
     folded = [*trims, Pin(entry=2), Fold(first=0, last=3, text="[folded]")]
     assert shown(*facts, edits=folded) == [
         said(text("[folded]"), text("go " * 30)),  # the first task is always there
-        unit[0],
+        turn(text("so [cut]"), use(**{"in": "entry 1"})),  # its reasoning was made on another prefix
         said(got(content=out), text("next")),
     ]
 

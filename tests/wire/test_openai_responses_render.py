@@ -54,6 +54,7 @@ SAID = {
 }
 EASY = {"type": "message", "role": "assistant", "phase": "commentary", "content": "hello there, this is a text"}
 """The message without its id, as the SDK's types take it."""
+DONE = {"role": "assistant", "content": "done"}
 LEFT_OUT = {"role": "assistant", "content": "[part left out]"}
 
 
@@ -85,11 +86,11 @@ def without(item, *keys):
 
 
 def test_when_reasoning_is_gone_its_products_lose_their_ids():
-    items = [USER, THOUGHT, SAID, CALL, OUTPUT]
+    items = [USER, THOUGHT, SAID, CALL, OUTPUT, DONE]
     conversation = read({"input": items})
     assert request_of(conversation)["input"] == items
     trim = conversation.edit(Trim(entry=1, part=("reasoning", 0)))
-    bare = [USER, EASY, without(CALL, "id"), OUTPUT]
+    bare = [USER, EASY, without(CALL, "id"), OUTPUT, DONE]
     assert request_of(conversation)["input"] == bare
     assert RESPONSES.violations({"input": bare}) == []
     conversation.undo(trim)
@@ -97,9 +98,9 @@ def test_when_reasoning_is_gone_its_products_lose_their_ids():
 
 
 def test_when_one_of_two_thoughts_is_gone_so_is_the_other():
-    conversation = read({"input": [USER, THOUGHT, SAID, {**THOUGHT, "id": "rs_2"}, CALL, OUTPUT]})
+    conversation = read({"input": [USER, THOUGHT, SAID, {**THOUGHT, "id": "rs_2"}, CALL, OUTPUT, DONE]})
     conversation.edit(Trim(entry=1, part=("reasoning", 1)))
-    bare = [USER, EASY, without(CALL, "id"), OUTPUT]
+    bare = [USER, EASY, without(CALL, "id"), OUTPUT, DONE]
     assert request_of(conversation)["input"] == bare
 
 

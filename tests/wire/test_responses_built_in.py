@@ -201,9 +201,10 @@ def test_a_trimmed_call_keeps_its_shape():
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_call_whose_reasoning_is_gone_stays_with_its_output(kind):
     thought = {"type": "reasoning", "id": "rs_1", "summary": []}
-    conversation = read({"input": [USER, thought, CALLS[kind], OUTPUTS[kind]]})
+    done = {"role": "assistant", "content": "done"}  # the turn at work would keep its reasoning
+    conversation = read({"input": [USER, thought, CALLS[kind], OUTPUTS[kind], done]})
     conversation.edit(Trim(entry=1, part=("reasoning", 0)))
-    call, output = checked(*planned(conversation))[1:]
+    call, output = checked(*planned(conversation))[1:3]
     assert output == OUTPUTS[kind]
     assert {**call, "id": None} == {**CALLS[kind], "id": None}
     assert call.get("id") in (None, "cu_c", "lsh_c")
