@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Sent
-from transom.core.message import Assistant, Head, Instruction, Text, User
+from transom.core.entry import Meta, Sent
+from transom.core.message import REASONING_REFUSED, Assistant, Failure, Head, Instruction, Reasoning, Text, User
 from transom.core.reducer import build_view
 from transom.testing import says, talk
 from transom.testing.fakes import Entries
+from transom.testing.laws import check_definition
 from transom.testing.random_logs import COUNTER, LogBuilder
 from transom.testing.view_appearance import appearance_of
 
@@ -85,3 +88,80 @@ def test_what_a_fold_saves_does_not_depend_on_how_entries_are_chunked() -> None:
     builder.append(Fold(first=1, last=1, text=tight))
     assert appearance_of(build_view(Entries(builder.log), COUNTER)) == appearance_of(builder.view)
     assert [unit.key for unit in builder.view.visible_units()] == [0, 1, 3]
+
+
+def prompt(text: str, **fields: object) -> Head:
+    """A system prompt. `fields`: what its text has beside the text."""
+    return Head(messages=(Instruction(parts=(Text(text, fields or None),), shape="parts"),))
+
+
+def test_cache_marks_of_the_head_may_move() -> None:
+    builder = LogBuilder([])
+    builder.append(prompt("be brief", cache_control={"type": "ephemeral"}))
+    for body in conversation().log[:1]:
+        builder.append(body.body)
+    builder.append(Sent(fingerprint=builder.view.fingerprint(), limit=100, tokens=1, messages=1))
+    builder.append(Assistant(parts=(Text("well"),), reasoning=(Reasoning("hm", bound=True),), answers=2))
+    for head in (prompt("be brief"), prompt("be brief", cache_control={"type": "ephemeral", "ttl": "1h"})):
+        builder.append(head)
+        assert visible_reasoning(builder) == ["hm"]
+    builder.append(prompt("be polite"))
+    assert visible_reasoning(builder) == []
+
+
+def test_the_first_head_was_there_when_turns_were_made_elsewhere() -> None:
+    builder = conversation(sent=False)
+    builder.append(prompt("be brief"))
+    assert visible_reasoning(builder) == ["bound to what I saw"]
+    builder.append(Trim(entry=0, part=("text", 0), note="[cut]"))
+    assert visible_reasoning(builder) == []
+    builder = conversation(sent=False)
+    builder.append(Trim(entry=0, part=("text", 0), note="[cut]"))
+    builder.append(prompt("be brief"))
+    assert visible_reasoning(builder) == [], "what was stale does not come back"
+
+
+def test_what_is_made_elsewhere_was_made_on_the_whole_list() -> None:
+    builder = conversation(sent=False)
+    builder.append(Fold(first=0, last=1, text="[folded]"))
+    builder.append(Assistant(parts=(Text("so"),), reasoning=(Reasoning("on the whole list", bound=True),)))
+    assert visible_reasoning(builder) == []
+    builder.append(Sent(fingerprint=builder.view.fingerprint(), limit=100, tokens=1, messages=1))
+    turn = Assistant(parts=(Text("so"),), reasoning=(Reasoning("read", bound=True),), answers=len(builder.log) - 1)
+    read = LogBuilder(builder.log)
+    read.append(turn)
+    assert visible_reasoning(read) == ["read"], "it answers our request"
+    again = LogBuilder(builder.log)
+    again.log.append(replace(read.log[-1], meta=Meta(source=7)))
+    again.view = build_view(Entries(again.log), COUNTER)
+    assert visible_reasoning(again) == [], "it came in a list: nobody knows what was sent"
+
+
+def refusable() -> LogBuilder:
+    """0: the user, 1: a turn with bound reasoning, 2: the user, 3, 4: turns with free and with bound reasoning."""
+    builder = LogBuilder()
+    builder.append(User(parts=(Text("a task"),)))
+    builder.append(Assistant(parts=(Text("a"),), reasoning=(Reasoning("first", bound=True),)))
+    builder.append(User(parts=(Text("go on"),)))
+    builder.append(Assistant(parts=(Text("b"),), reasoning=(Reasoning("free"),)))
+    builder.append(Assistant(parts=(Text("c"),), reasoning=(Reasoning("last", bound=True),)))
+    return builder
+
+
+def test_a_refusal_hides_what_is_before_the_newest_user_message_and_what_is_bound_behind_it() -> None:
+    builder = refusable()
+    before = builder.view.total
+    assert visible_reasoning(builder) == ["first", "free", "last"]
+    builder.append(Failure(failure=REASONING_REFUSED))
+    assert visible_reasoning(builder) == ["free"]
+    assert builder.view.total.bytes < before.bytes
+    builder.append(Failure(failure=REASONING_REFUSED))
+    assert visible_reasoning(builder) == [], "there is none left before it: so all of it"
+    assert appearance_of(build_view(Entries(builder.log), COUNTER)) == appearance_of(builder.view)
+    check_definition(builder.log)
+
+
+def test_another_failure_hides_nothing() -> None:
+    builder = refusable()
+    builder.append(Failure(failure="bad_request"))
+    assert visible_reasoning(builder) == ["first", "free", "last"]

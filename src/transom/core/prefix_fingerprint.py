@@ -18,6 +18,8 @@ from transom.core.entry import Entry
 from transom.core.message import Head
 from transom.core.unit import Slot
 
+_MARK = "cache_control"
+
 
 class PrefixFingerprint(Struct, frozen=True, gc=False, eq=False):
     """Computes the hash of a window, and remembers it for the next call.
@@ -64,10 +66,15 @@ def _start(head: Entry | None) -> Any:
 
 
 def _without_cache_marks(value: object) -> object:
-    """A JSON value without the fields named `cache_control`."""
+    """A JSON value without the fields named `cache_control`, and without objects that have nothing else."""
     if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        return {key: _without_cache_marks(item) for key, item in fields.items() if key != "cache_control"}
+        fields = cast("dict[str, object]", value).items()
+        return {key: _without_cache_marks(item) for key, item in fields if key != _MARK and not _is_a_mark(item)}
     if isinstance(value, (list, tuple)):
         return [_without_cache_marks(item) for item in cast("list[object]", value)]
     return value
+
+
+def _is_a_mark(value: object) -> bool:
+    """Whether a value is an object that holds nothing but a cache mark."""
+    return isinstance(value, dict) and {*cast("dict[str, object]", value)} == {_MARK}

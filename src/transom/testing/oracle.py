@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from transom.core.codec import plain
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
@@ -487,10 +487,18 @@ def _refused(view: SlowView) -> list[int]:
 
 def head_content(body: object) -> bytes:
     """A head as its fingerprint has it: without its cache marks."""
-    marked = json.loads(
-        plain(body), object_hook=lambda fields: {k: v for k, v in fields.items() if k != "cache_control"}
-    )
-    return plain(marked)
+    return plain(_unmarked(json.loads(plain(body))))
+
+
+def _unmarked(value: object) -> object:
+    """A JSON value without cache marks. An object that holds nothing but a mark goes with it."""
+    if isinstance(value, list):
+        return [_unmarked(item) for item in cast("list[object]", value)]
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value).items()
+    marked = {key for key, item in fields if isinstance(item, dict) and list(cast("Any", item)) == ["cache_control"]}
+    return {key: _unmarked(item) for key, item in fields if key not in {*marked, "cache_control"}}
 
 
 def appearance(entries: Sequence[Entry], counter: TokenCounter) -> Appearance:

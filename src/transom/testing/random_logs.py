@@ -164,7 +164,7 @@ def _turn(builder: LogBuilder, step: Step) -> None:
     )
     if step.b == 12:
         calls = (Call("", "sh", ARGS[step.a % 5], None, legacy=True),)
-    thought = Reasoning("thinking about it, step by step " * (1 + step.a % 3), bound=step.c % 2 == 1)
+    thought = Reasoning("thinking about it, step by step " * (1 + step.a % 3), bound=step.c % 8 != 2)
     parts = () if step.d == 5 else (Text(TEXTS[(step.a + 1) % len(TEXTS)]),)
     shape = "text" if parts else "null"
     turn = Assistant(parts=parts, shape=shape, calls=calls, reasoning=(thought,) * (step.c % 4), answers=answers)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from transom.core.codec import encode, plain
+from transom.core.codec import encode
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Fact, Text, addressed_parts
@@ -17,7 +17,7 @@ from transom.core.tokens import TokenCounter, part_bytes, replace_surrogates, te
 from transom.core.view import View
 from transom.testing.fakes import Entries
 from transom.testing.laws.shared import COUNTER, blanked, live_edits, unbound, visible, with_edit
-from transom.testing.oracle import slot_fingerprint, slow_views
+from transom.testing.oracle import head_content, slot_fingerprint, slow_views
 from transom.testing.view_appearance import REASONS, appearance_of
 
 
@@ -149,7 +149,8 @@ def check_bound(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
     """Law 13: bound reasoning shows only on the prefix that it was made on: that of the `Sent` that its turn
     answers."""
     view = build_view(Entries(log), counter)
-    running = hashlib.blake2b(plain(view.head_entry.body) if view.head_entry is not None else b"", digest_size=16)
+    head = b"" if view.head_entry is None else head_content(view.head_entry.body)
+    running = hashlib.blake2b(head, digest_size=16)
     for slot in appearance_of(view).slots:
         for unit in slot.units:
             turn = unit.facts[0]

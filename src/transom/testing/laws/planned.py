@@ -23,7 +23,7 @@ from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
 from transom.testing.fakes import Entries
-from transom.testing.laws.log import check_order, check_text, check_thrift
+from transom.testing.laws.log import check_bound, check_order, check_text, check_thrift
 from transom.testing.laws.reachable import check_reachable, numbers_of, references_in
 from transom.testing.laws.shared import COUNTER, blanked, messages_of, strings_in, unbound, visible
 from transom.testing.view_appearance import appearance_of
@@ -84,7 +84,7 @@ def plan_call(
 
 
 def check_plan(call: PlannedCall) -> None:
-    """Check every law that holds of a single plan: 1, 2, 4, 5, 6, 7, 8, 9, 10 and 12."""
+    """Check every law that holds of a single plan: 1, 2, 4, 5, 6, 7, 8, 9, 10, 12 and 13."""
     check_valid(call.window, call.dialect)
     check_fits(call.window, call.budget, call.dialect)
     check_replay(call)
@@ -96,6 +96,7 @@ def check_plan(call: PlannedCall) -> None:
     check_reachable(call.after, call.dialect)
     check_present(call)
     check_text(call.window.view)
+    check_bound(call.whole_log, call.before.counter)
 
 
 def check_valid(window: Window, dialect: str = "openai") -> None:
