@@ -7,7 +7,7 @@ import inspect
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ from transom.conversation.effects import (
     ToolJob,
     ToolOutcome,
 )
-from transom.conversation.events import Event
+from transom.conversation.events import Event, RequestFailed
 from transom.conversation.pump import (
     TICK,
     Cancel,
@@ -44,8 +44,9 @@ from transom.conversation.tools import error_text
 from transom.errors import ProviderError
 from transom.texts import tool_failed
 
-Item = Effect | Event | None
-"""None: the run is over."""
+Batch = tuple[list[Event], Effect | None]
+"""Events, and the effect that the run waits for behind them. None: the run is over, or looks again whether it was
+cancelled. All in one call: each hop to a worker thread and back costs about as much as a plan."""
 
 R = TypeVar("R")
 _END = object()
@@ -61,34 +62,32 @@ async def pump_async(
     """
     driver = AsyncSteps(approve, cancel)
     try:
-        item = await driver.first(begin)
+        happened, effect = await driver.first(begin)
         while True:
             outcome: object = None
             try:
-                if isinstance(item, CallModel) and item.accumulator is not None:
-                    async with aclosing(driver.streamed(item)) as events:
+                for event in happened:
+                    yield event
+                    check_after(event, cancel)
+                if driver.is_over:
+                    return
+                if isinstance(effect, RunTools):
+                    happened, effect = await driver.run_tools(effect)
+                    continue
+                if isinstance(effect, CallModel) and effect.accumulator is not None:
+                    async with aclosing(driver.streamed(effect)) as events:
                         async for event in events:
                             yield event
                     outcome = driver.error
-                elif isinstance(item, RunTools):
-                    happened, item = await driver.run_tools(item)
-                    for event in happened:
-                        yield event
-                    continue
-                elif isinstance(item, Effect):
-                    outcome = await driver.perform(item)
-                elif item is not None:
-                    yield item
-                    check_after(item, cancel)
-                else:
-                    return
+                elif effect is not None:
+                    outcome = await driver.perform(effect)
             except GeneratorExit:  # the caller closes the stream; asyncio cannot carry this out of a worker thread
                 await driver.close()
                 raise
             except BaseException as reason:  # noqa: BLE001 - as above
-                item = await driver.throw(reason)
+                happened, effect = await driver.throw(reason)
             else:
-                item = await driver.send(outcome)
+                happened, effect = await driver.send(outcome)
     finally:
         await driver.close()
 
@@ -105,33 +104,50 @@ class AsyncSteps:
         self._approve, self._cancel = approve, cancel
         self._tool_threads = CapacityLimiter(math.inf)
         self.error: ProviderError | None = None
+        self.is_over = False
 
-    async def first(self, begin: Callable[[], RunSteps]) -> Item:
-        """Start the run; return the first thing that it yields.
+    async def first(self, begin: Callable[[], RunSteps]) -> Batch:
+        """Start the run; return the first things that it yields.
 
         Both in one call: `begin` may import an SDK for seconds, and a cancellation meanwhile must not lose the input,
         which the first step logs.
         """
         return await in_thread(partial(self._begin, begin))
 
-    def _begin(self, begin: Callable[[], RunSteps]) -> Item:
+    def _begin(self, begin: Callable[[], RunSteps]) -> Batch:
         self._steps = begin()
-        return _advance(self._steps.send, None)
+        return self._advance(self._steps.send, None)
 
-    async def send(self, outcome: object) -> Item:
+    async def send(self, outcome: object) -> Batch:
         """Send the outcome of an effect into the run; return what it yields next."""
         assert self._steps is not None
-        return await in_thread(partial(_advance, self._steps.send, outcome))
+        return await in_thread(partial(self._advance, self._steps.send, outcome))
 
-    async def throw(self, reason: BaseException) -> Item:
+    async def throw(self, reason: BaseException) -> Batch:
         """Throw the reason to stop into the run; return what it yields next. In the end the run raises it again."""
         assert self._steps is not None
-        return await in_thread(partial(_advance, self._steps.throw, reason))
+        return await in_thread(partial(self._advance, self._steps.throw, reason))
 
     async def close(self) -> None:
         """Close the generator of a run that is not over: the run logs what is true of its open request or calls."""
-        if self._steps is not None:
+        if self._steps is not None and not self.is_over:
             await in_thread(self._steps.close)
+
+    def _advance(self, step: Callable[[Any], Effect | Event], value: object) -> Batch:
+        """Step until the run waits for an effect, has failed at a request, or is over. A step that raises ends it."""
+        assert self._steps is not None
+        happened: list[Event] = []
+        self.is_over = True
+        with suppress(StopIteration):  # it cannot leave a thread
+            item = step(value)
+            while not isinstance(item, Effect):
+                happened.append(item)
+                if isinstance(item, RequestFailed):  # whoever looks at it may cancel before the next request is logged
+                    break
+                item = self._steps.send(None)
+            self.is_over = False
+            return happened, item if isinstance(item, Effect) else None
+        return happened, None
 
     async def _wait(self, work: Callable[[], Awaitable[R]]) -> R:
         """Wait for the work. Once `cancel` is set, the work is cancelled. Raises RunStopped then."""
@@ -199,10 +215,10 @@ class AsyncSteps:
             check_cancel(self._cancel)
             self.error = error
 
-    async def run_tools(self, effect: RunTools) -> tuple[list[Event], Item]:
-        """Run calls at once; each result is sent in as it comes. The events on the way, and the next item."""
+    async def run_tools(self, effect: RunTools) -> Batch:
+        """Run calls at once; each result is sent in as it comes. The events on the way, and the next effect."""
         happened: list[Event] = []
-        item: Item = None
+        following: Effect | None = None
         failed: BaseException | None = None
         send, receive = anyio.create_memory_object_stream[ToolJob](len(effect.jobs))
         with send, receive:
@@ -211,16 +227,14 @@ class AsyncSteps:
                     group.start_soon(self._run_job, job, send)
                 try:
                     for _ in effect.jobs:
-                        item = await self.send(await self._wait(receive.receive))
-                        while item is not None and not isinstance(item, Effect):
-                            happened.append(item)
-                            item = await self.send(None)
+                        events, following = await self.send(await self._wait(receive.receive))
+                        happened += events
                 except Exception as error:  # noqa: BLE001 - raised below, outside of the group, which would wrap it
                     failed = error
                     group.cancel_scope.cancel()
         if failed is not None:
             raise failed
-        return happened, item
+        return happened, following
 
     async def _run_job(self, job: ToolJob, send: Any) -> None:
         start = time.monotonic()
@@ -264,14 +278,6 @@ def _finish_in_thread(job: ToolJob, start: float) -> Awaitable[object] | None:
         outcome = ToolOutcome(content=tool_failed(error_text(error)), failed=True)
     job.finish(timed(outcome, start))
     return None
-
-
-def _advance(step: Any, value: object) -> Item:
-    """One step. StopIteration cannot leave a thread: it is None."""
-    try:
-        return step(value)
-    except StopIteration:
-        return None
 
 
 async def _cancel_when_set(cancel: Cancel, scope: CancelScope) -> None:
