@@ -102,6 +102,15 @@ def left_out_marker(kind: str) -> str:
     return f"[{kind} left out]"
 
 
+def moved_media(kind: str, number: int) -> str:
+    """What stands in a tool result for an image or file that a user message behind the results of the turn holds."""
+    return f"[{kind} {number}: in the user message behind these results]"
+
+
+MOVED_MEDIA = "[images and files of the tool results above, in their order]"
+"""The beginning of that user message."""
+
+
 def instruction_text(role: str, text: str) -> str:
     """A system or developer message in the middle of a conversation as a user message, where the API has no such role
     there."""

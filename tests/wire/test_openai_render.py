@@ -28,6 +28,8 @@ from transom.wire.openai import OPENAI_CHAT, Violation, parse, violations
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400}}
 FILE = {"type": "file", "file": {"file_id": "f1"}}
+MOVED = {"type": "text", "text": "[images and files of the tool results above, in their order]"}
+MARK = "[image 1: in the user message behind these results]"
 
 
 def user(text):
@@ -61,9 +63,9 @@ ORDINARY = [
     {"role": "system", "content": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}]},
     {"role": "developer", "content": "d"},
     {"role": "user", "content": "go", "name": "Ann"},
-    turn(call("a"), call("b", args="not json")),
+    turn(call("a"), call("b", args='{"b": 1}')),
     answer("b"),
-    answer("a", [{"type": "text", "text": "t"}, IMAGE]),
+    answer("a", [{"type": "text", "text": "t"}]),
     {"role": "system", "content": "in between"},
     {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
     {"role": "function", "name": "f", "content": "y"},
@@ -83,7 +85,7 @@ def test_rendering_shares_nothing_with_the_log():
     view = imported(ORDINARY, counter=Letters())
     out = rendered(view)
     out[0]["content"][0]["cache_control"]["type"] = "changed"
-    out[5]["content"][1]["image_url"]["url"] = "changed"
+    out[9]["content"][1]["image_url"]["url"] = "changed"
     assert rendered(view) == ORDINARY
 
 
@@ -194,7 +196,7 @@ MENDED = {
         ],
         [
             {"role": "user", "content": "a?", "name": "_", "x": {"?": ["?"]}},
-            turn(call(args='"?"')),
+            turn(call(args='{"arguments":"\\"?\\""}')),
             answer(content=[{"type": "text", "text": "? \U0001f600"}]),
         ],
     ),
@@ -204,11 +206,12 @@ MENDED = {
             turn(call()),
             answer(
                 content=[
-                    {"type": "text", "text": "[file left out]"},
-                    IMAGE,
+                    {"type": "text", "text": "[file 1: in the user message behind these results]"},
+                    {"type": "text", "text": "[image 2: in the user message behind these results]"},
                     {"type": "text", "text": "[part left out]"},
                 ]
             ),
+            {"role": "user", "content": [MOVED, FILE, IMAGE]},
         ],
     ),
     "parts without a type": (
@@ -244,7 +247,28 @@ MENDED = {
     ),
     "arguments that are no text": (
         [turn(call(args={"a": [1]})), answer(), turn(call(args=None)), answer()],
-        [turn(call(args='{"a":[1]}')), answer(), turn(call(args="")), answer()],
+        [turn(call(args='{"a":[1]}')), answer(), turn(call()), answer()],
+    ),
+    "arguments that are no JSON object": (
+        [turn(call(args='{"a": 1')), answer(), turn(call(args="[1]")), answer(), turn(call(args="")), answer()],
+        [
+            turn(call(args='{"arguments":"{\\"a\\": 1"}')),
+            answer(),
+            turn(call(args='{"arguments":"[1]"}')),
+            answer(),
+            turn(call()),
+            answer(),
+        ],
+    ),
+    "images in several results": (
+        [turn(call("a"), call("b")), answer("b", [IMAGE]), answer("a", [IMAGE]), {"role": "user", "content": "x"}],
+        [
+            turn(call("a"), call("b")),
+            answer("b", [{"type": "text", "text": "[image 1: in the user message behind these results]"}]),
+            answer("a", [{"type": "text", "text": "[image 2: in the user message behind these results]"}]),
+            {"role": "user", "content": [MOVED, IMAGE, IMAGE]},
+            {"role": "user", "content": "x"},
+        ],
     ),
     "an empty function_call": (
         [{"role": "assistant", "content": "x", "function_call": {"name": "", "arguments": ""}}],
@@ -261,7 +285,8 @@ MENDED = {
         ],
         [
             {"role": "assistant", "content": None, "function_call": {"name": "f_g", "arguments": "{}"}},
-            {"role": "function", "name": "f_g", "content": "a\n[image left out]\n[part left out]"},
+            {"role": "function", "name": "f_g", "content": f"a\n{MARK}\n[part left out]"},
+            {"role": "user", "content": [MOVED, IMAGE]},
         ],
     ),
 }
@@ -276,7 +301,6 @@ def test_what_the_api_would_refuse_is_mended(raw, sent):
 COUNTED_OTHERWISE = {
     # (messages): the core counts so many letters more (or fewer) than the mended window has
     "a name cut to 64": ([turn(call(name="f" * 70)), answer()], 6),
-    "a file left out": ([turn(call()), answer(content=[FILE])], 1_000 - len("[file left out]")),
     "a function's parts": (
         [
             {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},

@@ -102,7 +102,7 @@ ODD = [
     {"role": "user", "content": [{"type": "input_text", "text": "x", "cache": True}, {"type": "brand_new", "n": 1}]},
     {"role": "assistant", "content": [], "id": "msg_9"},
     {"role": "assistant", "content": ""},
-    {**CALL, "arguments": "", "namespace": "ns", "status": "completed"},
+    {**CALL, "arguments": "{}", "namespace": "ns", "status": "completed"},
     {"type": "custom_tool_call", "call_id": "b", "name": "sh", "input": "", "x": 1},
     {"type": "brand_new_call", "call_id": "n", "deep": {"a": [{}]}},
     {"type": "function_call_output", "call_id": "a", "output": [], "id": "fco_1", "status": "completed"},

@@ -164,7 +164,7 @@ def test_calls_of_another_dialect_are_named_by_their_places():
     ]
     assert shown(*[fact for _, fact in OPENAI_CHAT.parse(chat)]) == [
         {"role": "user", "content": "hi"},
-        {"type": "function_call", "call_id": "call_1_0", "name": "a_b", "arguments": "{"},
+        {"type": "function_call", "call_id": "call_1_0", "name": "a_b", "arguments": '{"arguments":"{"}'},
         {"type": "function_call_output", "call_id": "call_1_0", "output": "ok"},
     ]
 

@@ -242,7 +242,7 @@ def own_item(kind, label):
     message = {"type": "message", "role": "assistant", "id": label, "status": "completed", "content": [TEXT]}
     items = {
         "reasoning": {"id": label, "summary": [{"type": "summary_text", "text": "hm"}]},
-        "function_call": {**call, "arguments": "{"},
+        "function_call": {**call, "arguments": "{}"},
         "custom_tool_call": {**call, "input": "ls", "id": label},
         "tool_search_call": {"call_id": None, "arguments": {"paths": []}, "id": label},
         "web_search_call": {"id": label, "status": "completed"},

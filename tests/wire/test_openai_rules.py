@@ -45,9 +45,8 @@ VALID = {
     "a developer (C10)": [{"role": "developer", "content": "d"}, USER],
     "names (C7)": [{**USER, "name": "Ann-1_x"}, turn(call(name="a" * 64)), answer(), {**USER, "name": None}],
     "no content beside calls (C8)": [turn(call(), content=[]), answer(), {"role": "assistant", "audio": {"id": "x"}}],
-    "arguments that are no JSON (C12)": [turn(call(args="*** Begin Patch")), answer()],
     "a custom tool": [turn({"id": "a", "type": "custom", "custom": {"name": "p", "input": "free"}}), answer()],
-    "parts": [said(TEXT, IMAGE, AUDIO), turn(call()), answer(content=[TEXT, IMAGE]), said(TEXT, role="system")],
+    "parts": [said(TEXT, IMAGE, AUDIO), turn(call()), answer(content=[TEXT]), said(TEXT, role="system")],
     "legacy": [ASKS, {"role": "function", "name": "f", "content": None}, ASKS],
     "tool_calls null": [{"role": "assistant", "content": "x", "tool_calls": None, "function_call": None}],
 }
@@ -103,7 +102,15 @@ INVALID = {
     ),
     "part odd": ([said("x")], "content", 0, "content[0] has no type"),
     "part without text": ([said({"type": "text", "text": None})], "content", 0, "content[0] has no text"),
-    "call without id": ([turn({"type": "function", "function": {"name": "f", "arguments": ""}})], "call", 0, None),
+    "call without id": ([turn({"type": "function", "function": {"name": "f", "arguments": "{}"}})], "call", 0, None),
+    "C12": (
+        [turn(call(args="*** Begin Patch")), answer()],
+        "C12",
+        0,
+        "tool_calls[0].function.arguments is no JSON object: '*** Begin Patch'",
+    ),
+    "C12 not a number": ([turn(call(args='{"a": NaN}')), answer()], "C12", 0, None),
+    "C11 an image": ([turn(call()), answer(content=[TEXT, IMAGE])], "C11", 1, "content[1] is 'image_url'"),
     "call without type": ([turn({**call(), "type": None}), answer()], "call", 0, "tool_calls[0].type is None"),
     "custom without input": (
         [turn({"id": "a", "type": "custom", "custom": {"name": "p"}}), answer()],

@@ -1,4 +1,4 @@
-"""Tool arguments as JSON objects, for APIs that take an object where other APIs take its text."""
+"""Tool arguments as JSON objects. Some APIs take an object; others take its text, and many servers parse that."""
 
 from __future__ import annotations
 
@@ -64,6 +64,13 @@ def as_object(text: str) -> Raw:
         return {}
     value = _parsed(text)
     return {WRAPPED: text} if value is None else value
+
+
+def sent_text(text: str) -> str:
+    """The arguments for an API that takes their text: `text` itself if it is a JSON object, else what `as_object` makes
+    of it. Servers refuse any other text, in every later request too (E: llama.cpp, `Failed to parse tool call
+    arguments as JSON`)."""
+    return text if _parsed(text) is not None else object_text(text)
 
 
 def object_text(text: str) -> str:

@@ -9,7 +9,7 @@ from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text
 from transom.core.tokens import FormatCounter, TokenCounter
-from transom.wire.arguments import object_text
+from transom.wire.arguments import object_text, sent_text
 from transom.wire.media import pixels
 from transom.wire.media_tokens import LOW_DETAIL, OPENAI, file_tokens, is_low_detail
 from transom.wire.translate import Takes, safe_name
@@ -68,7 +68,7 @@ class DialectCounter(FormatCounter):
         if isinstance(part, Text):
             return self.count(part.text)
         if isinstance(part, Call):
-            return self.count(object_text(part.args) if self._objects else part.args)
+            return self.count(object_text(part.args) if self._objects else _sent_arguments(part))
         if isinstance(part, m.Media) and part.media == "file":
             return max(self.left_out, file_tokens(part, self.rates))
         tokens = super().count_part(part)
@@ -91,3 +91,9 @@ class DialectCounter(FormatCounter):
         if isinstance(fact, Assistant) and not own:
             tokens += sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in fact.calls)
         return tokens
+
+
+def _sent_arguments(call: Call) -> str:
+    """The arguments of a call as an API that takes their text gets them. A custom tool takes free text."""
+    custom = (call.extra or {}).get("type") in ("custom", "custom_tool_call")
+    return call.args if custom else sent_text(call.args)

@@ -6,6 +6,7 @@ No rule uses the code that renders, so that a mistake there cannot hide itself.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -45,6 +46,22 @@ class Must(NamedTuple):
     rule: str
     be: re.Pattern[str] | type | tuple[type, ...]
     else_: str = ""
+
+
+def object_text_missing(path: str, arguments: object) -> Iterator[str]:
+    """Why a text of arguments is not a JSON object, if it is a text that is none."""
+    if isinstance(arguments, str):
+        try:
+            if isinstance(json.loads(arguments, parse_constant=_refuse), dict):
+                return
+        except (ValueError, RecursionError):
+            pass
+        yield f"{path} is no JSON object: {short_repr(arguments)}"
+
+
+def _refuse(constant: str) -> None:
+    """NaN and Infinity are not JSON."""
+    raise ValueError(constant)
 
 
 TYPED = {"type": Must("content", str, "has no type")}

@@ -10,8 +10,8 @@ from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
-from transom.wire.dialect_counter import DialectCounter
 from transom.wire.fields import message_list
+from transom.wire.openai.counter import ChatCounter
 from transom.wire.openai.parse import NAME, parse
 from transom.wire.openai.render import message, unit_messages
 from transom.wire.openai.repair import repair
@@ -82,7 +82,7 @@ class OpenAIChatDialect(Dialect, frozen=True):
         return given if isinstance(given, Assistant) else parse_reply(given)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        return DialectCounter(counter, NAME, objects=False, tools=self.render_tools)
+        return ChatCounter(counter, NAME, objects=False, tools=self.render_tools)
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(cast("Sequence[object]", body.get("messages") or ()), body.get("tools"))

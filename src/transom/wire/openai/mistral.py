@@ -21,7 +21,7 @@ from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolRe
 from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.wire.dialect import Rendered, Violation
-from transom.wire.dialect_counter import DialectCounter
+from transom.wire.openai.counter import ChatCounter
 from transom.wire.openai.dialect import OpenAIChatDialect
 from transom.wire.openai.parse import NAME
 from transom.wire.violations import Finding, Must, collect_violations, dicts, short_repr, wrong_fields
@@ -85,7 +85,7 @@ class MistralDialect(OpenAIChatDialect, frozen=True):
         return collect_violations((), each, super().violations(body))
 
 
-class _MistralCounter(DialectCounter):
+class _MistralCounter(ChatCounter):
     """Counts for Mistral: ids of nine letters, and the short message that may follow a result."""
 
     def count_envelope(self, fact: Fact) -> int:

@@ -11,6 +11,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.core.unit import Unit
@@ -28,9 +29,25 @@ def unit_messages(unit: Unit) -> list[Raw]:
         return [repair(message(head))]
     calls = unique_calls(unit, head)
     out = [repair(message(replace(head, calls=calls)))]
+    moved: list[Raw] = []
     for fact, at in zip(answers, unit.answered_calls, strict=True):
-        out.append(repair(message(_answer(fact, calls[at]))))
+        out.append(repair(message(_without_media(_answer(fact, calls[at]), moved))))
+    if moved:
+        out.append({"role": "user", "content": [{"type": "text", "text": texts.MOVED_MEDIA}, *moved]})
     return out
+
+
+def _without_media(fact: Fact, moved: list[Raw]) -> Fact:
+    """A result as it may be sent, with a text in place of each image and file: these are added to `moved`, for a user
+    message behind the results (C11)."""
+    parts: list[m.Part] = []
+    for part in fact.parts:
+        if isinstance(part, m.Media):
+            moved.append(copied(part.raw))
+            parts.append(Text(texts.moved_media(part.media, len(moved))))
+        else:
+            parts.append(part)
+    return fact if len(moved) == 0 else replace(fact, parts=tuple(parts))
 
 
 def _answer(fact: Fact, call: Call) -> Fact:

@@ -10,6 +10,7 @@ from typing import cast
 
 from transom import texts
 from transom.core.message import Raw
+from transom.wire.arguments import sent_text
 from transom.wire.fields import as_text
 from transom.wire.openai.input_fields import drop_response_only
 from transom.wire.openai.parse import MEDIA_TYPES, body_keys
@@ -56,7 +57,7 @@ def _needs_no_content(out: Raw) -> bool:
 def _part(part: Raw, role: str) -> Raw:
     """A content part that this role may have; a placeholder for any other."""
     kind = part.get("type")
-    if isinstance(kind, str) and (role != "tool" or kind in {"text", "image_url"}):
+    if isinstance(kind, str) and (role != "tool" or kind == "text"):
         return part
     if kind is None and isinstance(part.get("text"), str):
         return {**part, "type": "text"}
@@ -92,4 +93,5 @@ def _repair_calls(out: Raw) -> None:
 def _repair_body(body: Raw, field: str) -> None:
     """Repair name and arguments of a call, in place."""
     body["name"] = safe_name(body.get("name") or "")
-    body[field] = as_text(body.get(field))
+    written = as_text(body.get(field))
+    body[field] = written if field == "input" else sent_text(written)  # a custom tool takes free text

@@ -28,6 +28,7 @@ from transom.wire.violations import (
     collect_violations,
     dicts,
     lone_surrogates,
+    object_text_missing,
     short_repr,
     wrong_fields,
 )
@@ -36,7 +37,7 @@ _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 """D; R: `Unsupported value: 'messages[0].role'`."""
 _NAMED = {"name": Must("C7", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}
 """C7 (E: extended_openai_conversation#251, `Invalid 'messages[1].name'`; mcp-use#90 for calls and tools)."""
-_FUNCTION = {**_NAMED, "arguments": Must("C12", str)}  # C12 (D: a string; it need not be JSON)
+_FUNCTION = {**_NAMED, "arguments": Must("C12", str)}  # C12 (D: a string)
 _CALLED = {"function": _FUNCTION, "custom": {**_NAMED, "input": Must("call", str)}}
 _LABELLED = {"id": Must("call", NON_EMPTY)}
 _CALLS = {"tool_calls": Must("call", (list, NoneType))}
@@ -93,8 +94,9 @@ def _of_content(role: str, fields: Json) -> Iterator[Finding]:
     for at, part in enumerate(dicts(content) if role != "function" else ()):
         kind, where = part.get("type"), f"content[{at}]"
         yield from wrong_fields(where, part, TEXT if kind == "text" else TYPED)
-        # C11 (D for tool messages; the text `Content blocks are expected to be either text or image_url type` is R)
-        if role == "tool" and isinstance(kind, str) and kind not in {"text", "image_url"}:
+        # C11 (D for tool messages; E: "Image URLs are only allowed for messages with role 'user'"; newer models ignore
+        # such an image)
+        if role == "tool" and isinstance(kind, str) and kind != "text":
             yield "C11", f"{where} is {short_repr(kind)}"
 
 
@@ -106,6 +108,9 @@ def _of_calls(fields: Json) -> Iterator[Finding]:
         yield from wrong_fields(where, call, _LABELLED)
         if kind in ("function", "custom"):  # D
             yield from wrong_fields(f"{where}.{kind}", call.get(kind), _CALLED[kind])
+            # C12 (E: llama.cpp, `Failed to parse tool call arguments as JSON`; R: none accepted is anything else)
+            arguments = as_dict(call.get("function")).get("arguments")
+            yield from (("C12", why) for why in object_text_missing(f"{where}.function.arguments", arguments))
         else:
             yield "call", f"{where}.type is {short_repr(kind)}"
     if fields.get("function_call") is not None:

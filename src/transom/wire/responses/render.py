@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
 from transom.core.unit import Unit
+from transom.wire.arguments import sent_text
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, call_item, is_built_in, is_clients, output_items
 from transom.wire.responses.parse import CALLS, INSTRUCTIONS, ITEMS, MODEL_TEXT, NAME, OUTPUTS, TEXTS, TOOLS, USER_TEXT
 from transom.wire.responses.repair import is_sendable, left_out, repair, with_distinct_ids, without_orphans
@@ -98,7 +99,8 @@ def _item(piece: Any) -> Raw:
     if is_built_in(piece):
         return call_item(piece)
     fields: Raw = {"type": _kind(piece), "call_id": piece.id, "name": safe_name(piece.name)}
-    return {**copied(piece.extra or {}), **fields, CALLS[_kind(piece)]: piece.args}
+    given = sent_text(piece.args) if _kind(piece) == "function_call" else piece.args  # a custom tool takes free text
+    return {**copied(piece.extra or {}), **fields, CALLS[_kind(piece)]: given}
 
 
 def _said(message: Raw | None, parts: list[Any]) -> Raw:

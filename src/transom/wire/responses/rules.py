@@ -2,7 +2,7 @@
 
 Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange. These
 are not violations: anything between a call and its output (R3, R), an id that comes again once its call has a result
-(R), arguments that are not JSON, a type of part that we do not know in a user message. Two rules cannot be checked,
+(R), a type of part that we do not know in a user message. Two rules cannot be checked,
 because they need the response that an item came in: missing reasoning (R6), and content encrypted for another
 organisation (R8).
 
@@ -29,6 +29,7 @@ from transom.wire.violations import (
     collect_violations,
     dicts,
     lone_surrogates,
+    object_text_missing,
     short_repr,
     text,
     wrong_fields,
@@ -39,7 +40,7 @@ _LABEL = {"call_id": Must("call", NON_EMPTY)}
 _OUTPUT = {**_LABEL, "output": Must("content", (str, list))}
 _ITEMS = {
     "message": {"content": Must("content", (str, list))},
-    "function_call": {**_LABEL, **_NAME, "arguments": Must("call", str)},  # it need not be JSON
+    "function_call": {**_LABEL, **_NAME, "arguments": Must("call", str)},
     "custom_tool_call": {**_LABEL, **_NAME, "input": Must("call", str)},
     "function_call_output": _OUTPUT,
     "custom_tool_call_output": _OUTPUT,
@@ -116,6 +117,8 @@ def _of_item(fields: Json) -> Iterator[Finding]:
         yield "role", f"no such role: {short_repr(role)}"
     else:
         yield from wrong_fields("", fields, _ITEMS.get(kind, {}))
+    if kind == "function_call":  # E: as C12 of the chat API
+        yield from (("call", why) for why in object_text_missing("arguments", fields.get("arguments")))
     yield from lone_surrogates(fields)
     # R7 (E: ungate#26, "Invalid 'input[149].call_id': string too long"; R: 64 is accepted)
     if kind in _PAIRED and (length := len(text(fields, "call_id"))) > 64:
