@@ -6,6 +6,7 @@ crashes without a word and opens again.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -80,7 +81,8 @@ class ConversationMachine(RuleBasedStateMachine):
     @rule(labels=st.lists(IDS, max_size=4), word=WORDS, size=SIZES, usage=st.sampled_from([0, 0, 0.7, 1.6]))
     def reply(self, labels: list[str], word: str, size: int, usage: float) -> None:
         message: dict = {"role": "assistant", "content": word * size if size != 3 else None}
-        function = {"name": "sh", "arguments": '{"cmd": "' + "y" * size + '"}' if size % 2 else "not json " * size}
+        words = "y" * size if size % 2 else "more words " * size
+        function = {"name": "sh", "arguments": json.dumps({"cmd": words})}  # the oracle counts them as they came
         if labels:
             message["tool_calls"] = [{"id": label, "type": "function", "function": function} for label in labels]
         if size == 60:
