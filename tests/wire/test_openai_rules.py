@@ -103,7 +103,7 @@ INVALID = {
     "part odd": ([said("x")], "content", 0, "content[0] has no type"),
     "part without text": ([said({"type": "text", "text": None})], "content", 0, "content[0] has no text"),
     "call without id": ([turn({"type": "function", "function": {"name": "f", "arguments": "{}"}})], "call", 0, None),
-    "C12": (
+    "C12 no JSON": (
         [turn(call(args="*** Begin Patch")), answer()],
         "C12",
         0,

@@ -70,7 +70,7 @@ def sent_text(text: str) -> str:
     """The arguments for an API that takes their text: `text` itself if it is a JSON object, else what `as_object` makes
     of it. Servers refuse any other text, in every later request too (E: llama.cpp, `Failed to parse tool call
     arguments as JSON`)."""
-    return text if _parsed(text) is not None else object_text(text)
+    return text if text.strip() and _parsed(text) is not None else object_text(text)
 
 
 def object_text(text: str) -> str:
