@@ -241,10 +241,8 @@ def test_a_format_that_is_asked_for(tmp_path):
     (tmp_path / "s.jsonl").write_text(jsonl(*ITEMS))
     assert [one.format for one in read(tmp_path / "s.jsonl")] == ["responses"]
     assert [(one.format, one.messages) for one in read(tmp_path / "s.jsonl", "codex")] == [("codex", ITEMS)]
-    with pytest.raises(
-        InvalidSetting, match="unknown format 'chatgpt': there are openai, responses, anthropic, gemini,"
-    ):
-        read(path, "chatgpt")
+    with pytest.raises(InvalidSetting, match="unknown format 'word': there are openai, responses, anthropic, gemini,"):
+        read(path, "word")
 
 
 UNKNOWN = [
@@ -252,7 +250,16 @@ UNKNOWN = [
     ("{}", "an empty object"),
     ('{"a": 1}\n{"b": 2}\n', "an object with the keys 'a'"),
     ('{"input": ["embed", "this"]}', "an object with the keys 'input'"),
-    ('{"messages": [{"role": "user", "content": [{"text": "Hi."}]}]}', "messages with content parts that have no type"),
+    (
+        '{"messages": [{"role": "user", "content": [{"words": "Hi."}]}]}',
+        "messages with content parts that have no type",
+    ),
+    ('[{"role": "user", "body": "Hi."}]', "messages with texts under the key 'body', and no content"),
+    ('[{"role": "user", "chunks": [{"words": "Hi."}]}]', "messages with texts under the key 'chunks', and no content"),
+    (
+        '[{"role": "user", "content": [{"type": "say-it", "words": "Hi."}]}]',
+        "messages with parts of the type 'say-it', which no format here has",
+    ),
 ]
 
 

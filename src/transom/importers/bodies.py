@@ -12,11 +12,13 @@ Anthropic write plain texts alike, it is OpenAI Chat.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from transom.core.message import Raw
 from transom.importers import langchain, pydantic_ai, unified
+from transom.importers.formats import message_format
 from transom.importers.values import objects_in
 from transom.wire.violations import as_dict, text
 
@@ -52,6 +54,15 @@ _ANTHROPIC_BLOCKS = frozenset(
 )
 _RESPONSES_PARTS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 _ANTHROPIC_KEYS = ("anthropic_version", "anthropic_beta", "stop_sequences", "thinking", "top_k", "betas")
+
+
+_CONTENT_KEYS = ("content", "parts", *_CHAT_KEYS, "reasoning", "reasoning_details", "thinking", "audio", "output")
+_LABEL_KEYS = frozenset(
+    {"id", "role", "name", "type", "metadata", "timestamp", "created_at", "model", "status", "phase"}
+)
+_KNOWN_PARTS = frozenset({"text", "thinking", "reasoning", *_CHAT_PARTS, *_ANTHROPIC_BLOCKS, *_RESPONSES_PARTS})
+_LIKE_KNOWN = re.compile(r"(?:_text|_use|_call|_result|_output|_image|_url|_audio|_file|_block|_reference|compaction)$")
+"""The types of parts that the APIs have, and how those of tomorrow will end."""
 
 
 def key_of(body: Raw) -> str:
@@ -99,14 +110,15 @@ def tools_of(body: Raw) -> tuple[Raw, ...]:
 
 def _signs(messages: list[object]) -> Iterator[str]:
     """Yield, for each message that only one format has, the name of that format; "unknown" for a part without a
-    type.
-    """
+    type."""
     for message in messages:
         fields = as_dict(message)
         if langchain.is_message(message):
             yield "langchain"
         elif pydantic_ai.is_message(message):
             yield "pydantic_ai"
+        elif named := message_format(message):
+            yield named
         elif unified.is_message(message):
             yield "unified"
         elif "parts" in fields and "content" not in fields:
@@ -123,7 +135,7 @@ def _signs_of_parts(parts: Iterable[Raw]) -> Iterator[str]:
     for part in parts:
         kind = text(part, "type")
         if not kind:
-            yield "unknown"  # Bedrock's Converse, for one
+            yield "unknown"
         elif kind in _CHAT_PARTS:
             yield "openai"
         elif kind in _RESPONSES_PARTS:
@@ -151,6 +163,32 @@ def _format_of_beside(body: Raw, messages: list[object]) -> str:
         )
     )
     return "anthropic" if anthropic else "openai"
+
+
+def unknown_texts(messages: list[object]) -> str:
+    """Say in a few words where messages have texts that no API would read; empty if they have none.
+
+    A message without content, calls or anything else that an API knows, and with texts under another key, is no message
+    of an API; nor is one with a part whose type no API has.
+    """
+    for fields in map(as_dict, messages):
+        if "role" in fields and not any(fields.get(key) for key in _CONTENT_KEYS):
+            keys = [key for key, value in fields.items() if key not in _LABEL_KEYS and _has_text(value)]
+            if keys:
+                return f"messages with texts under the key {keys[0]!r:.40}, and no content"
+        for part in objects_in(fields.get("content")):
+            kind = text(part, "type")
+            if kind and kind not in _KNOWN_PARTS and not _LIKE_KNOWN.search(kind) and _has_text(part):
+                return f"messages with parts of the type {kind!r:.40}, which no format here has"
+    return ""
+
+
+def _has_text(value: object) -> bool:
+    if isinstance(value, str):
+        return bool(value.strip())
+    if isinstance(value, dict):
+        return any(_has_text(each) for key, each in cast("Raw", value).items() if key not in _LABEL_KEYS)
+    return isinstance(value, list) and any(map(_has_text, cast("list[object]", value)))
 
 
 def is_item(value: object) -> bool:

@@ -5,7 +5,7 @@ session.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import cast
 
@@ -16,6 +16,15 @@ from transom.core.entry import Meta
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
 from transom.importers import bodies, claude_code, codex, langchain, pi, pydantic_ai, unified
+from transom.importers.formats import (
+    MESSAGE_FORMATS,
+    Container,
+    LeftOutTexts,
+    container_of,
+    left_out_texts,
+    message_format,
+    unread_format,
+)
 from transom.importers.questions import questions_in
 from transom.importers.recorded import FORMATS, Recorded, format_list
 from transom.importers.session_events import Branch, SessionReader, read_session
@@ -57,6 +66,14 @@ class UnrecognisedError(InvalidMessage):
         super().__init__(where, why or f"no conversation is recognised here, but {seen}. {formats}")
 
 
+def unrecognised(where: str, value: object) -> UnrecognisedError:
+    """Make the error for a value in no format that is read; it names the format if that is known."""
+    known = unread_format(value)
+    if known is None:
+        return UnrecognisedError(where, description_of(value))
+    return UnrecognisedError(where, known.title, f"this is {known.title}, which is not read: {known.help}")
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """How values are read.
 
@@ -76,15 +93,16 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def is_message(value: object) -> bool:
-    """True if a value is one message of an API, of LangChain or of pydantic-ai."""
-    return langchain.is_message(value) or pydantic_ai.is_message(value) or bodies.is_message(value)
+    """True if a value is one message of an API or of a library."""
+    library = langchain.is_message(value) or pydantic_ai.is_message(value) or bool(message_format(value))
+    return library or bodies.is_message(value)
 
 
 def is_conversation(value: object) -> bool:
     """True if a value is an object that holds messages."""
     fields = as_dict(value)
     known = "messages" in fields or bool(bodies.key_of(fields)) or langchain.messages_in(fields) is not None
-    return known or bool(whole_session(value)[0])
+    return known or bool(whole_session(value)[0]) or container_of(value) is not None
 
 
 def session_format(value: object) -> str:
@@ -119,9 +137,9 @@ def description_of(value: object) -> str:
         return "windows that `transom replay --out` wrote"
     if not isinstance(value, dict):
         return kind_of(value)
-    keys = [f"{key!r:.40}" for key in cast("Raw", value)]
-    more = ", …" if len(keys) > 8 else ""
-    return f"an object with the keys {', '.join(keys[:8])}{more}" if keys else "an empty object"
+    keys = [f"{key!r:.24}" for key in cast("Raw", value)]
+    more = ", …" if len(keys) > 6 else ""
+    return f"an object with the keys {', '.join(keys[:6])}{more}" if keys else "an empty object"
 
 
 def conversations(value: object, where: str, name: str, settings: Settings) -> Iterator[Recorded]:
@@ -133,6 +151,8 @@ def conversations(value: object, where: str, name: str, settings: Settings) -> I
     kind, lines = whole_session(value)
     if kind and settings.format in {None, kind}:
         yield from session(kind, lines, where, name, settings)
+    elif (container := container_of(value)) is not None and settings.format in _formats_of(container):
+        yield from _contained(container, cast("Raw", value), where, name, settings)
     elif isinstance(value, list):
         yield from _listed(cast("list[object]", value), where, name, settings)
     elif settings.session and isinstance(value, dict):
@@ -141,6 +161,36 @@ def conversations(value: object, where: str, name: str, settings: Settings) -> I
         yield conversation(cast("Raw", value), where, name, settings)
     else:
         raise InvalidMessage(where, f"a conversation must be an object, not {kind_of(value)}")
+
+
+def _formats_of(container: Container) -> Collection[str | None]:
+    """Return what `--format` may be for a container to be opened."""
+    return {None, container.name} if container.name else {None, *FORMATS}
+
+
+def _contained(container: Container, value: Raw, where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+    """Yield the conversations in a container. Texts of it that none of them has are reported."""
+    bodies = list(container.bodies(value))
+    kept: list[object] = []
+    for number, body in enumerate(bodies, start=1):
+        at, title = (where, name) if len(bodies) == 1 else (f"{where}, conversation {number}", f"{name}:{number}")
+        fields: Raw = {"messages": body.messages, "tools": body.tools or []}
+        if body.system is not None:
+            fields["system"] = body.system
+        for note in body.notes:
+            settings.on_skip(f"{at}: {note}")
+        inner = replace(settings, format=body.format or (None if container.name else settings.format))
+        record = conversation(fields, at, body.id or title, inner, whole=False)
+        kept.append([record.messages, record.system, record.tools])
+        if number == len(bodies):
+            _report_left_out(where, left_out_texts(container.texts(value), kept, container.labels), settings)
+        text = json.dumps(fields, ensure_ascii=False) + "\n" if settings.text and len(bodies) > 1 else ""
+        yield replace(record, format=container.name or record.format, text=text, reformatted=bool(text))
+
+
+def _report_left_out(where: str, left_out: LeftOutTexts | None, settings: Settings) -> None:
+    if left_out is not None:
+        settings.on_skip(f"{where}: {left_out}")
 
 
 def session(kind: str, events: Iterable[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
@@ -225,36 +275,40 @@ def require_no_session(value: object, where: str, settings: Settings) -> None:
         raise wrong_format(where, settings.format, value)
 
 
-def conversation(body: Raw, where: str, name: str, settings: Settings) -> Recorded:
-    """Read one conversation from an object: a body of an API, a dump of LangChain, or Transom's own form.
+def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole: bool = True) -> Recorded:
+    """Read one conversation from an object: a body of an API, messages of a library, or Transom's own form.
 
-    Raises InvalidMessage if its messages are no list, are in no known format or not in the one asked for, or if its
-    `id` is not a text.
+    Texts that were left out are reported to `settings.on_skip`, unless the caller does it for more than this object
+    (`whole` false). Raises InvalidMessage if its messages are no list, are in no known format or not in the one asked
+    for, or if its `id` is not a text.
     """
     if is_window(body):
         raise UnrecognisedError(where, description_of(body))
     if (dumped := langchain.messages_in(body)) is not None:
         body = {"messages": dumped}
     messages = _messages(body, where)
-    kind = bodies.format_of(body, messages) if settings.format is None or settings.session else settings.format
-    if not kind:
-        raise UnrecognisedError(where, "messages with content parts that have no type (as in Bedrock's Converse)")
+    named = "" if settings.format is None or settings.session else settings.format
+    kind = named or _recognised_format(body, messages, where)
     title = body.get("id")
     if title is not None and (not isinstance(title, str) or not title):
         raise InvalidMessage(where, f"id must be a text, {_found(body, 'id')}")
     metas: tuple[Meta | None, ...] = ()
-    if kind in _FOREIGN:
-        if messages and not any(map(_FOREIGN[kind], messages)):
-            raise wrong_format(where, kind, messages[0])
+    if kind not in _DIALECTS:
+        is_one = _LIBRARIES.get(kind)
+        if is_one is None or (messages and not any(map(is_one, messages))):
+            raise wrong_format(where, kind, messages[0] if messages else body)
         if kind == "unified":
             metas = tuple(unified.meta_of(as_dict(message)) for message in messages)
-        messages = list(_chat_messages(kind, messages))
+        source, messages = messages, list(_chat_messages(kind, messages))
+        if whole and kind in MESSAGE_FORMATS:
+            _report_left_out(where, left_out_texts(source, messages, MESSAGE_FORMATS[kind].labels), settings)
+    system = bodies.system_of(body, kind)
     return Recorded(
         id=title or name,
         format=kind,
         dialect=FORMATS[kind].dialect,
         messages=cast("list[Raw]", messages),
-        system=bodies.system_of(body, kind),
+        system=system,
         tools=bodies.tools_of(body),
         questions=questions_in(body, where, len(messages)) if settings.questions else (),
         source=where,
@@ -262,21 +316,39 @@ def conversation(body: Raw, where: str, name: str, settings: Settings) -> Record
     )
 
 
-_FOREIGN: dict[str, Callable[[object], bool]] = {
+def _recognised_format(body: Raw, messages: list[object], where: str) -> str:
+    """Return the format of a body with these messages. Raises UnrecognisedError if it is none that is read."""
+    for value in (body, *messages[:UNDECIDED]):
+        if unread_format(value) is not None:
+            raise unrecognised(where, value)
+    kind = bodies.format_of(body, messages)
+    unknown = bodies.unknown_texts(messages) if kind in {"openai", "anthropic"} else ""
+    if not kind or unknown:
+        raise UnrecognisedError(where, unknown or "messages with content parts that have no type")
+    return kind
+
+
+_DIALECTS = frozenset({"openai", "responses", "anthropic", "gemini", "openai_agents"})
+"""The formats whose messages are those of an API."""
+
+_LIBRARIES: dict[str, Callable[[object], bool]] = {
     "langchain": langchain.is_message,
     "pydantic_ai": pydantic_ai.is_message,
     "unified": unified.is_message,
+    **{name: each.is_message for name, each in MESSAGE_FORMATS.items()},
 }
-"""The formats that no API has, each with the test for one of its messages."""
+"""The formats of messages that no API has, each with the test for one of its messages."""
 
 
 def _chat_messages(kind: str, messages: list[object]) -> Iterator[object]:
-    """Translate messages of a format of `_FOREIGN` to OpenAI Chat messages."""
+    """Translate messages of a format of `_LIBRARIES` to OpenAI Chat messages."""
     if kind == "langchain":
         return (message for message in map(langchain.message, messages) if message is not None)
     if kind == "pydantic_ai":
         return pydantic_ai.to_chat(messages)
-    return (unified.to_chat(as_dict(message)) if as_dict(message) else message for message in messages)
+    if kind == "unified":
+        return (unified.to_chat(as_dict(message)) if as_dict(message) else message for message in messages)
+    return MESSAGE_FORMATS[kind].to_chat(messages)
 
 
 def _listed(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
@@ -291,10 +363,10 @@ def _listed(items: list[object], where: str, name: str, settings: Settings) -> I
         if isinstance(item, list):
             records = _one_list(cast("list[object]", item), at, title, settings)
         else:
-            records = iter([conversation(as_dict(item), at, title, settings)])
+            records = conversations(item, at, title, settings)
         for part, record in enumerate(records):
             text = json.dumps(item, ensure_ascii=False) + "\n" if settings.text and not part else ""
-            yield replace(record, text=text, reformatted=bool(text))
+            yield record if record.text else replace(record, text=text, reformatted=bool(text))
 
 
 def _one_list(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
@@ -316,7 +388,7 @@ def _messages(body: Raw, where: str) -> list[object]:
         return cast("list[object]", body[key])
     hint = "; this looks like a single message" if is_message(body) else ""
     if not hint and body.keys().isdisjoint({"messages", "id"}):
-        raise UnrecognisedError(where, description_of(body))
+        raise unrecognised(where, body)
     raise InvalidMessage(where, f"messages must be a list, {_found(body, 'messages')}{hint}")
 
 

@@ -24,6 +24,16 @@ KEEP_REASONING = frozenset({"pi", "langchain", "pydantic_ai"})
 """The formats that have a place for the reasoning of any provider."""
 
 
+_WRITTEN = [name for name, each in FORMATS.items() if each.written]
+
+
+def _not_written(name: str) -> InvalidSetting:
+    names = ", ".join(_WRITTEN)
+    return InvalidSetting(
+        f"{FORMATS[name].title}: this format is read and not written; name another --format ({names})"
+    )
+
+
 class Exported(Struct, kw_only=True):
     """What an export has written so far; final when the iteration has ended.
 
@@ -51,9 +61,11 @@ class Export(Iterator[bytes]):
             raise InvalidSetting(f"log: must be a log of a store, as store.open(name) gives it, not {quote(log)}")
         origin = origin_of(log)
         if format_name is None and origin is None:
-            names = ", ".join(FORMATS)
+            names = ", ".join(_WRITTEN)
             raise InvalidSetting(f"conversation {quote(log.name)} was not imported: name a --format ({names})")
         name = format_named(origin if format_name is None else format_name).name
+        if not FORMATS[name].written and name != origin:
+            raise _not_written(name)
         self.report = Exported(conversation=log.name, format=name)
         self.progress = 0.0
         self._log = log
@@ -84,6 +96,8 @@ class Export(Iterator[bytes]):
         if not added:
             yield text
             return
+        if not FORMATS[self.report.format].written:
+            raise _not_written(self.report.format)
         self.report.messages = len(added)
         yield self._writer(left_out).extended(text, added)
         self._finish(left_out, "the whole text was written anew: the same JSON, not the same bytes")

@@ -48,7 +48,7 @@ class Imported(Struct, frozen=True, kw_only=True):
     `conversation`: its name in the store; `format`: the name of the file's format; `source`: the file. `messages`:
     facts that were appended; `earlier`: facts of the file that the log had already; `hidden`: how many of both the user
     had taken back, which are stored and never sent. `remarks`: what no window shows and what an export cannot give
-    back, one line each. `skipped`: what was left out or could be kept only as text, one line each.
+    back, one line each. `skipped`: what was left out (with its size) or could be kept only as text, one line each.
     """
 
     conversation: str
@@ -171,10 +171,12 @@ class _FileImport(Struct, kw_only=True):
         if kind:
             yield from self._session(path, label, kind, begin, share)
             return
-        reader = Reader(path, settings, label=label)
+        notes: list[str] = []
+        reader = Reader(path, replace(settings, on_skip=_Both(notes.append, self.on_skip)), label=label)
         for record in self._named(reader):
             self.on_progress(begin + share * reader.progress, label)
-            yield self._document(record, stem)
+            yield replace(self._document(record, stem), skipped=tuple(notes))
+            notes.clear()
 
     def _unified(self, index: Path) -> Iterator[Imported]:
         """Import every conversation of an index of the unified layout."""
@@ -232,7 +234,7 @@ class _FileImport(Struct, kw_only=True):
         head, placed = record.facts()
         facts = [New(body=fact, meta=record.meta_of(at, fact)) for at, fact in placed]
         title = self._take_name(record.id, stem, lambda log: _continues(log, record, facts))
-        log = self._open(title, record.format)
+        log = self._open(title, record.format, record.dialect)
         known = _known(log.log, record)
         remarks = self._renamed(record.id)
         if record.reformatted:
@@ -293,8 +295,8 @@ class _FileImport(Struct, kw_only=True):
             return []
         return [f"its id {quote(wanted)} is a name of Transom's own logs: the conversation has that of the file"]
 
-    def _open(self, name: str, kind: str) -> ImportedLog:
-        counter = dialect_named(FORMATS[kind].dialect).format_counter(self.counter)
+    def _open(self, name: str, kind: str, dialect: str = "") -> ImportedLog:
+        counter = dialect_named(dialect or FORMATS[kind].dialect).format_counter(self.counter)
         return ImportedLog(self.store.open(name), format_name=kind, counter=counter, clock=self.clock)
 
 

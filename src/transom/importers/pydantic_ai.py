@@ -20,7 +20,7 @@ def is_message(value: object) -> bool:
     """True if a value is a request or a response of pydantic-ai."""
     fields = as_dict(value)
     parts = objects_in(fields.get("parts"))
-    return fields.get("kind") in {"request", "response"} and all("part_kind" in part for part in parts)
+    return text(fields, "kind") in {"request", "response"} and all("part_kind" in part for part in parts)
 
 
 def to_chat(values: Iterable[object]) -> Iterator[Raw]:

@@ -241,7 +241,7 @@ def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[_Layout,
     if broken is not None and not known:
         raise broken
     line, value = known[0]
-    raise UnrecognisedError(line.where, documents.description_of(value))
+    raise documents.unrecognised(line.where, value)
 
 
 def _layout_of(value: object, settings: Settings) -> _Layout | None:

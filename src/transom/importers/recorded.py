@@ -12,6 +12,7 @@ from transom.conversation.replay import Question
 from transom.core.entry import Meta
 from transom.core.message import Fact, Instruction, Raw, User
 from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.importers.formats import CONTAINERS, MESSAGE_FORMATS
 from transom.importers.injected import INJECTED, is_injected
 from transom.wire.dialect import Placed
 from transom.wire.dialects import dialect_named
@@ -20,15 +21,17 @@ from transom.wire.dialects import dialect_named
 class Format(Struct, frozen=True, kw_only=True):
     """A file format.
 
-    `name`: what `--format` takes; `title`: for people; `dialect`: the dialect of its messages once they are read.
+    `name`: what `--format` takes; `title`: for people; `dialect`: the dialect of its messages once they are read (of
+    traces and replies, that of most); `written`: an export can write it.
     """
 
     name: str
     title: str
     dialect: str
+    written: bool = True
 
 
-FORMATS = {
+_WRITTEN = {
     each.name: each
     for each in (
         Format(name="openai", title="OpenAI Chat", dialect="openai"),
@@ -44,6 +47,12 @@ FORMATS = {
         Format(name="unified", title="unified context", dialect="openai"),
     )
 }
+_READ = {
+    each.name: Format(name=each.name, title=each.title, dialect="openai", written=False)
+    for each in (*MESSAGE_FORMATS.values(), *CONTAINERS)
+    if each.name
+}
+FORMATS = {**_WRITTEN, **_READ}
 """All formats, by name."""
 
 
@@ -123,5 +132,5 @@ def format_named(name: object) -> Format:
 
 
 def format_list() -> str:
-    """List every format with its title, for messages."""
-    return ", ".join(f"{each.name} ({each.title})" for each in FORMATS.values())
+    """List the name of every format, for messages."""
+    return ", ".join(FORMATS)

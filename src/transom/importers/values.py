@@ -15,6 +15,16 @@ def objects_in(value: object) -> list[Raw]:
     return [cast("Raw", item) for item in listed if isinstance(item, dict)]
 
 
+def first_of(value: object) -> Raw:
+    """Return the first object in a list; an empty object for a list without one, and for a value that is no list."""
+    return next(iter(objects_in(value)), cast("Raw", {}))
+
+
+def as_list(value: object) -> list[object]:
+    """Return a list as it is, and any other value as the only item of one."""
+    return cast("list[object]", value) if isinstance(value, list) else [value]
+
+
 def dumped(value: object) -> str:
     """Write a value as JSON the way most programs do: without blanks, with characters as they are."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

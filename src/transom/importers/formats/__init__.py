@@ -1,0 +1,41 @@
+"""Formats of libraries and programs, beside the APIs and the sessions of coding agents.
+
+A format is recognised by the shape of its values, never by a file's name. There are two kinds:
+
+- `MessageFormat` (`message_formats.py`, `openhands.py`): how a library writes a message. Most are a table (`Shape`).
+- `Container` (`containers.py`): a file in which conversations lie within other things.
+
+To add one, write its table or its functions, and put it into `MESSAGES` or `CONTAINERS`; the list of formats, errors
+and `--format` take it from there. `unread.py` names formats that are refused.
+"""
+
+from __future__ import annotations
+
+from transom.importers.formats.containers import CONTAINERS, Body, Container, container_of
+from transom.importers.formats.left_out import LeftOutTexts, left_out_texts
+from transom.importers.formats.message_formats import MESSAGES
+from transom.importers.formats.openhands import OPENHANDS
+from transom.importers.formats.shapes import MessageFormat
+from transom.importers.formats.unread import UnreadFormat, unread_format
+
+MESSAGE_FORMATS = {each.name: each for each in (OPENHANDS, *MESSAGES)}
+"""The formats of messages of libraries, by name; those with the most particular signs first."""
+
+__all__ = [
+    "CONTAINERS",
+    "MESSAGE_FORMATS",
+    "Body",
+    "Container",
+    "LeftOutTexts",
+    "MessageFormat",
+    "UnreadFormat",
+    "container_of",
+    "left_out_texts",
+    "message_format",
+    "unread_format",
+]
+
+
+def message_format(value: object) -> str:
+    """Return the name of the library whose message a value is; empty for any other value."""
+    return next((name for name, each in MESSAGE_FORMATS.items() if each.is_message(value)), "")

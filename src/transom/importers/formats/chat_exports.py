@@ -1,0 +1,104 @@
+"""Reads the exports of ChatGPT and Claude.ai, whose messages form a tree: a message that was edited or answered again
+has several children. The conversation is the path to the newest message; the others were taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from msgspec import Struct
+
+from transom.core.message import Call, Raw, Reasoning, Text
+from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, parsed_text, result_text
+from transom.importers.values import objects_in
+from transom.wire.violations import as_dict, text
+
+
+class Path(Struct, frozen=True):
+    """The messages on the path to the newest one, in order, and how many are beside it."""
+
+    messages: list[Raw]
+    beside: int
+
+
+def path_to(newest: str, messages: Mapping[str, Raw], parent: str) -> Path:
+    """Return the path from the root to a message. `messages`: all, by id; `parent`: the key of a parent's id."""
+    out: list[Raw] = []
+    at, passed = newest, set[str]()
+    while at in messages and at not in passed:
+        passed.add(at)
+        out.append(messages[at])
+        at = text(messages[at], parent)
+    return Path(out[::-1], len(messages) - len(out))
+
+
+def claude_ai_path(chat: Raw) -> Path:
+    """Return the path to the newest message of a chat of Claude.ai."""
+    listed = objects_in(chat.get("chat_messages"))
+    known = {text(each, "uuid"): each for each in listed}
+    if len(known) < len(listed) or not any(text(each, "parent_message_uuid") in known for each in listed):
+        return Path(listed, 0)
+    newest = text(chat, "current_leaf_message_uuid")
+    return path_to(newest if newest in known else text(listed[-1], "uuid"), known, "parent_message_uuid")
+
+
+def chatgpt_path(chat: Raw) -> Path:
+    """Return the path to the newest message of a chat of ChatGPT: the nodes that hold a message."""
+    nodes = {key: as_dict(node) for key, node in as_dict(chat.get("mapping")).items()}
+    newest = text(chat, "current_node")
+    if newest not in nodes:
+        newest = next(reversed(nodes), "")
+    way = path_to(newest, nodes, "parent")
+    said = [as_dict(node.get("message")) for node in way.messages]
+    whole = sum(bool(as_dict(node.get("message"))) for node in nodes.values())
+    kept = [each for each in said if each]
+    return Path(kept, whole - len(kept))
+
+
+def chatgpt_messages(values: Iterable[object]) -> Iterator[Raw]:
+    """Translate messages of ChatGPT to OpenAI Chat messages.
+
+    A message of the model to somebody else than "all" is a call of that tool.
+    """
+    builder = ChatBuilder()
+    for message in map(as_dict, values):
+        author = as_dict(message.get("author"))
+        role, name = text(author, "role"), text(author, "name")
+        pieces = list(_pieces(as_dict(message.get("content"))))
+        recipient = text(message, "recipient")
+        if role == "assistant" and recipient not in {"", "all", "assistant"}:
+            said = "\n".join(piece.text for piece in pieces if isinstance(piece, Text))
+            given = parsed_text(said)
+            call = Call(text(message, "id"), recipient, said if isinstance(given, dict) else arguments({"input": said}))
+            pieces = [call, *(piece for piece in pieces if not isinstance(piece, Text))]
+        if role == "tool":
+            said = "\n".join(piece.text for piece in pieces if isinstance(piece, Text))
+            pieces = [Answer("", name, said)] if said else []
+        yield from builder.messages(role if role in {"system", "assistant", "tool"} else "user", pieces)
+
+
+_TEXT_KEYS = ("text", "result", "title", "content", "summary", "user_profile", "user_instructions", "model_set_context")
+"""The keys of a content, other than `parts`, under which ChatGPT has texts."""
+
+
+def _pieces(content: Raw) -> Iterator[Piece]:
+    kind = text(content, "content_type")
+    if kind in {"thoughts", "reasoning_recap"}:
+        for each in objects_in(content.get("thoughts")):
+            yield Reasoning("\n".join(filter(None, (text(each, "summary"), text(each, "content")))))
+        if said := text(content, "content"):
+            yield Reasoning(said)
+        return
+    parts: Any = content.get("parts")
+    for part in cast("list[object]", parts) if isinstance(parts, list) else []:
+        fields = as_dict(part)
+        if isinstance(part, str):
+            yield from [Text(part)] if part else []
+        elif text(fields, "asset_pointer"):
+            yield Text(f"[{text(fields, 'content_type') or 'file'}: {fields['asset_pointer']}]")
+        elif fields:
+            yield Text(text(fields, "text") or result_text(fields))
+    for key in _TEXT_KEYS:
+        if said := text(content, key):
+            yield Text(said)

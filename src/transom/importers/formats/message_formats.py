@@ -1,0 +1,471 @@
+"""The message formats of libraries: one table for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from transom.core.message import Call, Raw, Text
+from transom.importers.formats.pieces import Answer, Piece, arguments, parsed_text, result_text
+from transom.importers.formats.shapes import MessageFormat, Shape, answer, both, call, found, media, thought, words
+from transom.importers.values import as_list, objects_in
+from transom.wire.violations import as_dict, text
+
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+_LLAMA_ROLES = {**_ROLES, "model": "assistant", "function": "tool", "chatbot": "assistant"}
+
+
+def _parts_of(value: object, key: str = "content") -> list[Raw]:
+    return objects_in(as_dict(value).get(key))
+
+
+# ---- LlamaIndex: `ChatMessage.model_dump()`
+
+_OPENAI_CALL = call(id="id", name=("function.name", "tool_name", "name"), args=("function.arguments", "tool_kwargs"))
+
+_LLAMA_INDEX = Shape(
+    roles=_LLAMA_ROLES,
+    content=("blocks", "content"),
+    kind="block_type",
+    parts={
+        "text": words(),
+        "thinking": thought("content"),
+        "tool_call": call(id="tool_call_id", name="tool_name", args="tool_kwargs"),
+        "image": media(data="image", mime="image_mimetype"),
+        "document": media(data="data", mime="document_mimetype", name="title"),
+        "audio": media(data="audio", mime="format"),
+    },
+    before=(("additional_kwargs.reasoning_content", thought("")),),
+    beside=(("additional_kwargs.tool_calls", _OPENAI_CALL),),
+    answers="additional_kwargs.tool_call_id",
+    tool="additional_kwargs.name",
+)
+
+
+def _is_llama_index(value: object) -> bool:
+    blocks = _parts_of(value, "blocks")
+    fields = as_dict(value)
+    return "role" in fields and (any("block_type" in each for each in blocks) or _is_old_llama_index(fields))
+
+
+def _is_old_llama_index(fields: Raw) -> bool:
+    return isinstance(fields.get("additional_kwargs"), dict) and "type" not in fields and "blocks" not in fields
+
+
+def _llama_index(values: Iterable[object]) -> Iterator[Raw]:
+    """Translate messages. A call may stand twice in a message: as a block and in `additional_kwargs`."""
+    once: list[Raw] = []
+    for fields in map(as_dict, values):
+        if any(each.get("block_type") == "tool_call" for each in _parts_of(fields, "blocks")):
+            beside = {
+                key: each for key, each in as_dict(fields.get("additional_kwargs")).items() if key != "tool_calls"
+            }
+            once.append({**fields, "additional_kwargs": beside})
+        else:
+            once.append(fields)
+    return _LLAMA_INDEX.to_chat(once)
+
+
+# ---- Semantic Kernel: `ChatHistory.model_dump()` of Python, and the JSON of .NET
+
+_KERNEL = Shape(
+    roles=_ROLES,
+    role=("role", "role.Label", "role.label"),
+    content=("items", "content"),
+    kind="content_type",
+    parts={
+        "text": words(),
+        "reasoning": thought(),
+        "image": media(url=("uri", "data_uri"), mime="mime_type"),
+        "binary": media(url=("uri", "data_uri"), mime="mime_type"),
+        "file": media(url=("uri", "data_uri"), mime="mime_type"),
+        "function_call": call(id=("call_id", "id"), name="name", args="arguments"),
+        "function_result": answer(id=("call_id", "id"), name="name", value="result"),
+    },
+)
+_KINDS_OF_NET = {
+    "TextContent": "text",
+    "ReasoningContent": "reasoning",
+    "ImageContent": "image",
+    "BinaryContent": "binary",
+    "FunctionCallContent": "function_call",
+    "FunctionResultContent": "function_result",
+}
+
+
+def _is_kernel(value: object) -> bool:
+    fields = as_dict(value)
+    items = _parts_of(fields, "items") or _parts_of(fields, "Items")
+    if "Role" in fields:
+        return bool(text(as_dict(fields["Role"]), "Label")) or "Items" in fields
+    typed = fields.get("content_type") == "message" or any("content_type" in item for item in items)
+    return "role" in fields and typed and "items" in fields
+
+
+def _kernel(values: Iterable[object]) -> Iterator[Raw]:
+    return _KERNEL.to_chat(_as_python(each) if "Role" in as_dict(each) else each for each in values)
+
+
+def _as_python(value: object) -> Raw:
+    """Return a message of .NET with the keys of Python's."""
+    fields = as_dict(value)
+    role: Any = fields["Role"]
+    items = [_item_of_net(item) for item in _parts_of(fields, "Items")]
+    return {"role": text(as_dict(role), "Label") or role, "items": items, "content": fields.get("Content")}
+
+
+def _item_of_net(item: Raw) -> Raw:
+    name = "-".join(filter(None, (text(item, "PluginName"), text(item, "FunctionName"))))
+    return {
+        "content_type": _KINDS_OF_NET.get(text(item, "$type"), ""),
+        "text": item.get("Text"),
+        "id": item.get("CallId") or item.get("Id"),
+        "name": name,
+        "arguments": item.get("Arguments"),
+        "result": item.get("Result"),
+        "uri": item.get("DataUri") or item.get("Uri"),
+        "mime_type": item.get("MimeType"),
+    }
+
+
+# ---- Vercel AI SDK: CoreMessage of version 4, ModelMessage of version 5, UIMessage of both
+
+_AI_CALL = call(id="toolCallId", name="toolName", args=("input", "args", "rawInput"))
+_AI_RESULT = answer(id="toolCallId", name="toolName", value=("output", "result", "errorText", "content"))
+
+
+def _ui_tool(part: Any) -> Iterable[Piece]:
+    """A call in a UIMessage, with its result once it is there. Its type has the name: `tool-weather`."""
+    fields = as_dict(part)
+    held = as_dict(fields.get("toolInvocation")) or fields
+    name = text(held, "toolName") or text(fields, "type").removeprefix("tool-")
+    label = text(held, "toolCallId")
+    yield Call(label, name, arguments(found(held, ("input", "args", "rawInput"))))
+    if text(held, "state") in {"result", "output-available", "output-error", "output-denied"}:
+        denied = found(held, "approval.reason") or "The user denied this call."
+        output = found(held, ("output", "result", "errorText"))
+        yield Answer(label, name, result_text(denied if output is None else output))
+
+
+_AI_SDK = Shape(
+    roles={**_ROLES, "data": "user"},
+    content=("parts", "content"),
+    parts={
+        "text": words(),
+        "reasoning": thought(("text", "reasoning", "details")),
+        "image": media(url="image", mime=("mediaType", "mimeType")),
+        "file": media(url=("url", "data"), mime=("mediaType", "mimeType"), name="filename"),
+        "tool-call": _AI_CALL,
+        "tool-result": _AI_RESULT,
+        "tool-error": answer(id="toolCallId", name="toolName", value="error"),
+        "tool-invocation": _ui_tool,
+        "dynamic-tool": _ui_tool,
+        "tool-*": _ui_tool,
+    },
+    before=(("reasoning", thought("")),),
+    beside=(("toolInvocations", _ui_tool), ("experimental_attachments", media(mime="contentType", name="name"))),
+)
+_AI_KINDS = frozenset({"tool-call", "tool-result", "tool-invocation", "dynamic-tool", "step-start", "source-url"})
+
+
+def _is_ai_sdk(value: object) -> bool:
+    fields = as_dict(value)
+    if text(fields, "role") not in _AI_SDK.roles or "kind" in fields:
+        return False
+    parts = fields.get("parts")
+    if isinstance(parts, list) and parts and all(text(as_dict(part), "type") for part in cast("list[object]", parts)):
+        return not any("content" in part for part in objects_in(cast("object", parts)))  # as OpenTelemetry has it
+    kinds = {text(part, "type") for part in _parts_of(fields)}
+    return not _AI_KINDS.isdisjoint(kinds) or "toolInvocations" in fields
+
+
+def _ai_sdk(values: Iterable[object]) -> Iterator[Raw]:
+    """Translate messages. In version 4 a message has its calls twice: in `parts` and in `toolInvocations`."""
+    return _AI_SDK.to_chat(
+        {**fields, "toolInvocations": [], "reasoning": None} if fields.get("parts") else fields
+        for fields in map(as_dict, values)
+    )
+
+
+# ---- Amazon Bedrock's Converse, and Strands Agents
+
+_CONVERSE = Shape(
+    roles=_ROLES,
+    kind="",
+    parts={
+        "text": words(),
+        "reasoningContent": thought(("reasoningText.text", "text")),
+        "toolUse": call(id="toolUseId", name="name", args="input"),
+        "toolResult": lambda part: [Answer(text(as_dict(part), "toolUseId"), "", _converse_result(part))],
+        "image": lambda part: _converse_file("image", as_dict(part)),
+        "document": lambda part: _converse_file("application", as_dict(part)),
+        "citationsContent": words("content"),
+    },
+)
+_CONVERSE_KEYS = frozenset({*_CONVERSE.parts, "cachePoint", "guardContent", "video", "audio", "searchResult"})
+
+
+def _converse_file(kind: str, part: Raw) -> Iterable[Piece]:
+    """A document or an image, whose media type is its kind and its format."""
+    typed = {**part, "mime": f"{kind}/{text(part, 'format') or 'png'}"}
+    yield from words("source.text")(part)
+    yield from media(url="", data="source.bytes", mime="mime", name="name")(typed)
+
+
+def _converse_result(part: object) -> str:
+    content = as_dict(part).get("content")
+    parts = [each.get("text", each.get("json", each)) for each in objects_in(content)]
+    return "\n".join(map(result_text, parts)) if parts else result_text(content)
+
+
+def _is_converse(value: object) -> bool:
+    parts = _parts_of(value)
+    return "role" in as_dict(value) and bool(parts) and all(part and part.keys() <= _CONVERSE_KEYS for part in parts)
+
+
+# ---- Haystack: `ChatMessage.to_dict()`
+
+_HAYSTACK = Shape(
+    roles=_ROLES,
+    role=("role", "_role"),
+    content=("content", "_content"),
+    kind="",
+    parts={
+        "text": words(),
+        "reasoning": thought("reasoning_text"),
+        "tool_call": call(id="id", name="tool_name", args="arguments"),
+        "tool_call_result": answer(id="origin.id", name="origin.tool_name", value="result"),
+        "image": media(url="", data="base64_image", mime="mime_type"),
+        "file": media(url="", data="base64_data", mime="mime_type", name="filename"),
+    },
+)
+
+
+def _is_haystack(value: object) -> bool:
+    fields = as_dict(value)
+    parts = _parts_of(fields) or _parts_of(fields, "_content")
+    untyped = bool(parts) and all("type" not in part for part in parts)
+    own = "meta" in fields or any(not {"tool_call", "tool_call_result"}.isdisjoint(part) for part in parts)
+    return ("_role" in fields and "_content" in fields) or ("role" in fields and untyped and own)
+
+
+# ---- Gemini CLI: the messages of a chat
+
+_GEMINI_CLI = Shape(
+    roles={"user": "user", "gemini": "assistant"},
+    role="type",
+    kind="",
+    parts={"text": words(), "inlineData": media(url=""), "fileData": media(url="fileUri", data="")},
+    before=(("thoughts", both(thought("subject"), thought("description"))),),
+    beside=(("toolCalls", lambda part: _gemini_call(as_dict(part))),),
+)
+
+
+def _gemini_call(fields: Raw) -> Iterable[Piece]:
+    label, name = text(fields, "id"), text(fields, "name")
+    yield Call(label, name, arguments(fields.get("args")))
+    if fields.get("result") is not None:
+        yield Answer(label, name, _gemini_result(fields["result"]))
+
+
+def _gemini_result(value: object) -> str:
+    """Return the text of a result: of a list of parts, most of them function responses."""
+    if isinstance(value, str):
+        return value
+    out: list[str] = []
+    for part in objects_in(as_list(value)):
+        response = found(part, ("functionResponse.response.output", "functionResponse.response", "text"))
+        out.append(result_text(part if response is None else response))
+    return "\n".join(out)
+
+
+def _is_gemini_cli(value: object) -> bool:
+    fields = as_dict(value)
+    kind = text(fields, "type")
+    own = kind == "gemini" or (kind in {"user", "info", "error", "warning"} and "timestamp" in fields)
+    return own and {"id", "content"} <= fields.keys() and "role" not in fields and "uuid" not in fields
+
+
+def _gemini_cli(values: Iterable[object]) -> Iterator[Raw]:
+    """Translate the messages of a chat, or its lines: a message that is written again replaces the one before, and a
+    rewind takes back everything from a message on.
+    """
+    said: dict[str, Raw] = {}
+    for number, fields in enumerate(map(as_dict, values)):
+        back = fields.get("$rewindTo")
+        if isinstance(back, str) and back in said:
+            kept = list(said)
+            said = {key: said[key] for key in kept[: kept.index(back)]}
+        elif _is_gemini_cli(fields):
+            said[str(fields.get("id") or number)] = fields
+    return _GEMINI_CLI.to_chat(said.values())
+
+
+# ---- Inspect: the messages of a sample
+
+_INSPECT = Shape(
+    roles=_ROLES,
+    parts={
+        "text": words(),
+        "reasoning": thought(("reasoning", "summary")),
+        "image": media(url="image", mime=""),
+        "audio": media(url="audio", mime="format"),
+        "video": media(url="video", mime="format"),
+        "document": media(url="document", mime="mime_type", name="filename"),
+        "tool_use": both(
+            call(id="id", name="name", args="arguments"), answer(id="id", name="name", value=("result", "error"))
+        ),
+        "data": words("data"),
+    },
+    beside=(("tool_calls", call(id="id", name="function", args="arguments")),),
+    answers="tool_call_id",
+    tool="function",
+)
+
+
+def _is_inspect(value: object) -> bool:
+    fields = as_dict(value)
+    calls = objects_in(fields.get("tool_calls"))
+    parts = _parts_of(fields)
+    named = any(isinstance(each.get("function"), str) for each in calls)
+    reasons = any(text(part, "type") == "reasoning" and "reasoning" in part for part in parts)
+    return "role" in fields and (named or reasons or (fields["role"] == "tool" and "function" in fields))
+
+
+def _inspect(values: Iterable[object]) -> Iterator[Raw]:
+    """Translate messages. A result that failed has its message in `error`, and often no content."""
+    return _INSPECT.to_chat(
+        {**fields, "content": fields.get("content") or found(fields, "error.message") or ""}
+        for fields in map(as_dict, values)
+    )
+
+
+# ---- Claude.ai: the messages of an exported chat
+
+_CLAUDE_AI = Shape(
+    roles={"human": "user", "assistant": "assistant"},
+    role="sender",
+    content=("content", "text"),
+    parts={
+        "text": words(),
+        "thinking": thought("thinking"),
+        "tool_use": call(id="id", name="name", args="input"),
+        "tool_result": answer(id="tool_use_id", name="name", value="content"),
+        "voice_note": words(("text", "title")),
+    },
+    before=(("attachments", both(words("file_name"), words("extracted_content"))), ("files", words("file_name"))),
+)
+
+
+# ---- ShareGPT
+
+
+def _sharegpt_call(value: object) -> Iterable[Piece]:
+    """A call, written as a JSON object in a text; several of them as a list."""
+    given = parsed_text(value)
+    for each in objects_in(as_list(given)):
+        yield Call("", text(each, "name"), arguments(each.get("arguments")))
+    if not isinstance(given, dict | list):
+        yield Text(str(value))
+
+
+_SHAREGPT = Shape(
+    roles={
+        "system": "system",
+        "human": "user",
+        "user": "user",
+        "gpt": "assistant",
+        "chatgpt": "assistant",
+        "bing": "assistant",
+        "bard": "assistant",
+        "assistant": "assistant",
+        "model": "assistant",
+        "tool": "tool",
+        "observation": "tool",
+        "function_response": "tool",
+    },
+    role="from",
+    content=("value",),
+)
+
+
+def _sharegpt(values: Iterable[object]) -> Iterator[Raw]:
+    """Translate the turns of a conversation. A call and the words before it are one message."""
+    turns = [as_dict(each) for each in values]
+    for number, fields in enumerate(turns):
+        if text(fields, "from") == "function_call":
+            turns[number] = {"from": "gpt", "value": "", "calls": fields.get("value")}
+    shape = Shape(roles=_SHAREGPT.roles, role="from", content=("value",), beside=(("calls", _sharegpt_call),))
+    return shape.to_chat(turns)
+
+
+def _is_sharegpt(value: object) -> bool:
+    fields = as_dict(value)
+    return {"from", "value"} <= fields.keys() and isinstance(fields["from"], str)
+
+
+# ---- ATIF: the steps of a trajectory of Harbor
+
+_ATIF = Shape(
+    roles={"system": "system", "user": "user", "agent": "assistant"},
+    role="source",
+    content=("message",),
+    parts={"text": words(), "image": media(url="source.path", mime="source.media_type")},
+    before=(("reasoning_content", thought("")),),
+    beside=(
+        ("tool_calls", call(id="tool_call_id", name="function_name", args="arguments")),
+        ("observation.results", answer(id="source_call_id", value="content")),
+    ),
+)
+
+
+# ---- OpenTelemetry: `gen_ai.input.messages`
+
+_GEN_AI = Shape(
+    roles=_ROLES,
+    content=("parts",),
+    parts={
+        "text": words("content"),
+        "reasoning": thought("content"),
+        "tool_call": call(id="id", name="name", args="arguments"),
+        "tool_call_response": answer(id="id", value=("response", "result")),
+        "uri": media(url="uri", mime="mime_type"),
+        "blob": media(url="", data="content", mime="mime_type"),
+    },
+)
+
+
+def _is_gen_ai(value: object) -> bool:
+    parts = _parts_of(value, "parts")
+    kinds = {text(part, "type") for part in parts}
+    return "role" in as_dict(value) and bool(parts) and kinds <= _GEN_AI.parts.keys() and _says(parts)
+
+
+def _says(parts: list[Raw]) -> bool:
+    return any(not {"content", "arguments", "response", "result", "uri"}.isdisjoint(part) for part in parts)
+
+
+MESSAGES = (
+    MessageFormat(name="ai_sdk", title="Vercel AI SDK messages", is_message=_is_ai_sdk, to_chat=_ai_sdk),
+    MessageFormat(name="otel", title="OpenTelemetry spans", is_message=_is_gen_ai, to_chat=_GEN_AI.to_chat),
+    MessageFormat(name="llama_index", title="LlamaIndex messages", is_message=_is_llama_index, to_chat=_llama_index),
+    MessageFormat(name="semantic_kernel", title="Semantic Kernel messages", is_message=_is_kernel, to_chat=_kernel),
+    MessageFormat(name="haystack", title="Haystack messages", is_message=_is_haystack, to_chat=_HAYSTACK.to_chat),
+    MessageFormat(name="bedrock", title="Bedrock Converse", is_message=_is_converse, to_chat=_CONVERSE.to_chat),
+    MessageFormat(name="gemini_cli", title="Gemini CLI chat", is_message=_is_gemini_cli, to_chat=_gemini_cli),
+    MessageFormat(name="inspect", title="Inspect log", is_message=_is_inspect, to_chat=_inspect),
+    MessageFormat(
+        name="claude_ai",
+        title="Claude.ai export",
+        is_message=lambda value: {"sender", "uuid"} <= as_dict(value).keys(),
+        to_chat=_CLAUDE_AI.to_chat,
+    ),
+    MessageFormat(name="sharegpt", title="ShareGPT conversation", is_message=_is_sharegpt, to_chat=_sharegpt),
+    MessageFormat(
+        name="atif",
+        title="ATIF trajectory",
+        is_message=lambda value: {"step_id", "source", "message"} <= as_dict(value).keys(),
+        to_chat=_ATIF.to_chat,
+    ),
+)
+"""Every table, those with the most particular signs first."""

@@ -1,0 +1,151 @@
+"""What a message of any library is made of, and how its pieces become OpenAI Chat messages.
+
+A library's message may hold the words of a turn, its calls and their results together. OpenAI Chat has a message for
+the turn and one for each result, so pieces are put into messages in their order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from msgspec import Struct
+
+from transom.core.message import Call, Raw, Reasoning, Text
+from transom.importers.values import dumped
+from transom.wire.violations import as_dict
+
+
+class Answer(Struct, frozen=True):
+    """The result of a call.
+
+    `call`: the call's id, empty if the format has none; `name`: of its tool, empty if not known; `text`: the result.
+    """
+
+    call: str
+    name: str
+    text: str
+
+
+class Media(Struct, frozen=True):
+    """An image or a file, as a part of an OpenAI Chat message."""
+
+    part: Raw
+
+
+Piece = Text | Reasoning | Call | Answer | Media
+
+
+class ChatBuilder:
+    """Puts the pieces of a conversation into OpenAI Chat messages.
+
+    A call without an id gets one, and a result without an id answers the oldest open call of its tool, or of any. A
+    result that names no call and finds none open becomes a message of the user: OpenAI Chat has no other place for it.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[tuple[str, str]] = []  # the id and the tool of each call without a result
+        self._made = 0
+
+    def messages(self, role: str, pieces: Iterable[Piece], name: str = "") -> Iterator[Raw]:
+        """Yield the messages that hold these pieces, which one message of the library had. `role`: in OpenAI Chat."""
+        held: list[Piece] = []
+        for piece in pieces:
+            if not isinstance(piece, Answer):
+                held.append(piece)
+                continue
+            yield from self._held(role, held, name)
+            held = []
+            yield self._result(piece)
+        yield from self._held(role, held, name)
+
+    def _held(self, role: str, pieces: list[Piece], name: str) -> Iterator[Raw]:
+        if not pieces:
+            return
+        parts = [_part(piece) for piece in pieces if isinstance(piece, Text | Media)]
+        calls = [self._call(piece) for piece in pieces if isinstance(piece, Call)]
+        if role != "assistant" and calls:
+            role = "assistant"
+        texts = [part["text"] for part in parts if part["type"] == "text"]
+        plain = len(texts) == len(parts) and (len(parts) < 2 or role == "tool")
+        out: Raw = {"role": "user" if role == "tool" else role, "content": "\n".join(texts) if plain else parts}
+        if name and role == "user":
+            out["name"] = name
+        thoughts = [piece.text for piece in pieces if isinstance(piece, Reasoning) and piece.text]
+        if thoughts:
+            out["reasoning_content"] = "\n\n".join(thoughts)
+        if calls:
+            out["tool_calls"] = calls
+            out["content"] = out["content"] or None
+        if out["content"] or calls or thoughts:
+            yield out
+
+    def _call(self, call: Call) -> Raw:
+        self._made += 1
+        label = call.id or f"call_{self._made}"
+        self._open.append((label, call.name))
+        return {"id": label, "type": "function", "function": {"name": call.name, "arguments": call.args}}
+
+    def _result(self, answer: Answer) -> Raw:
+        label = answer.call
+        if label:
+            self._open = [each for each in self._open if each[0] != label]
+            return {"role": "tool", "tool_call_id": label, "content": answer.text}
+        named = [each for each in self._open if each[1] == answer.name]
+        found = next(iter(named or self._open), None)
+        if found is None:
+            return {"role": "user", "content": answer.text}
+        self._open.remove(found)
+        return {"role": "tool", "tool_call_id": found[0], "content": answer.text}
+
+
+def _part(piece: Text | Media) -> Raw:
+    return {"type": "text", "text": piece.text} if isinstance(piece, Text) else piece.part
+
+
+def image(url: str) -> Media:
+    """Return an image by its URL, which may be a data URL."""
+    return Media({"type": "image_url", "image_url": {"url": url}})
+
+
+def file(url: str, name: str = "") -> Media:
+    """Return a file by its URL, which may be a data URL."""
+    return Media({"type": "file", "file": {"file_data": url, **({"filename": name} if name else {})}})
+
+
+def arguments(value: object) -> str:
+    """Return the arguments of a call as text: a text as it is, an object as JSON, and `{}` for none."""
+    return value if isinstance(value, str) and value else dumped(value) if value else "{}"
+
+
+def result_text(value: object) -> str:
+    """Return the result of a tool as text.
+
+    A text as it is; the texts of a list that has nothing but text parts, joined with line ends; the value of an object
+    that names its type (`{"type": "json", "value": …}`); anything else as JSON.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    fields = as_dict(value)
+    if {"type", "value"} == fields.keys():
+        return result_text(fields["value"])
+    if isinstance(fields.get("text"), str) and fields.keys() <= {"type", "text", "annotations", "cache_control"}:
+        return fields["text"]
+    listed = cast("list[object]", value) if isinstance(value, list) else []
+    texts = [as_dict(item).get("text") for item in listed]
+    if listed and all(isinstance(text, str) for text in texts):
+        return "\n".join(map(str, texts))
+    return dumped(cast("object", value))
+
+
+def parsed_text(value: object) -> object:
+    """Return the JSON value that a text holds; the value itself if it is no text or no JSON."""
+    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value

@@ -1,0 +1,178 @@
+"""A message format as a table: where the role, the content, the calls and the results of a message stand.
+
+A path such as `"function.name"` leads through objects; several paths in a tuple are tried in order, and the first one
+that leads to a value is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from msgspec import Struct
+
+from transom.core.message import Call, Raw, Reasoning, Text
+from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, file, image, result_text
+from transom.wire.violations import as_dict
+
+Paths = str | tuple[str, ...]
+
+Rule = Callable[[Any], Iterable[Piece]]
+"""Reads one part of a message, or one field beside its content."""
+
+
+class MessageFormat(Struct, frozen=True, kw_only=True):
+    """The messages of a library, none of an API.
+
+    `name` and `title`: as in `FORMATS`. `is_message`: true for a message that only this library has, whatever the name
+    of its file. `to_chat`: translates a list of them to OpenAI Chat messages; what is none of them is left out.
+    `labels`: keys under which the library has words for its own program.
+    """
+
+    name: str
+    title: str
+    is_message: Callable[[object], bool]
+    to_chat: Callable[[Iterable[object]], Iterator[Raw]]
+    labels: frozenset[str] = frozenset()
+
+
+class Shape(Struct, frozen=True, kw_only=True):
+    """Where the things of a message stand.
+
+    `roles`: the role in OpenAI Chat of each role of the library; a message of another role is left out. `content`: the
+    keys of the content, a text or a list of parts; the first that is not empty is read. `kind`: the key with the type
+    of a part; empty if the only key of a part says it. `parts`: how a part of each type is read. `beside`: how fields
+    beside the content are read, before and behind it. `answers`: the id of the call that a message of a tool answers;
+    `tool`: the name of that tool.
+    """
+
+    roles: Mapping[str, str]
+    role: Paths = "role"
+    content: tuple[str, ...] = ("content",)
+    kind: str = "type"
+    parts: Mapping[str, Rule] = {}
+    before: tuple[tuple[str, Rule], ...] = ()
+    beside: tuple[tuple[str, Rule], ...] = ()
+    answers: Paths = ""
+    tool: Paths = ""
+    name: Paths = ""
+
+    def to_chat(self, values: Iterable[object]) -> Iterator[Raw]:
+        """Translate messages of this shape to OpenAI Chat messages."""
+        builder = ChatBuilder()
+        for fields in map(as_dict, values):
+            role = self.roles.get(str(found(fields, self.role)))
+            if role is None:
+                continue
+            name = found(fields, self.name) if self.name else None
+            yield from builder.messages(role, self.pieces(fields, role), name if isinstance(name, str) else "")
+
+    def pieces(self, fields: Raw, role: str) -> Iterator[Piece]:
+        """Yield the pieces of one message."""
+        for key, rule in self.before:
+            yield from _each(found(fields, key), rule)
+        content = next((fields[key] for key in self.content if fields.get(key)), None)
+        read = list(self._content(content))
+        answered = any(isinstance(piece, Answer) for piece in read)
+        if role == "tool" and not answered:
+            text = "\n".join(piece.text for piece in read if isinstance(piece, Text)) or result_text(content)
+            yield Answer(_text(fields, self.answers), _text(fields, self.tool), text)
+            read = [piece for piece in read if not isinstance(piece, Text)]
+        yield from read
+        for key, rule in self.beside:
+            yield from _each(found(fields, key), rule)
+
+    def _content(self, content: object) -> Iterator[Piece]:
+        if isinstance(content, str):
+            yield Text(content)
+        elif isinstance(content, list):
+            for item in cast("list[object]", content):
+                yield from self._content(item) if isinstance(item, str) else self._part(as_dict(item))
+        elif isinstance(content, dict):
+            yield from self._part(cast("Raw", content))
+
+    def _part(self, part: Raw) -> Iterator[Piece]:
+        if not self.kind:  # the keys say what it is
+            for key, value in part.items():
+                if key in self.parts:
+                    yield from _each(value, self.parts[key])
+            return
+        kind = part.get(self.kind)
+        if isinstance(kind, str):
+            rule = self.parts.get(kind) or next(
+                (rule for name, rule in self.parts.items() if name.endswith("*") and kind.startswith(name[:-1])), None
+            )
+            yield from rule(part) if rule is not None else ()
+
+
+def _each(value: object, rule: Rule) -> Iterator[Piece]:
+    """Apply a rule to a value, or to each item of a list."""
+    for item in cast("list[object]", value) if isinstance(value, list) else [value]:
+        if item is not None:
+            yield from rule(item)
+
+
+def found(value: object, paths: Paths) -> Any:
+    """Return what is at the first of these paths that leads to a value; None if none does."""
+    for path in (paths,) if isinstance(paths, str) else paths:
+        at = value
+        for key in path.split(".") if path else ():
+            at = as_dict(at).get(key)
+        if at is not None:
+            return at
+    return None
+
+
+def _text(value: object, paths: Paths) -> str:
+    at = found(value, paths) if paths else None
+    return at if isinstance(at, str) else ""
+
+
+# ---- rules
+
+
+def words(paths: Paths = "text") -> Rule:
+    """A text."""
+    return lambda part: [Text(text)] if (text := _words(part, paths)) else []
+
+
+def thought(paths: Paths = "text") -> Rule:
+    """A thought of the model."""
+    return lambda part: [Reasoning(text)] if (text := _words(part, paths)) else []
+
+
+def _words(part: object, paths: Paths) -> str:
+    if isinstance(part, str):
+        return part
+    at = found(part, paths)
+    return "" if at is None else result_text(at)
+
+
+def call(*, id: Paths, name: Paths, args: Paths) -> Rule:  # noqa: A002 - the word of the formats
+    """A call of a tool."""
+    return lambda part: [Call(_text(part, id), _text(part, name), arguments(found(part, args)))]
+
+
+def answer(*, id: Paths, value: Paths, name: Paths = "") -> Rule:  # noqa: A002 - the word of the formats
+    """The result of a call."""
+    return lambda part: [Answer(_text(part, id), _text(part, name), result_text(found(part, value)))]
+
+
+def both(*rules: Rule) -> Rule:
+    """Several things in one part, in this order."""
+    return lambda part: [piece for rule in rules for piece in rule(part)]
+
+
+def media(*, url: Paths = "url", data: Paths = "data", mime: Paths = "mimeType", name: Paths = "") -> Rule:
+    """An image, or another file: by its URL, or its base64 data with its media type."""
+
+    def rule(part: Any) -> Iterable[Piece]:
+        kind, held, link = _text(part, mime), _text(part, data), _text(part, url)
+        link = link or (f"data:{kind or 'image/png'};base64,{held}" if held else "")
+        if not link:
+            return []
+        if kind.startswith("image/") or link.startswith("data:image/") or not kind:
+            return [image(link)]
+        return [file(link, _text(part, name))]
+
+    return rule

@@ -1,0 +1,100 @@
+"""Files of libraries and programs: each sample tells one conversation, in the format that its folder is named for."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from transom.core.message import Assistant, Fact, Text, ToolResult
+from transom.errors import InvalidMessage, InvalidSetting
+from transom.importers import FORMATS, export, import_file, read
+from transom.stores import MemoryStore
+
+FOLDER = Path(__file__).parent / "samples" / "formats"
+SAMPLES = sorted(path.relative_to(FOLDER) for path in FOLDER.rglob("*.*"))
+SAID = [
+    ("User", "List the files of the parser.", []),
+    ("Assistant", "", [("list_files", {"path": "src"})]),
+    ("ToolResult", "lexer.py\nparser.py", []),
+    ("Assistant", "Two files: lexer.py and parser.py.", []),
+]
+BACK = "of branches that were taken back"
+TAKEN_BACK = {
+    "chatgpt/edited.json": f"left out 2 messages {BACK}",
+    "claude_ai/answered_again.json": f"left out 1 message {BACK}",
+    "gemini_cli/rewound.jsonl": "left out 1 text with 16 characters, under content",
+}
+
+
+def said(facts: list[Fact]) -> list[tuple[str, str, list[tuple[str, object]]]]:
+    """What facts say, without ids."""
+    out = []
+    for fact in facts:
+        calls = [(call.name, json.loads(call.args)) for call in fact.calls] if isinstance(fact, Assistant) else []
+        text = "\n".join(part.text for part in fact.parts if isinstance(part, Text))
+        out.append((type(fact).__name__, text, calls))
+    return out
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_every_sample_tells_the_conversation(sample):
+    skipped: list[str] = []
+    [found] = read(FOLDER / sample, on_skip=skipped.append)
+    facts = [fact for _, fact in found.facts()[1]]
+    assert said(facts) == SAID
+    [turn, answer] = [fact for fact in facts if isinstance(fact, Assistant | ToolResult)][:2]
+    assert isinstance(turn, Assistant)
+    assert isinstance(answer, ToolResult)
+    assert (answer.call, found.format) == (turn.calls[0].id, sample.parts[0])
+    back = TAKEN_BACK.get(str(sample))
+    assert [line.split(": ")[-1] for line in skipped] == ([back] if back else [])
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_the_content_decides_not_the_name(sample, tmp_path):
+    path = tmp_path / "any"
+    path.write_bytes((FOLDER / sample).read_bytes())
+    [found] = read(path, on_skip=lambda _: None)
+    assert (said([fact for _, fact in found.facts()[1]]), found.format) == (SAID, sample.parts[0])
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_a_sample_is_imported_once_and_exported_with_the_same_bytes(sample):
+    store = MemoryStore()
+    [done] = import_file(FOLDER / sample, store)
+    assert (done.messages, done.format) == (4, sample.parts[0])
+    [again] = import_file(FOLDER / sample, store)
+    assert (again.messages, again.earlier, again.conversation) == (0, 4, done.conversation)
+    log = store.open(done.conversation)
+    assert said([entry.body for entry in log.read() if isinstance(entry.body, Fact)]) == SAID
+    if sample.suffix != ".eval" and not done.remarks:
+        assert b"".join(export(log)) == (FOLDER / sample).read_bytes()
+    chat = b"".join(export(log, "openai"))
+    [found] = read(io.BytesIO(chat))
+    assert said([fact for _, fact in found.facts()[1]]) == SAID
+
+
+@pytest.mark.parametrize("sample", [each for each in SAMPLES if each.suffix != ".eval"], ids=str)
+def test_the_name_of_the_format_reads_it_and_another_name_does_not(sample):
+    name = sample.parts[0]
+    [found] = read(FOLDER / sample, name, on_skip=lambda _: None)
+    assert said([fact for _, fact in found.facts()[1]]) == SAID
+    if FORMATS[name].written:
+        return
+    with pytest.raises(InvalidMessage, match=r"this is no LangChain messages|messages must be|no conversation is"):
+        list(read(FOLDER / sample, "langchain"))
+
+
+def test_every_format_has_samples_or_is_written():
+    named = {sample.parts[0] for sample in SAMPLES}
+    assert [name for name, each in FORMATS.items() if not each.written and name not in named] == []
+
+
+def test_a_format_that_is_read_only_is_not_written():
+    store = MemoryStore()
+    [done] = import_file(FOLDER / "sharegpt" / "bare.json", store)
+    with pytest.raises(InvalidSetting, match="Haystack messages: this format is read and not written; name another"):
+        export(store.open(done.conversation), "haystack")

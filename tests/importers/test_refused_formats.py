@@ -1,0 +1,41 @@
+"""A known format that is not read is refused by name, in one line with what helps."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from transom.errors import InvalidMessage
+from transom.importers import read
+
+REFUSED = {
+    "an OpenCode session": {"info": {"id": "ses_1"}, "messages": [{"info": {"role": "user"}, "parts": []}]},
+    "a chat of GitHub Copilot in VS Code": {"requesterUsername": "ada", "requests": [{"message": {"text": "Hi."}}]},
+    "the memory of a smolagents agent": [{"step_number": 1, "model_input_messages": [{"role": "user"}]}],
+    "messages of AutoGen": [{"source": "user", "type": "TextMessage", "content": "Hi.", "models_usage": None}],
+    "a trajectory of SWE-agent": {"trajectory": [{"action": "ls"}], "history": [{"role": "user", "content": "Hi."}]},
+    "a prompt-and-completion data set": {"instruction": "Say hi.", "input": "", "output": "Hi."},
+}
+
+
+@pytest.mark.parametrize("layout", ["document", "line", "list"])
+@pytest.mark.parametrize("title", REFUSED)
+def test_it_is_named(tmp_path, title, layout):
+    value = REFUSED[title]
+    path = tmp_path / ("a.jsonl" if layout == "line" else "a.json")
+    listed = layout == "list" and isinstance(value, dict)
+    if layout == "line" and isinstance(value, list):
+        [value] = value
+    path.write_text(json.dumps([value] if listed else value) + "\n")
+    with pytest.raises(InvalidMessage, match=f"this is {title}, which is not read: ") as raised:
+        list(read(path))
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_file_of_a_folder_is_named_too(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(REFUSED["messages of AutoGen"]))
+    (tmp_path / "b.json").write_text(json.dumps([{"role": "user", "content": "Hi."}]))
+    skipped: list[str] = []
+    assert len(list(read(tmp_path, on_skip=skipped.append))) == 1
+    assert skipped == [f"{tmp_path}/a.json: skipped, it holds messages of AutoGen"]
