@@ -33,7 +33,8 @@ Format = Annotated[
     Option(
         metavar="NAME",
         help="The format of the files: openai, responses, anthropic, gemini, claude_code, codex, pi, langchain, "
-        "pydantic_ai, openai_agents, unified. Default: the content of each file decides.",
+        "pydantic_ai, openai_agents, unified, or another one of docs/formats.md. Default: the content of each file "
+        "decides.",
     ),
 ]
 ImportFiles = Annotated[

@@ -3,8 +3,9 @@ them.
 
 The formats: request bodies and lists of messages of OpenAI Chat, OpenAI Responses, Anthropic and Gemini; session files
 of Claude Code, Codex and pi; message histories of LangChain, pydantic-ai and the OpenAI Agents SDK; the unified context
-layout; and, to be read only, messages of other libraries, exports of chats, logs of evaluations and traces. A file is one JSON document, or has one conversation or one message a line; it may be packed with gzip,
-in a folder, or a stream. The content decides which format it is.
+layout; and, to be read only, messages of other libraries, exports of chats, logs of evaluations and traces. A file is
+one JSON document, or has one conversation or one message a line; it may be packed with gzip or zip, in a folder, or a
+stream. The content decides which format it is.
 """
 
 from __future__ import annotations
