@@ -34,6 +34,7 @@ from transom.core.prices import Prices
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
+from transom.core.total_usage import TotalUsage
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import (
@@ -98,6 +99,7 @@ __all__ = [
     "SummarySettings",
     "TokenCounter",
     "Tool",
+    "TotalUsage",
     "TransomError",
     "Trim",
     "Undo",

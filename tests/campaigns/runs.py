@@ -17,6 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import aclosing
 from typing import Any
 
 import anyio
@@ -120,6 +121,47 @@ def tools(release: threading.Event) -> list[Any]:
     return [look, big, fails, FunctionTool(hangs, timeout=0.01), later]
 
 
+class Metered(Scripted):
+    """A scripted server that adds up the tokens that it has reported, and so billed. An unfinished stream of Anthropic
+    has reported its prompt."""
+
+    billed = 0
+    _prompt = _so_far = 0
+
+    def _response(self, step: Any, prompt: int) -> Any:
+        reply = super()._response(step, prompt)
+        self.billed += reported(reply)
+        return reply
+
+    def stream(self, request: Any, **settings: Any) -> Any:
+        self._prompt = self._so_far = 0
+        for chunk in super().stream(request, **settings):
+            self._bill(chunk)
+            yield chunk
+
+    async def astream(self, request: Any, **settings: Any) -> Any:
+        self._prompt = self._so_far = 0
+        async with aclosing(super().astream(request, **settings)) as chunks:
+            async for chunk in chunks:
+                self._bill(chunk)
+                yield chunk
+
+    def _bill(self, chunk: Any) -> None:
+        if chunk.get("type") == "message_start":
+            self._prompt = chunk["message"]["usage"]["input_tokens"]
+        prompt = self._prompt if chunk.get("type") == "message_delta" else 0  # it reports the output alone
+        now = max(self._so_far, prompt + reported(chunk))
+        self.billed, self._so_far = self.billed + now - self._so_far, now
+
+
+def reported(reply: Any) -> int:
+    """The tokens that a reply or a chunk reports."""
+    holder = reply.get("message") or reply.get("response") or reply
+    usage = holder.get("usage") or holder.get("usageMetadata") or {}
+    names = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "promptTokenCount")
+    return sum(usage.get(name, 0) for name in (*names, "candidatesTokenCount"))
+
+
 class Trial:
     """One seed in one dialect and mode."""
 
@@ -138,13 +180,15 @@ class Trial:
     def result(self) -> tuple[str, list[str]]:
         """How the run ended, and all that is wrong."""
         conv = self.opened("c")
-        provider = Scripted(then=Script(self.draw, self.cancel), dialect=self.dialect, context=self.context)
+        provider = Metered(then=Script(self.draw, self.cancel), dialect=self.dialect, context=self.context)
         ended = "nothing"
         for turn in range(self.draw.randrange(1, 4)):
             ended = self.one_run(conv, provider, f"Task {turn}: " + WORDS)
             self.cancel.clear()
             self.check(conv, provider)
             self.check_facts(conv)
+            if conv.usage.total != provider.billed:
+                self.problems.append(f"billed {provider.billed} tokens, counted {conv.usage.total}")
         self.release.set()
         self.goes_on(conv, "after the run")
         entries = [*conv.log]

@@ -38,7 +38,7 @@ def test_a_compaction_is_reported_and_undone(store: str, capsys: pytest.CaptureF
     capsys.readouterr()
     with transom.Conversation.open(store, "trip", budget=100_000) as conv:
         assert conv.summary is None
-        assert conv.usage.used == done["tokens_before"]
+        assert conv.window_usage.used == done["tokens_before"]
 
 
 def test_the_tokens_saved_are_printed(store: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,10 +28,10 @@ def long_conversation(policy: str = "default") -> transom.Conversation:
 def test_a_compaction_makes_the_window_smaller_and_is_one_plan() -> None:
     with long_conversation() as conv:
         before, length = render(conv.window()), conv.view.length
-        assert conv.usage.status == "normal"
+        assert conv.window_usage.status == "normal"
         done = conv.compact()
         assert done.tokens_after < 0.8 * done.tokens_before
-        assert done.tokens_after == conv.usage.used
+        assert done.tokens_after == conv.window_usage.used
         assert {conv.log[seq].plan for seq in range(length, conv.view.length)} == {length}
         assert all(isinstance(conv.log[seq].body, (Fold, Trim)) for seq in done.edits)
         assert done.edits

@@ -346,7 +346,7 @@ def test_a_closed_conversation_says_so(tmp_path, url, asked):
     with pytest.raises(transom.InvalidSetting) as caught:
         asked(conv)
     assert str(caught.value) == "the conversation is closed"
-    assert conv.usage.used > 0
+    assert conv.window_usage.used > 0
 
 
 def test_an_abandoned_request_is_closed_by_a_fact():
@@ -364,11 +364,11 @@ def test_an_abandoned_request_is_closed_by_a_fact():
 
 def test_usage_says_how_full_it_is():
     conv = opened("memory:", context=1_000)
-    assert (conv.usage.percent, conv.usage.status) == (0.3, "normal")
+    assert (conv.window_usage.percent, conv.window_usage.status) == (0.3, "normal")
     conv.user("x" * 2_600)
-    assert (conv.usage.used, conv.usage.remaining, conv.usage.status) == (657, 343, "warning")
+    assert (conv.window_usage.used, conv.window_usage.remaining, conv.window_usage.status) == (657, 343, "warning")
     conv.user("x" * 1_400)
-    assert conv.usage.status == "compacting"
+    assert conv.window_usage.status == "compacting"
 
 
 def test_the_calls_are_counted_from_one_and_from_the_end():

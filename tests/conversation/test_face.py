@@ -252,7 +252,7 @@ def test_threads_that_hammer_one_conversation_leave_a_sound_log(tmp_path):
                     conv.tool_result(call["id"], {"step": step})
                     transom.render(conv.window(), "anthropic")
                     transom.explain(conv.window())
-                    assert conv.usage.budget == 2_000
+                    assert conv.window_usage.budget == 2_000
             except BaseException as failure:  # noqa: BLE001 - told to the test's own thread
                 failures.append(failure)
 
@@ -283,11 +283,11 @@ def test_a_number_sets_the_context_window_and_leaves_the_other_limits():
 def test_the_status_follows_the_fullest_limit():
     with Conversation.open("memory:", "x", budget=Budget(max_messages=4), counter=WordCounter()) as conv:
         conv.user("go")
-        assert conv.usage.status == "normal"
+        assert conv.window_usage.status == "normal"
         for step in range(12):
             conv.observe({"role": "assistant", "content": f"step {step}"})
             conv.user("go on")
-        assert (conv.usage.status, conv.usage.percent < 1) == ("compacting", True)
+        assert (conv.window_usage.status, conv.window_usage.percent < 1) == ("compacting", True)
         assert len(conv.request()["messages"]) <= 4
         kinds = {type(entry.body).__name__ for entry in conv.log.read()}
     assert "Fold" in kinds

@@ -12,7 +12,7 @@ import transom
 from transom.core.brakes import Brakes
 from transom.core.edit import Fold
 from transom.core.message import Failure
-from transom.core.summary import Summary
+from transom.core.summary import UNUSED_SUMMARY, Summary
 from transom.providers.scripted import Scripted
 from transom.strategies.summary_wants import summary_cap
 from transom.testing import WordCounter
@@ -67,7 +67,7 @@ def test_fifty_rounds_of_a_models_changes_do_not_grow() -> None:
             assert [item.get("status", "active") for item in items] == ["done"] * (len(items) - 1) + ["active"]
         assert task(ROUNDS - 2) in str(transom.render(conv.window()))
         assert task(0) not in conv.summary.text
-        assert not bodies(conv, Failure)
+        assert {failure.failure for failure in bodies(conv, Failure)} <= {UNUSED_SUMMARY}  # paid for twice
 
 
 def full(conv: transom.Conversation) -> float:

@@ -37,7 +37,7 @@ def test_a_limit_that_holds_still_holds() -> None:
             conv.observe({"role": "assistant", "content": "yes"})
         provider = Scripted(Fault(kind="bad_request", status=400, body=body), "Hi.")
         assert conv.run("Hello", provider=provider, retry=transom.Retry(wait=0)).text == "Hi."
-        assert conv.usage.budget <= 600
+        assert conv.window_usage.budget <= 600
 
 
 def test_a_claim_that_cannot_be_true_is_not_taken_for_the_ratio_of_the_tokens() -> None:

@@ -29,7 +29,7 @@ class Small(Scripted):
 
 def talk(conv: transom.Conversation, times: float) -> None:
     """So many times as much talk as the window's room."""
-    number, room = 0, times * conv.usage.budget
+    number, room = 0, times * conv.window_usage.budget
     while room > 0:
         conv.user(f"Question {number}: which containers does the crane at pier {number} lift from the ship? " * 2)
         conv.request()

@@ -248,7 +248,7 @@ def test_a_request_goes_on_at_the_deadline() -> None:
         failures = bodies(conv, Failure)
         assert failures
         assert {failure.error for failure in failures} == {"no answer within 0.05 seconds"}
-        assert conv.window().tokens <= conv.usage.budget
+        assert conv.window().tokens <= conv.window_usage.budget
     maker.released.set()
 
 

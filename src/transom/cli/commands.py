@@ -271,6 +271,21 @@ class Conversations(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
+@command("usage", "Print the tokens and the cost of conversations.")
+class Usage(Struct, frozen=True, kw_only=True):
+    """Print the tokens of all requests to models, whatever became of their replies, and what they cost.
+
+    With an ID: those of one conversation, by run, with its summaries and sub-agents. Without: those of each
+    conversation of the store, or of a user; there a sub-agent is a conversation of its own. A cost with a + is not
+    whole: the price of a part is not known. Exit code 1 if a conversation is damaged and does not count.
+    """
+
+    id: o.UsageId = None
+    user: o.User = None
+    store: o.AnyStore = None
+    json: o.Json = False
+
+
 @command("repo_map", "Print a map of a folder of source code.")
 class Map(Struct, frozen=True, kw_only=True):
     """Print the files and symbols of a folder that a reader would need first, within a number of tokens.

@@ -233,6 +233,7 @@ ForkName = Annotated[
 ]
 Yes = Annotated[bool, Option("--yes", help="Do not ask. ID must be the whole id.")]
 ForgetId = Annotated[str | None, Argument(metavar="ID", help="The conversation's id, or an unambiguous part of it.")]
+UsageId = Annotated[str | None, Argument(metavar="ID", help="One conversation: its id, or an unambiguous part of it.")]
 ForgetUser = Annotated[str | None, Option("--user", metavar="ID", help="Everything that the store has of this user.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Change nothing, only print what would change.")]
 Reference = Annotated[

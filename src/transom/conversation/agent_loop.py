@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import takewhile
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -42,7 +41,6 @@ from transom.conversation.events import (
     RequestFailed,
     Retrying,
     RunResult,
-    RunUsage,
     ToolCalled,
     ToolReturned,
 )
@@ -54,14 +52,18 @@ from transom.conversation.tool_output import as_text, readable
 from transom.conversation.tools import FunctionTool, names_of
 from transom.core.edit import Fold
 from transom.core.entry import Meta
-from transom.core.message import Assistant, Raw, Text, ToolResult, Usage
+from transom.core.message import Assistant, Fact, Failure, Raw, Text, ToolResult, Usage
 from transom.core.pairing import call_labels
 from transom.core.tool import Tool
+from transom.core.total_usage import SUB_AGENT, TotalUsage
 from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped, TransomError, quote
 from transom.providers.base import Provider, model_name
+from transom.wire.dialects import dialect_named
 from transom.wire.stop_reason import StopReason
 
 _logger = logging.getLogger(__name__)
+
+LATE_REPLY = "the reply came after the run was stopped"
 
 RunSteps = Generator[Effect | Event, Any, RunResult]
 
@@ -107,12 +109,10 @@ class AgentLoop:
     def __init__(self, conversation: RunnableConversation, settings: RunSettings, use_model: UseModel) -> None:
         self._conv, self._settings, self._use_model = conversation, settings, use_model
         use_model(settings.providers[0])
-        self._first = self._counted = conversation.view.length
+        self._first = conversation.view.length
         self._run = f"run {self._first}"
         self._sequence = 0
-        self._usage = RunUsage()
-        self._cost: float | None = 0.0
-        self._failures = 0
+        self._used_before = conversation.view.usage
         self._provider = settings.providers[0]
         self._max_tokens = settings.max_tokens
         self._known = names_of(conversation.head.tools if settings.schemas is None else settings.schemas)
@@ -141,38 +141,33 @@ class AgentLoop:
 
     # ---- limits
 
+    @property
+    def _usage(self) -> TotalUsage:
+        """What the run has used, as the log says it: its requests, and the summaries that came in meanwhile."""
+        return self._conv.view.usage.since(self._used_before)
+
     def _check_limits(self) -> None:
-        self._count_summaries()
         settings, used = self._settings, self._usage
         if settings.max_steps is not None and used.requests >= settings.max_steps:
             raise RunStopped("steps", f"no answer after {used.requests:,} step{'' if used.requests == 1 else 's'}")
         if settings.max_total_tokens is not None and used.total >= settings.max_total_tokens:
             raise RunStopped("tokens", f"no answer after {used.total:,} tokens, limit {settings.max_total_tokens:,}")
-        if settings.max_cost is not None and self._cost is None:
+        if settings.max_cost is not None and used.cost is None:
             raise RunStopped(
                 "cost", f"the limit of ${settings.max_cost:g} needs the model's prices: give run(prices=…)"
             )
-        if settings.max_cost is not None and self._cost is not None and self._cost >= settings.max_cost:
-            raise RunStopped("cost", f"no answer after ${self._cost:.4f}, limit ${settings.max_cost:g}")
-
-    def _count_summaries(self) -> None:
-        """Add what the summaries that came in since the last look have cost."""
-        for seq, summary in takewhile(lambda found: found[0] >= self._counted, self._conv.view.newest_summaries()):
-            if summary.usage is not None and seq >= self._counted:
-                self._usage = self._usage.plus_summary(summary.usage)
-                known = self._cost is not None and summary.cost is not None
-                self._cost = (self._cost or 0.0) + (summary.cost or 0.0) if known else None
-        self._counted = self._conv.view.length
+        if settings.max_cost is not None and used.dollars >= settings.max_cost:
+            raise RunStopped("cost", f"no answer after ${used.dollars:.4f}, limit ${settings.max_cost:g}")
 
     def _result(self, text: str = "", stop: StopReason = "unknown") -> RunResult:
-        self._count_summaries()
+        used = self._usage
         return RunResult(
             text=text,
             stop=stop,
-            usage=self._usage,
-            cost=self._cost,
+            usage=used,
+            cost=used.cost,
             model=model_name(self._provider),
-            failures=self._failures,
+            failures=used.failures,
             entries=(self._first, self._conv.view.length),
             summary="" if self._conv.summary is None else self._conv.summary.text,
         )
@@ -199,7 +194,8 @@ class AgentLoop:
                 outcome = yield effect
             except BaseException:
                 partial = Partial.of(effect, None)
-                self._log(partial.failure("interrupted", answers=in_flight.seq, model=self._provider, final=True))
+                failure = partial.failure("interrupted", answers=in_flight.seq, model=self._provider, final=True)
+                self._log(failure, cost=self._cost_of(partial.usage))
                 raise
             try:
                 turn, stop = read_reply(effect, outcome)
@@ -240,21 +236,25 @@ class AgentLoop:
             max_tokens=self._max_tokens,
             timeout=self._settings.timeout,
             accumulator=self._conv.dialect.accumulator() if self._settings.stream else None,
+            on_late=partial(self._log_late_reply, self._provider),
         )
 
+    def _log_late_reply(self, provider: Provider, reply: object) -> None:
+        """Log what a reply took that came after the run was stopped: its request was closed by then."""
+        if (usage := dialect_named(provider.dialect).usage_of(reply)) is None:
+            return
+        failure = Failure(failure="interrupted", error=LATE_REPLY, model=model_name(provider), usage=usage)
+        try:
+            self._log(failure, cost=self._settings.cost_of(provider, usage))
+        except TransomError as error:  # the conversation is closed
+            what = f"{usage.prompt + usage.output:,} tokens of a late reply"
+            _logger.warning("conversation %s: %s are not counted: %s", quote(self._conv.log.name), what, error)
+
     def _log_reply(self, turn: Assistant, stop: StopReason) -> Replied:
-        entry = self._log(turn)
-        self._usage = self._usage.plus(turn.usage)
-        cost = self._settings.cost_of(self._provider, turn.usage) if turn.usage is not None else None
-        self._cost = None if cost is None or self._cost is None else self._cost + cost
+        model, cost = model_name(self._provider), self._cost_of(turn.usage)
+        entry = self._log(turn, model=model, cost=cost)
         return Replied(
-            entry=entry,
-            text=_text(turn),
-            calls=len(turn.calls),
-            stop=stop,
-            model=model_name(self._provider),
-            usage=turn.usage,
-            cost=cost,
+            entry=entry, text=_text(turn), calls=len(turn.calls), stop=stop, model=model, usage=turn.usage, cost=cost
         )
 
     def _log_failure(self, partial: Partial, next_try: NextTry, answers: int) -> RequestFailed:
@@ -267,10 +267,20 @@ class AgentLoop:
             limit=next_try.limit,
             used=next_try.used,
         )
-        self._failures += 1
+        cost = self._cost_of(partial.usage)
         return RequestFailed(
-            entry=self._log(failure), kind=failure.failure, error=failure.error, model=failure.model, text=failure.text
+            entry=self._log(failure, cost=cost),
+            kind=failure.failure,
+            error=failure.error,
+            model=failure.model,
+            text=failure.text,
+            usage=partial.usage,
+            cost=cost,
         )
+
+    def _cost_of(self, usage: Usage | None) -> float | None:
+        """What a request to the present provider cost; None if that is not known."""
+        return None if usage is None else self._settings.cost_of(self._provider, usage)
 
     # ---- tools
 
@@ -320,7 +330,7 @@ class AgentLoop:
 
     def _caller(self, calls: int) -> Caller:
         """What a sub-agent may know and use; what is left of the limits is shared by the calls of a reply."""
-        settings, conv = self._settings, self._conv
+        settings, conv, used = self._settings, self._conv, self._usage
         tokens, dollars = settings.max_total_tokens, settings.max_cost
         return Caller(
             log=conv.log.name,
@@ -331,8 +341,8 @@ class AgentLoop:
             tags=conv.tags,
             provider=self._provider,
             approve=settings.approve,
-            tokens_left=None if tokens is None else (tokens - self._usage.total) // calls,
-            cost_left=None if dollars is None or self._cost is None else (dollars - self._cost) / calls,
+            tokens_left=None if tokens is None else (tokens - used.total) // calls,
+            cost_left=None if dollars is None or used.cost is None else (dollars - used.cost) / calls,
         )
 
     def _job(self, called: ToolCalled) -> ToolJob:
@@ -364,18 +374,13 @@ class AgentLoop:
     def _log_result(self, job: ToolJob) -> ToolReturned:
         assert job.outcome is not None
         called, outcome = job.call, readable(job.outcome)
-        if job.started:
-            self._usage = replace(self._usage, tool_calls=self._usage.tool_calls + 1)
-        self._usage = self._usage.plus_agent(outcome.tokens)
-        self._cost = None if self._cost is None or outcome.cost is None else self._cost + outcome.cost
         fact = replace(
             self._fact_of(called, outcome.content),
             failed=outcome.failed,
             place=(called.turn, called.index),
             synthetic=outcome.given_up,
         )
-        extra = {"log": outcome.log} if outcome.log else None
-        entry = self._log(fact, tool_name=called.name, duration=outcome.duration, extra=extra)
+        entry = self._log_outcome(fact, called, outcome)
         if outcome.given_up:
             job.log_late(partial(self._log_late, called))
         return ToolReturned(
@@ -397,24 +402,35 @@ class AgentLoop:
 
     def _log_late(self, called: ToolCalled, outcome: ToolOutcome) -> None:
         """Log what a tool came to after it was given up, in the tool's own thread. The model reads it in a note with
-        the next request. A sub-agent that was told to stop has nothing to say."""
-        if outcome.failed and outcome.log:
+        the next request. Of a sub-agent that was told to stop, only its usage is logged: it has nothing to say."""
+        stopped = outcome.failed and bool(outcome.log)
+        if stopped and outcome.tokens is None:
             return
         outcome = readable(outcome)
-        fact = replace(self._fact_of(called, outcome.content), failed=outcome.failed)
         try:
-            extra = {"log": outcome.log} if outcome.log else None
-            self._log(fact, tool_name=called.name, duration=outcome.duration, extra=extra)
+            if stopped:
+                why = f"sub-agent {called.name} ended after its call"
+                self._log_outcome(Failure(failure=SUB_AGENT, error=why, usage=outcome.tokens), called, outcome)
+            else:
+                fact = replace(self._fact_of(called, outcome.content), failed=outcome.failed)
+                self._log_outcome(fact, called, outcome)
         except TransomError as error:  # the conversation is closed
             what = f"the late result of {called.name} (call {called.turn}.{called.index} {quote(called.id)})"
             _logger.warning("conversation %s: %s is lost: %s", quote(self._conv.log.name), what, error)
 
-    def _log(self, fact: Any, *, tool_name: str = "", duration: float | None = None, extra: Raw | None = None) -> int:
-        self._sequence += 1
-        meta = Meta(
-            evaluation_id=self._run, sequence=self._sequence, tool_name=tool_name, duration=duration, extra=extra
+    def _log_outcome(self, fact: Fact, called: ToolCalled, outcome: ToolOutcome) -> int:
+        return self._log(
+            fact,
+            tool_name=called.name,
+            duration=outcome.duration,
+            extra={"log": outcome.log} if outcome.log else None,
+            usage=outcome.tokens,
+            cost=outcome.cost,
         )
-        return self._conv.append(fact, meta)
+
+    def _log(self, fact: Fact, **meta: Any) -> int:
+        self._sequence += 1
+        return self._conv.append(fact, Meta(evaluation_id=self._run, sequence=self._sequence, **meta))
 
 
 def _called(turn: Assistant, key: int) -> Iterator[ToolCalled]:

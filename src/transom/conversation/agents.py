@@ -15,18 +15,14 @@ from msgspec import Struct
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
 from transom.conversation.effects import CURRENT_JOB, Caller, ToolJob, ToolOutcome
-from transom.conversation.events import RunResult, RunUsage
 from transom.conversation.pump import Cancel
 from transom.conversation.run import RunOptions, check_options
 from transom.conversation.tools import FunctionTool, error_text
 from transom.core.budget import Budget
 from transom.core.entry import Meta
-from transom.core.message import Assistant, Usage
 from transom.core.policy import Policy
-from transom.errors import InvalidSetting, RunStopped, quote
+from transom.errors import InvalidSetting, quote
 from transom.policies import policy_named
-from transom.providers import provider_named
-from transom.providers.models import cost
 from transom.texts import tool_failed
 
 MAX_DEPTH = 3
@@ -43,7 +39,7 @@ class SubAgent(FunctionTool):
 
     `settings` are those of `Conversation.run`; `provider`, `approve` and the `budget` of the window are the caller's if
     not given. `max_total_tokens` and `max_cost` are at most what is left of the caller's own limits, shared evenly
-    among the calls of one reply. What a sub-agent uses counts for the caller, in `RunUsage.agents` and in the cost.
+    among the calls of one reply. What a sub-agent uses counts for the caller, in `TotalUsage.agents` and in the cost.
     `max_depth`: how deep sub-agents may call sub-agents; 1 means that this one must be called by the main agent.
     `agent_timeout`: seconds for its whole run. Raises InvalidSetting.
     """
@@ -131,31 +127,13 @@ class _GivenUp(Struct, frozen=True, eq=False):
 
 
 def _run(child: Conversation, task: str, settings: RunOptions) -> ToolOutcome:
-    result: RunResult | None = None
+    failed = False
     try:
-        result = child.run(task, **settings)
-        content = result.text
-    except RunStopped as stopped:
-        result, content = stopped.result, tool_failed(error_text(stopped))
+        content = child.run(task, **settings).text
     except Exception as error:  # noqa: BLE001 - a failure of the sub-agent is a result for its caller
-        content = tool_failed(error_text(error))
-    failed = result is None or result.text != content
-    tokens, dollars = _used(child, settings) if result is None else (result.usage.all_tokens, result.cost)
-    return ToolOutcome(content=content, failed=failed, tokens=tokens, cost=dollars, log=child.log.name)
-
-
-def _used(child: Conversation, settings: RunOptions) -> tuple[Usage, float | None]:
-    """The tokens and the cost of the replies in a log: the run gave no result that says it."""
-    used, dollars = RunUsage(), 0.0
-    given = settings.get("provider")
-    assert given is not None
-    provider = provider_named(given)
-    for entry in child.log.read():
-        if isinstance(entry.body, Assistant) and entry.body.usage is not None:
-            used = used.plus(entry.body.usage)
-            price = cost(entry.body.usage, provider.name, provider.model, settings.get("prices"))
-            dollars = None if price is None or dollars is None else dollars + price
-    return used.tokens, dollars
+        content, failed = tool_failed(error_text(error)), True
+    used = child.view.usage
+    return ToolOutcome(content=content, failed=failed, tokens=used.all_tokens, cost=used.cost, log=child.log.name)
 
 
 def _failed(why: str) -> ToolOutcome:

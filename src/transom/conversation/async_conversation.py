@@ -19,6 +19,7 @@ from transom.core.entry import Meta
 from transom.core.message import Head
 from transom.core.policy import Policy
 from transom.core.summary import Summary
+from transom.core.total_usage import TotalUsage
 from transom.core.view import View
 from transom.stores import Store, StoredLog
 from transom.wire.dialect import Dialect
@@ -224,9 +225,14 @@ class AsyncConversation:
         return self.conversation.derived
 
     @property
-    def usage(self) -> WindowUsage:
-        """How full the window is before the next plan."""
+    def usage(self) -> TotalUsage:
+        """What the requests of this conversation took, and their cost."""
         return self.conversation.usage
+
+    @property
+    def window_usage(self) -> WindowUsage:
+        """How full the window is before the next plan."""
+        return self.conversation.window_usage
 
     @property
     def dialect(self) -> Dialect:

@@ -35,6 +35,7 @@ from transom.conversation.pump import (
     check_after,
     check_cancel,
     fed,
+    feed_left_chunk,
     out_of_time,
     timed,
 )
@@ -105,6 +106,8 @@ class AsyncSteps:
         self._tool_threads = CapacityLimiter(math.inf)
         self.error: ProviderError | None = None
         self.is_over = False
+        self._log_late: Callable[[], object] | None = None
+        """Logs a reply that came in the moment in which the run was stopped."""
 
     async def first(self, begin: Callable[[], RunSteps]) -> Batch:
         """Start the run; return the first things that it yields.
@@ -126,7 +129,11 @@ class AsyncSteps:
     async def throw(self, reason: BaseException) -> Batch:
         """Throw the reason to stop into the run; return what it yields next. In the end the run raises it again."""
         assert self._steps is not None
-        return await in_thread(partial(self._advance, self._steps.throw, reason))
+        try:
+            return await in_thread(partial(self._advance, self._steps.throw, reason))
+        finally:
+            if self._log_late is not None:
+                await in_thread(self._log_late)
 
     async def close(self) -> None:
         """Close the generator of a run that is not over: the run logs what is true of its open request or calls."""
@@ -149,20 +156,28 @@ class AsyncSteps:
             return happened, item if isinstance(item, Effect) else None
         return happened, None
 
-    async def _wait(self, work: Callable[[], Awaitable[R]]) -> R:
-        """Wait for the work. Once `cancel` is set, the work is cancelled. Raises RunStopped then."""
+    async def _wait(self, work: Callable[[], Awaitable[R]], on_lost: Callable[[R], object] | None = None) -> R:
+        """Wait for the work. Once `cancel` is set, the work is cancelled. Raises RunStopped then.
+
+        `on_lost`: called with what the work gave if the task is cancelled just then.
+        """
         check_cancel(self._cancel)
         if self._cancel is None:
             return await work()
         done: list[R] = []
         failed: Exception | None = None
-        async with anyio.create_task_group() as group:
-            group.start_soon(_cancel_when_set, self._cancel, group.cancel_scope)
-            try:
-                done.append(await work())
-            except Exception as error:  # noqa: BLE001 - raised below, outside of the group, which would wrap it
-                failed = error
-            group.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_cancel_when_set, self._cancel, group.cancel_scope)
+                try:
+                    done.append(await work())
+                except Exception as error:  # noqa: BLE001 - raised below, outside of the group, which would wrap it
+                    failed = error
+                group.cancel_scope.cancel()
+        except BaseException:
+            if done and on_lost is not None:
+                on_lost(done[0])
+            raise
         if done:
             return done[0]
         if failed is None or self._cancel.is_set():
@@ -173,7 +188,11 @@ class AsyncSteps:
 
     async def perform(self, effect: Any) -> object:
         """Do what an effect asks for, other than to stream or to run tools."""
-        return await self._wait(partial(self._perform, effect))
+        return await self._wait(partial(self._perform, effect), partial(self._keep_late, effect))
+
+    def _keep_late(self, effect: Any, outcome: object) -> None:
+        if isinstance(effect, CallModel) and effect.on_late is not None:
+            self._log_late = partial(effect.on_late, outcome)
 
     async def _perform(self, effect: Any) -> object:
         if isinstance(effect, CallModel):
@@ -203,7 +222,8 @@ class AsyncSteps:
             chunks = effect.provider.astream(effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
             try:
                 arriving = aiter(chunks)
-                while (chunk := await self._wait(partial(anext, arriving, _END))) is not _END:
+                next_chunk, feed_left = partial(anext, arriving, _END), partial(feed_left_chunk, effect)
+                while (chunk := await self._wait(next_chunk, feed_left)) is not _END:
                     for event in fed(effect.accumulator, chunk):
                         yield event
                     check_cancel(self._cancel)

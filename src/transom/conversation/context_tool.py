@@ -49,7 +49,7 @@ def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[
         asked = msgspec.json.decode(arguments or "{}", type=ContextArguments)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as wrong:
         return ToolOutcome(content=texts.tool_failed(quote(str(wrong))), failed=True), None
-    if conv.usage.used < LEAST_USED * conv.usage.budget:
+    if conv.window_usage.used < LEAST_USED * conv.window_usage.budget:
         return ToolOutcome(content=texts.NOTHING_TO_SUMMARISE), None
     notes = (asked.notes,) if asked.notes.strip() else ()
     compact = conv._compact_in_run  # pyright: ignore[reportPrivateUsage] - within a run, which `compact` refuses

@@ -24,6 +24,7 @@ from transom.conversation.head_parts import HeadPart, checked_parts
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
 from transom.conversation.pump import drained, pump
+from transom.conversation.reply import model_of_reply
 from transom.conversation.request import Request, render_body
 from transom.conversation.request_planner import ASSUMED, RequestPlanner
 from transom.conversation.run import RunOptions, start
@@ -39,7 +40,7 @@ from transom.core.derived import Derived
 from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry, Meta
 from transom.core.log import Owner, PendingLog
-from transom.core.message import Fact, Head, Instruction, Raw, Recalled
+from transom.core.message import Fact, Failure, Head, Instruction, Raw, Recalled
 from transom.core.plan import Ref, entry_ref
 from transom.core.plan_pins import pin_by_hand
 from transom.core.policy import Policy
@@ -48,15 +49,17 @@ from transom.core.reducer import apply, build_view
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
+from transom.core.total_usage import TotalUsage
 from transom.core.undo import last_edit, undo_last
 from transom.core.view import View
 from transom.core.window import Window
-from transom.errors import InvalidEdit, InvalidSetting, quote
+from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.measure.explain import Explanations, costs_of_call, explain
 from transom.policies import policy_named
 from transom.providers import Provider
+from transom.providers.models import cost_by_name
 from transom.readback import answer_call, answer_limit
 from transom.redaction import Redacting, redactor
 from transom.search import Embedder, SearchHit
@@ -360,7 +363,16 @@ class Conversation:
         return self._planner.view
 
     @property
-    def usage(self) -> WindowUsage:
+    def usage(self) -> TotalUsage:
+        """What the requests of this conversation took, whatever became of their replies, and their cost.
+
+        It has what the log says by now: answered and failed requests, summaries, and sub-agents that this conversation
+        called. Of a fork, it is what came after the fork.
+        """
+        return self.view.usage
+
+    @property
+    def window_usage(self) -> WindowUsage:
         """How full the window is before the next plan."""
         return self._planner.usage(self.view)
 
@@ -377,10 +389,31 @@ class Conversation:
         """Log a reply: a response object, a finished stream or its chunks, or the assistant message as a dict.
 
         Its usage corrects the token counts. The reply is placed where its request was sent; without an open request,
-        at the end. Raises InvalidMessage.
+        at the end. Raises InvalidMessage for a reply that cannot be read. If it reports its usage, a `Failure` with
+        that is logged first, which closes the request.
         """
-        turn = self.dialect.parse_reply(reply)
-        return self._append_facts([turn])[0]
+        try:
+            turn = self.dialect.parse_reply(reply)
+        except InvalidMessage as unreadable:
+            self._log_unreadable(reply, unreadable)
+            raise
+        model = model_of_reply(reply, self.dialect)
+        billed = Meta(model=model, cost=cost_by_name(turn.usage, model)) if model else None
+        return self._append_facts([turn], billed)[0]
+
+    def _log_unreadable(self, reply: object, why: InvalidMessage) -> None:
+        """Log what a reply took that cannot be read, if it says so."""
+        if (usage := self.dialect.usage_of(reply)) is None:
+            return
+        sent, model = self.view.in_flight, model_of_reply(reply, self.dialect)
+        failure = Failure(
+            failure="malformed",
+            answers=None if sent is None else sent.seq,
+            error=shorten(str(why)),
+            model=model,
+            usage=usage,
+        )
+        self._append_facts([failure], Meta(cost=cost_by_name(usage, model)))
 
     @_locked
     def tool_result(self, call_id: str, content: object, *, failed: bool = False) -> int:
@@ -749,7 +782,7 @@ class Conversation:
                 steps.callback(self._store.close)
             steps.callback(self._planner.writer.close)
             steps.callback(setattr, self._guard, "is_closed", True)
-            steps.callback(self._summaries.abandon)
+            steps.callback(self._steps.abandon)
             steps.callback(self._steps.take_finished)
             for run in list(self._runs):  # a stream that was left, perhaps
                 steps.callback(run.stop)

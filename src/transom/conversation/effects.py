@@ -33,14 +33,15 @@ R = TypeVar("R")
 
 
 class ToolOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a call. For a call of a sub-agent also its tokens, their cost, and the name of its log.
+    """What became of a call. For a call of a sub-agent also its tokens, their cost if it is known, and the name of its
+    log; `tokens` is None for any other tool.
     `given_up`: nobody waits for the tool any longer, but it may still be at work."""
 
     content: object
     failed: bool = False
     duration: float | None = None
-    tokens: Usage = Usage()
-    cost: float | None = 0.0
+    tokens: Usage | None = None
+    cost: float | None = None
     log: str = ""
     given_up: bool = False
 

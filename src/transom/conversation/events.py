@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry
 from transom.core.message import Usage
+from transom.core.total_usage import TotalUsage
 from transom.core.view import View
 from transom.wire.stop_reason import StopReason
 
@@ -26,7 +26,6 @@ __all__ = [
     "RequestFailed",
     "Retrying",
     "RunResult",
-    "RunUsage",
     "TextDelta",
     "ToolCalled",
     "ToolReturned",
@@ -143,6 +142,10 @@ class RequestFailed(Struct, frozen=True, kw_only=True, tag=True):
     model: str
     """The model that was asked."""
     text: str = ""
+    usage: Usage | None = None
+    """What the provider reported for it, although no usable reply came."""
+    cost: float | None = None
+    """In US dollars; None if it is not known."""
 
 
 class Retrying(Struct, frozen=True, kw_only=True, tag=True):
@@ -151,45 +154,6 @@ class Retrying(Struct, frozen=True, kw_only=True, tag=True):
     attempt: int
     wait: float
     model: str
-
-
-class RunUsage(Struct, frozen=True, kw_only=True):
-    """What a run used: requests that were answered, tokens as the providers report them, tool calls.
-
-    The tokens are those of `Usage`, added up. `agents`: those of the sub-agents that it called. `summaries`: those of
-    the summaries that came in meanwhile.
-    """
-
-    requests: int = 0
-    """Requests that were answered."""
-    tool_calls: int = 0
-    """Tool calls that were run; not those that were refused."""
-    tokens: Usage = Usage()
-    """The tokens of those requests."""
-    agents: Usage = Usage()
-    summaries: Usage = Usage()
-
-    @property
-    def total(self) -> int:
-        """Tokens of prompts and outputs, of sub-agents too."""
-        return self.all_tokens.prompt + self.all_tokens.output
-
-    @property
-    def all_tokens(self) -> Usage:
-        """The tokens of the run, its sub-agents and its summaries."""
-        return self.tokens.plus(self.agents).plus(self.summaries)
-
-    def plus_agent(self, tokens: Usage) -> RunUsage:
-        """With the tokens of one more run of a sub-agent."""
-        return replace(self, agents=self.agents.plus(tokens))
-
-    def plus_summary(self, tokens: Usage) -> RunUsage:
-        """With the tokens of one more summary."""
-        return replace(self, summaries=self.summaries.plus(tokens))
-
-    def plus(self, usage: Usage | None) -> RunUsage:
-        """A copy with one more answered request, and its tokens."""
-        return replace(self, requests=self.requests + 1, tokens=self.tokens.plus(usage))
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
@@ -202,8 +166,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
     text: str = ""
     stop: StopReason = "unknown"
-    usage: RunUsage = RunUsage()
-    """What the run used."""
+    usage: TotalUsage = TotalUsage()
+    """What the run used: its requests, answered or not, its summaries and its sub-agents."""
     cost: float | None = None
     model: str = ""
     """The model of the last reply, as in "openai:gpt-5"."""

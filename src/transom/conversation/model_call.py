@@ -5,7 +5,7 @@ Retries are in `agent_loop.py` and `retry.py` (when, and after how long).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -15,10 +15,14 @@ from transom.wire.stream import Accumulator
 
 
 class CallModel(Struct, frozen=True, kw_only=True, eq=False):
-    """Send a request. With an `accumulator` the reply is streamed into it."""
+    """Send a request. With an `accumulator` the reply is streamed into it.
+
+    `on_late`: called with a whole reply that came when nobody waited for it any more, in a thread of its own.
+    """
 
     provider: Provider
     request: Mapping[str, Any]
     max_tokens: int | None = None
     timeout: float | None = None
     accumulator: Accumulator | None = None
+    on_late: Callable[[object], object] | None = None

@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Generator, Iterable
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -34,7 +35,7 @@ from transom.conversation.events import Event, ReasoningDelta, RequestFailed, Ru
 from transom.conversation.reply_thread import close_items, received
 from transom.conversation.summary_wait import await_summary
 from transom.conversation.tools import error_text
-from transom.errors import ProviderError, RunStopped
+from transom.errors import InvalidMessage, ProviderError, RunStopped
 from transom.texts import tool_failed, tool_timed_out
 
 if TYPE_CHECKING:
@@ -145,12 +146,21 @@ def _whole_reply(effect: CallModel, cancel: Cancel | None) -> object:
     complete = partial(effect.provider.complete, effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
     if cancel is None:
         return complete()
-    return next(received(lambda: [complete()], lambda: check_cancel(cancel), TICK))
+    return next(received(lambda: [complete()], lambda: check_cancel(cancel), TICK, on_late=effect.on_late))
 
 
 def _chunks(effect: CallModel, cancel: Cancel | None) -> Iterable[object]:
     stream = partial(effect.provider.stream, effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
-    return stream() if cancel is None else received(stream, lambda: check_cancel(cancel), TICK)
+    if cancel is None:
+        return stream()
+    return received(stream, lambda: check_cancel(cancel), TICK, on_left=partial(feed_left_chunk, effect))
+
+
+def feed_left_chunk(effect: CallModel, chunk: object) -> None:
+    """Take a chunk that had arrived when the run stopped: it may say what the request took."""
+    assert effect.accumulator is not None
+    with suppress(InvalidMessage):
+        effect.accumulator.feed(chunk)
 
 
 def fed(accumulator: Accumulator, chunk: object) -> list[Event]:

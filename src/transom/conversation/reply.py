@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Self, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self, cast
 
 from msgspec import Struct
 
 from transom import texts
 from transom.conversation.model_call import CallModel
-from transom.core.message import Assistant, Failure, Raw, Text, is_empty
+from transom.core.message import Assistant, Failure, Raw, Text, Usage, is_empty
 from transom.errors import InvalidMessage, ProviderError
 from transom.providers.base import Provider, model_name
 from transom.wire.arguments import read_object
+from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 from transom.wire.sdk_objects import dumped
 from transom.wire.stop_reason import StopReason, stop_reason_of
@@ -23,18 +24,20 @@ class Partial(Struct, frozen=True, kw_only=True):
 
     text: str = ""
     reasoning: str = ""
+    usage: Usage | None = None
 
     @classmethod
     def of(cls, want: CallModel, outcome: object) -> Self:
         """What a request gave, whole or not. Never raises: of a reply that cannot be read, the texts that are in it."""
+        usage = reported_usage(want, outcome)
         try:
             turn = _turn_of(want, outcome)
         except (InvalidMessage, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
             if (stream := want.accumulator) is not None:
-                return cls(text=stream.arrived("text"), reasoning=stream.arrived("reasoning"))
-            return cls(text="".join(_texts_in(outcome)))
+                return cls(text=stream.arrived("text"), reasoning=stream.arrived("reasoning"), usage=usage)
+            return cls(text="".join(_texts_in(outcome)), usage=usage)
         text = "".join(part.text for part in turn.parts if isinstance(part, Text))
-        return cls(text=text, reasoning="\n".join(thought.text for thought in turn.reasoning))
+        return cls(text=text, reasoning="\n".join(thought.text for thought in turn.reasoning), usage=usage)
 
     def failure(
         self, kind: str, *, answers: int, model: Provider, final: bool, error: str = "", limit: int = 0, used: int = 0
@@ -50,6 +53,7 @@ class Partial(Struct, frozen=True, kw_only=True):
             model=model_name(model),
             limit=limit,
             used=used,
+            usage=self.usage,
         )
 
 
@@ -70,6 +74,15 @@ def _texts_in(reply: object) -> Iterator[str]:
                 continue
             yield from (fields[key] for key in _TEXT_KEYS if isinstance(fields.get(key), str))
             stack.extend(reversed([*fields.values()]))
+
+
+def reported_usage(want: CallModel, outcome: object) -> Usage | None:
+    """The tokens that the provider has reported for a request, whatever became of the reply; None if it has not."""
+    if want.accumulator is not None:
+        return want.accumulator.usage
+    if outcome is None or isinstance(outcome, BaseException):
+        return None
+    return dialect_named(want.provider.dialect).usage_of(outcome)
 
 
 def _turn_of(want: CallModel, outcome: object) -> Assistant:
@@ -121,3 +134,28 @@ def _is_object(arguments: str) -> bool:
     except InvalidMessage:
         return False
     return True
+
+
+_MODEL_KEYS = ("model", "modelVersion", "model_version")
+"""The fields in which a reply names its model; Gemini's is spelt in two ways."""
+
+_HOLDERS = ("message", "response", "chunk")
+"""In an event of a stream, the fields that may hold what names the model: Anthropic's, the Responses API's, and those
+of OpenAI's stream helper."""
+
+
+def model_of_reply(reply: object, dialect: Dialect) -> str:
+    """The model that a reply names, after the name of its API ("openai:gpt-5"); empty if it names none. A reply is a
+    response, the chunks of a stream, or an event that holds either."""
+    chunks = cast("Sequence[object]", reply) if isinstance(reply, (list, tuple)) else (reply,)
+    for chunk in chunks:
+        for holder in (chunk, *(_field(chunk, key) for key in _HOLDERS)):
+            for key in _MODEL_KEYS:
+                if isinstance(named := _field(holder, key), str) and named:
+                    return f"{dialect.name}:{named}"
+    return ""
+
+
+def _field(value: object, key: str) -> object:
+    """A field of a dict or an object; None if it has none."""
+    return cast("Mapping[str, Any]", value).get(key) if isinstance(value, Mapping) else getattr(value, key, None)

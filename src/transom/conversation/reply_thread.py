@@ -11,11 +11,19 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def received(receive: Callable[[], Iterable[T]], check: Callable[[], None], tick: float) -> Generator[T, None, None]:
+def received(
+    receive: Callable[[], Iterable[T]],
+    check: Callable[[], None],
+    tick: float,
+    *,
+    on_left: Callable[[T], object] | None = None,
+    on_late: Callable[[T], object] | None = None,
+) -> Generator[T, None, None]:
     """What `receive` gives, one by one. `check` is called every `tick` seconds of waiting, and may raise.
 
-    When the generator is closed, or `check` raises, the thread drops what still comes and closes what `receive`
-    returned; it notices that with the next item. It is a daemon thread: it does not keep the process from ending.
+    When the generator is closed, or `check` raises, `on_left` is called with what has arrived and was not taken. The
+    thread closes what `receive` returned; it notices that with the next item, which it drops, or gives to `on_late`. It
+    is a daemon thread: it does not keep the process from ending.
     """
     arrived: queue.SimpleQueue[tuple[T] | BaseException | None] = (
         queue.SimpleQueue()
@@ -28,6 +36,8 @@ def received(receive: Callable[[], Iterable[T]], check: Callable[[], None], tick
             try:
                 for item in items:
                     if dropped.is_set():
+                        if on_late is not None:
+                            on_late(item)
                         return
                     arrived.put((item,))
             finally:
@@ -52,6 +62,9 @@ def received(receive: Callable[[], Iterable[T]], check: Callable[[], None], tick
             yield found[0]
     finally:
         dropped.set()
+        while on_left is not None and not arrived.empty():
+            if isinstance(left := arrived.get(), tuple):
+                on_left(left[0])
 
 
 def close_items(items: Any) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from transom.conversation.argument_checks import State
-from transom.conversation.effects import SummarySteps
+from transom.conversation.effects import AwaitSummary, SummarySteps
 from transom.conversation.events import Compacted
 from transom.conversation.facts import append_facts
 from transom.conversation.request_planner import RequestPlanner
@@ -16,10 +17,10 @@ from transom.conversation.summary_job import SummaryOutcome
 from transom.conversation.summary_scheduler import SummaryScheduler
 from transom.conversation.thread_guard import Guard
 from transom.core.message import Failure, Raw
-from transom.core.summary import NO_SUMMARY, Summarise, Summary, SummaryOptions
+from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summarise, Summary, SummaryOptions
 from transom.core.tool import Tool
 from transom.core.window import Window
-from transom.errors import BudgetImpossible, InvalidSetting
+from transom.errors import BudgetImpossible, InvalidSetting, shorten
 
 R = TypeVar("R")
 
@@ -33,6 +34,7 @@ RUNS = "compact: a run of this conversation is at work"
 RUN_BEGAN = "compact: a run of this conversation began while the summary was made; compact again when it is done"
 NOT_SHOWN = "the summary was made, but the window does not show it: in so small a room the record alone holds more"
 NOT_FOLDED = "the summary was made, but the window does not show it: nothing was folded that it could stand in"
+ABANDONED = "nobody waited for the summary any longer"
 STAYS = "the summary before stays, without this focus and these notes"
 
 
@@ -73,8 +75,8 @@ class SummarizingPlanner:
                 return replace(self._planner.compact(), summary=None, failure=why)
             wanted = self._summaries.awaited(self._with_what_is_known(want), self._planner.policy)
             known = None if newest is None else newest[0]
-        outcome = yield wanted
-        with self._guard.lock:
+        outcome = yield from self._awaited(wanted)
+        with self._guard.lock, self._counted_if_unused(outcome):
             self._guard.must_be_open()
             if not within_run:
                 self._guard.must_not_run(RUN_BEGAN)
@@ -82,6 +84,7 @@ class SummarizingPlanner:
             summary, failure = self._failure_logged(outcome), _failure_line(outcome)
             if summary is not None and not self._is_news(summary, may_replace=may_replace, known=known):
                 why = NEWER if self._has_newer(summary, known) else STAYS if failure else SAME
+                self._log_unused(outcome, why)
                 summary, failure = None, "; ".join(filter(None, (failure, why)))
             elif summary is not None and (left := _left_out(wanted.job.want.notes, summary)):
                 failure = "; ".join(filter(None, (failure, left)))
@@ -106,8 +109,8 @@ class SummarizingPlanner:
                 return finish(planned.window)
             assert planned.want is not None
             wanted = self._summaries.awaited(self._with_what_is_known(planned.want), self._planner.policy)
-        outcome = yield wanted
-        with self._guard.lock:
+        outcome = yield from self._awaited(wanted)
+        with self._guard.lock, self._counted_if_unused(outcome):
             self._guard.must_be_open()
             planned = self._planner.request(tools, state, summary=self._failure_logged(outcome))
             assert planned.window is not None, "nothing is waited for twice"
@@ -146,12 +149,47 @@ class SummarizingPlanner:
         summary = self._failure_logged(outcome)
         if summary is not None and self._is_news(summary):
             self._planner.writer.append_new(lambda view, at: (view.entry(summary, at),))
+        elif summary is not None:
+            self._log_unused(outcome, NEWER)
+
+    def abandon(self) -> None:
+        """Nobody waits any longer for a summary in the background; what its requests took is logged."""
+        if (job := self._summaries.abandon()) is not None:
+            self._log_unused(job.so_far(), ABANDONED)
+
+    def _awaited(self, wanted: AwaitSummary) -> SummarySteps[SummaryOutcome]:
+        """Wait for a summary. If the wait is given up, what its requests took is logged."""
+        try:
+            return (yield wanted)
+        except BaseException:
+            with self._guard.lock:
+                self._log_unused(wanted.job.so_far(), ABANDONED)
+            raise
+
+    @contextmanager
+    def _counted_if_unused(self, outcome: SummaryOutcome) -> Generator[None]:
+        """If the block raises, the summary is in no log; what its requests took is logged all the same."""
+        before = self._planner.view.usage.summaries
+        try:
+            yield
+        except BaseException as reason:
+            if self._planner.view.usage.summaries == before:
+                self._log_unused(outcome, str(reason))
+            raise
+
+    def _log_unused(self, outcome: SummaryOutcome, why: str) -> None:
+        """Log what the requests for a summary took that is not in the log. An error of its own is in the log already,
+        with its usage."""
+        if outcome.usage is None or outcome.error or self._guard.is_closed:
+            return
+        failure = Failure(failure=UNUSED_SUMMARY, error=shorten(why), model=outcome.model, usage=outcome.usage)
+        append_facts(self._planner.writer, [failure], replace(self._planner.tags, cost=outcome.cost))
 
     def _failure_logged(self, outcome: SummaryOutcome) -> Summary | None:
         """The summary that was made, by the fallback if need be; a failure is logged."""
         if outcome.error:
-            failure = Failure(failure=NO_SUMMARY, error=outcome.error, model=outcome.model)
-            append_facts(self._planner.writer, [failure], self._planner.tags)
+            failure = Failure(failure=NO_SUMMARY, error=outcome.error, model=outcome.model, usage=outcome.usage)
+            append_facts(self._planner.writer, [failure], replace(self._planner.tags, cost=outcome.cost))
         return outcome.summary
 
     def _is_news(self, summary: Summary, *, may_replace: bool = False, known: int | None = None) -> bool:

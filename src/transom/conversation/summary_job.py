@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.conversation.model_call import CallModel
-from transom.conversation.reply import read_reply
+from transom.conversation.reply import read_reply, reported_usage
 from transom.core.message import Raw, Text, Usage
 from transom.core.summary import Summarise, Summary
 from transom.core.tokens import TokenCounter
@@ -30,12 +30,15 @@ TRIES = 2
 
 
 class SummaryOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a want: a summary; or an `error`, and then perhaps the summary of the fallback. `model`: whose
-    failure it is."""
+    """What became of a want: a summary; or an `error`, and then perhaps the summary of the fallback.
+
+    `model`: who was asked. `usage`, `cost`: what its requests took; None if not known."""
 
     summary: Summary | None = None
     error: str = ""
     model: str = ""
+    usage: Usage | None = None
+    cost: float | None = None
 
 
 class SummaryJob:
@@ -81,8 +84,16 @@ class SummaryJob:
     def failed(self, error: str) -> SummaryOutcome:
         """What there is instead of the model's summary: the fallback's, if there is one."""
         return SummaryOutcome(
-            summary=self._of_fallback(), error=shorten(redacted(error), ERROR_CHARACTERS), model=self.model_name
+            summary=self._of_fallback(),
+            error=shorten(redacted(error), ERROR_CHARACTERS),
+            model=self.model_name,
+            usage=self._usage,
+            cost=self._cost_of(self._usage),
         )
+
+    def so_far(self) -> SummaryOutcome:
+        """What its requests have taken until now, without a summary."""
+        return SummaryOutcome(model=self.model_name, usage=self._usage, cost=self._cost_of(self._usage))
 
     def _asked(self) -> Generator[CallModel, object, Summary]:
         """The summarizer's steps; each request is checked and sent, and an answer or the error is handed back."""
@@ -103,13 +114,13 @@ class SummaryJob:
         effect = CallModel(provider=self.provider, request=ask.request, max_tokens=ask.max_tokens, timeout=self.timeout)
         for left in range(TRIES, 0, -1):
             outcome = yield effect
+            self._add_usage(reported_usage(effect, outcome))
             try:
                 turn, _ = read_reply(effect, outcome)
             except ProviderError as error:
                 if left > 1 and error.is_retryable:
                     continue
                 return error
-            self._add_usage(turn.usage)
             text = "".join(part.text for part in turn.parts if isinstance(part, Text))
             return Answer(text=text, called_tools=bool(turn.calls), usage=turn.usage)
         raise AssertionError("the last try returns")
@@ -129,10 +140,17 @@ class SummaryJob:
             return self.failed("it is empty")
         if (tokens := self.counter.count(made.text)) > self.want.max_tokens:
             return self.failed(f"it has {tokens:,} tokens; it may have {self.want.max_tokens:,}")
-        usage, provider = self._usage or made.usage, self.provider
-        price = None if usage is None or provider is None else cost(usage, provider.name, provider.model, self.prices)
-        by = made.made_by or self.model_name
-        return SummaryOutcome(summary=replace(made, prior=self.want.prior_seq, usage=usage, cost=price, made_by=by))
+        usage, by = self._usage or made.usage, made.made_by or self.model_name
+        price = self._cost_of(usage)
+        summary = replace(made, prior=self.want.prior_seq, usage=usage, cost=price, made_by=by)
+        return SummaryOutcome(summary=summary, model=by, usage=usage, cost=price)
+
+    def _cost_of(self, usage: Usage | None) -> float | None:
+        """What requests with this usage cost, in US dollars; None if that is not known."""
+        provider = self.provider
+        if usage is None or provider is None:
+            return None
+        return cost(usage, provider.name, provider.model, self.prices)
 
     def _of_fallback(self) -> Summary | None:
         if self.fallback is None:
@@ -147,7 +165,7 @@ class SummaryJob:
             return None
         if not isinstance(made, Summary) or self.counter.count(made.text) > self.want.max_tokens:
             return None
-        return replace(made, degraded=True, prior=self.want.prior_seq, usage=self._usage)
+        return replace(made, degraded=True, prior=self.want.prior_seq)
 
 
 def run_job(job: SummaryJob) -> SummaryOutcome:

@@ -140,11 +140,14 @@ class SummaryScheduler:
         self.abandon()
         return job.failed(f"no answer after {waited:,.0f} seconds")
 
-    def abandon(self) -> None:
-        """Nobody waits for the summary in the background any more."""
-        if self._pending is not None:
-            self._settings.pool.abandon(self._pending[0])
-            self._pending = None
+    def abandon(self) -> SummaryJob | None:
+        """Nobody waits for the summary in the background any more. Returns the job of that summary, if there is one."""
+        if self._pending is None:
+            return None
+        ticket, job, _ = self._pending
+        self._settings.pool.abandon(ticket)
+        self._pending = None
+        return job
 
     @property
     def _settings(self) -> SummarySettings:

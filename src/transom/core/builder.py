@@ -39,6 +39,7 @@ class Builder:
         self.restored = view.edits.restored
         self.prefix: Prefix = view.prefix
         self.summaries = view.summaries
+        self.usage = view.usage
         self._fingerprint = PrefixFingerprint(view.prefix_fingerprint.remembered)
         self.signatures_unchecked = False
         """Something before bound reasoning may have changed."""
@@ -64,6 +65,7 @@ class Builder:
             edits=LiveEdits(live=self.live_edits, restored=self.restored),
             notes=self.notes,
             summaries=self.summaries,
+            usage=self.usage,
             prefix_fingerprint=self._fingerprint,
         )
 

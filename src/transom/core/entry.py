@@ -17,6 +17,7 @@ from transom.core.message import (
     Opaque,
     Recalled,
     ToolResult,
+    Usage,
     User,
 )
 from transom.core.prices import CompactionCosts
@@ -76,6 +77,12 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """The tool that a result is from; empty for other entries."""
     duration: float | None = None
     """The seconds that the tool took; None if it is not known, and for entries that are no result."""
+    model: str = ""
+    """The model of a reply, as in "openai:gpt-5"; empty if it is not known. (A `Failure` names its own.)"""
+    usage: Usage | None = None
+    """Of a sub-agent's result: the tokens of its whole run."""
+    cost: float | None = None
+    """What the request of a reply or a failure cost, or a sub-agent's run, in US dollars; None if that is not known."""
     source: int | None = None
     """Position in the list a fact was imported from."""
     injected: bool = False

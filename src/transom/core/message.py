@@ -88,6 +88,10 @@ class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
             return self
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
 
+    def times(self, factor: int) -> Usage:
+        """Each number times a factor."""
+        return Usage(**{name: factor * getattr(self, name) for name in self.__struct_fields__})
+
 
 class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind"):
     """The base class of all facts: what happened, as content parts.
@@ -187,6 +191,7 @@ class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
     - `error`: the message of the provider, or ours.
     - `text`, `reasoning`: what had arrived of the reply. `shown`: what the model sees of it; empty if nothing.
     - `answers`: the seq of the `Sent`. `model`: whose failure, "provider:model".
+    - `usage`: the tokens that the provider reported for the request, although no usable reply came; None if nothing.
     - `limit`: for a request that was too long, the tokens that a request to this model may have from now on, as the
       provider counts. `used`: the tokens of this request. Both are 0 if they are not known.
     """
@@ -200,6 +205,7 @@ class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
     model: str = ""
     limit: int = 0
     used: int = 0
+    usage: Usage | None = None
 
 
 class Handoff(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="handoff"):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from transom.core.apply_edits import apply_edit
 from transom.core.builder import Builder
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Entry, Sent
+from transom.core.entry import Entry, Forked, Sent
 from transom.core.locate import EMPTY, HIDDEN, NO_UNIT, STRAY, counted, slot_index
 from transom.core.log import Log
 from transom.core.message import (
@@ -30,7 +30,7 @@ from transom.core.message import (
     is_empty,
 )
 from transom.core.pairing import call_label_size, open_call, result_label_size
-from transom.core.summary import NO_SUMMARY, Summary
+from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
 from transom.core.tokens import ZERO, TokenCounter, head_size
 from transom.core.unit import REFUSED, Unit, new_unit, with_result, with_signature_stale
 from transom.core.view import View
@@ -140,6 +140,7 @@ def _assistant(builder: Builder, entry: Entry) -> int:
     """Add a turn of the model. Its usage moves the calibration if it came in the dialect of this view."""
     turn = entry.body
     assert isinstance(turn, Assistant)
+    builder.usage = builder.usage.plus_entry(entry)
     sent = _take_answered_request(builder, turn.answers)
     if sent is not None and turn.usage is not None and turn.dialect == builder.counter.dialect:
         # (another provider's tokens say nothing about this one's)
@@ -193,9 +194,13 @@ def _failure(builder: Builder, entry: Entry) -> int:
     """Add a failure. It may teach a limit, move the calibration, or count as a strike of the summarizer."""
     failure = entry.body
     assert isinstance(failure, Failure)
+    builder.usage = builder.usage.plus_entry(entry)
     sent = _take_answered_request(builder, failure.answers)
     if failure.failure == NO_SUMMARY:
         builder.summaries = replace(builder.summaries, strikes=builder.summaries.strikes + 1, failed_at=entry.seq)
+    if failure.failure in (NO_SUMMARY, UNUSED_SUMMARY):
+        spent = builder.summaries.spent + tokens_spent(failure.usage)
+        builder.summaries = replace(builder.summaries, spent=spent)
     if failure.limit and failure.model:
         limits = {**builder.prefix.learned_limits, failure.model: failure.limit}
         builder.prefix = replace(builder.prefix, learned_limits=limits)
@@ -234,6 +239,7 @@ def _result(builder: Builder, entry: Entry) -> int:
     closed its call, it is a late result, and the next plan gives it to the model in a note."""
     result = entry.body
     assert isinstance(result, ToolResult)
+    builder.usage = builder.usage.plus_entry(entry)
     if entry.meta is not None and not entry.meta.include_in_context:
         return HIDDEN
     found = open_call(builder, result)
@@ -304,6 +310,13 @@ def _summary(builder: Builder, entry: Entry) -> int:
     """Remember a summary."""
     assert isinstance(entry.body, Summary)
     builder.summaries = builder.summaries.plus(entry.seq, entry.body)
+    builder.usage = builder.usage.plus_entry(entry)
+    return NO_UNIT
+
+
+def _forked(builder: Builder, entry: Entry) -> int:
+    """Begin the usage anew: the entries before are a copy, whose requests were billed to another conversation."""
+    builder.usage = builder.usage.plus_entry(entry)
     return NO_UNIT
 
 
@@ -322,6 +335,7 @@ _HANDLERS: dict[type, Callable[[Builder, Entry], int]] = {
     Head: _head,
     Sent: _sent,
     Summary: _summary,
+    Forked: _forked,
     Fold: _edit,
     Trim: _edit,
     Pin: _edit,

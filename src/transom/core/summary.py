@@ -17,6 +17,8 @@ from transom.core.message import Fact, Raw, Usage
 
 NO_SUMMARY = "summary"
 """The kind (`Failure.failure`) of the failure that says that a model was asked for a summary and made none."""
+UNUSED_SUMMARY = "unused_summary"
+"""The kind of the failure that says that a summary was made, and paid for, and is not in the log."""
 
 
 class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="summary"):

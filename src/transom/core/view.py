@@ -31,6 +31,7 @@ from transom.core.prefix_fingerprint import PrefixFingerprint
 from transom.core.prices import SinceBreak
 from transom.core.summary import Summaries, Summary
 from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter
+from transom.core.total_usage import TotalUsage
 from transom.core.trims import effective_trims, find_part, trims_at, trims_of_entry
 from transom.core.unit import Folded, Slot, Unit
 
@@ -139,6 +140,8 @@ class View(Struct, frozen=True, eq=False):
     """For each key of state the seq and the text of its newest note."""
     summaries: Summaries = field(default_factory=Summaries)
     """What is known of the log's summaries."""
+    usage: TotalUsage = TotalUsage()
+    """What the requests of the log took, whatever became of their replies."""
     prefix_fingerprint: PrefixFingerprint = field(default_factory=PrefixFingerprint)
 
     @staticmethod

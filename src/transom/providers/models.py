@@ -83,6 +83,12 @@ def cost(usage: Usage, provider: str, model: str, prices: TokenPrices | None = N
     return float(listed.calc_price(counted, where).total_price)
 
 
+def cost_by_name(usage: Usage | None, model: str) -> float | None:
+    """Compute what one call to "provider:model" costs, by the price list; None if it does not know the model."""
+    provider, _, name = model.partition(":")
+    return None if usage is None else cost(usage, provider, name)
+
+
 def context_size(provider: str, model: str) -> int | None:
     """Return the tokens of a model's context window from the price list; None if it does not know them, or is not
     installed.

@@ -12,6 +12,7 @@ from transom.stores.memory import MemoryStore
 from transom.stores.opening import open_view
 from transom.stores.sqlite import SqliteStore
 from transom.stores.urls import open_store
+from transom.stores.usage import usage_by_conversation, usage_by_run, usage_of
 
 __all__ = [
     "JsonlStore",
@@ -25,4 +26,7 @@ __all__ = [
     "fork_log",
     "open_store",
     "open_view",
+    "usage_by_conversation",
+    "usage_by_run",
+    "usage_of",
 ]

@@ -29,6 +29,7 @@ from transom.core.log import Log
 from transom.core.message import Fact, Head
 from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
+from transom.core.total_usage import TotalUsage
 from transom.core.unit import Folded, Slot, Unit, pinned_units_in
 from transom.core.view import Calls, Landmarks, Layout, LiveEdits, Prefix, View
 
@@ -55,6 +56,7 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
     edits: LiveEdits
     notes: dict[str, tuple[int, str]]
     summaries: Summaries
+    usage: TotalUsage
 
 
 def encode_view(view: View) -> bytes:
@@ -75,6 +77,7 @@ def encode_view(view: View) -> bytes:
         edits=view.edits,
         notes=dict(view.notes),
         summaries=view.summaries,
+        usage=view.usage,
     )
     try:
         content = _encoder.encode(snapshot)
@@ -111,6 +114,7 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
         edits=snapshot.edits,
         notes=snapshot.notes,
         summaries=snapshot.summaries,
+        usage=snapshot.usage,
     )
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import cast
 
 from msgspec import Struct
 
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Usage
 from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Folded, Slot, Unit
+from transom.wire.sdk_objects import UsageFields, usage_of_reply
 from transom.wire.stream import Accumulator
 from transom.wire.tools import CHAT, rendered_tools
 from transom.wire.turns import Rendered, without_surrogates
@@ -37,6 +39,11 @@ class Dialect(Struct, frozen=True):
 
     name: str
     digest_role: str = "user"
+
+    @property
+    def usage_fields(self) -> UsageFields | None:
+        """Where a reply has its usage. None: only `parse_reply` knows it."""
+        return None
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
@@ -73,6 +80,22 @@ class Dialect(Struct, frozen=True):
         The turn has its usage if the reply reports it.
         """
         raise NotImplementedError
+
+    def usage_of(self, reply: object) -> Usage | None:
+        """The usage that a reply reports, also a reply that `parse_reply` refuses; None if it reports none.
+
+        Never raises.
+        """
+        try:
+            if isinstance(reply, (list, tuple)):
+                chunks, accumulator = cast("Sequence[object]", reply), self.accumulator()
+                for chunk in chunks:
+                    accumulator.feed(chunk)
+                return accumulator.usage
+            found = None if self.usage_fields is None else usage_of_reply(reply, self.usage_fields)
+            return self.parse_reply(reply).usage if found is None else found
+        except Exception:  # noqa: BLE001 - the reply may be anything
+            return None
 
     def accumulator(self) -> Accumulator:
         """A new accumulator, for the chunks of one streamed reply."""

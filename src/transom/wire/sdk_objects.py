@@ -66,7 +66,7 @@ class UsageFields(Struct, frozen=True, kw_only=True):
     """Where a dialect's usage has each number of `Usage`.
 
     Each field is a list of paths, with blanks between them, whose values are added up. A path may be a choice (`a|b`):
-    the first that is above 0 counts.
+    the first that is above 0 counts. `of_reply`: the keys under which a reply may have its usage.
     """
 
     prompt: str
@@ -74,16 +74,30 @@ class UsageFields(Struct, frozen=True, kw_only=True):
     output: str
     cache_write: str = ""
     reasoning: str = ""
+    of_reply: tuple[str, ...] = ("usage",)
 
 
 def with_usage(turn: Assistant, usage: object, where: UsageFields) -> Assistant:
-    """A copy of the turn with its usage. Without usage, the same turn. A value that is not a whole number from 1 to
+    """A copy of the turn with its usage. Without usage, the same turn."""
+    found = read_usage(usage, where)
+    return turn if found is None else replace(turn, usage=found)
+
+
+def read_usage(usage: object, where: UsageFields) -> Usage | None:
+    """The usage in a dict of a provider; None for any other value. A number that is not a whole number from 1 to
     `MOST_TOKENS` counts as 0."""
     if not isinstance(usage, dict):
-        return turn
+        return None
     fields = cast("Raw", usage)
-    found = {name: sum(_number(fields, path) for path in getattr(where, name).split()) for name in _USAGE_FIELDS}
-    return replace(turn, usage=Usage(**found))
+    return Usage(
+        **{name: sum(_number(fields, path) for path in getattr(where, name).split()) for name in _USAGE_FIELDS}
+    )
+
+
+def usage_of_reply(reply: object, where: UsageFields) -> Usage | None:
+    """The usage in a reply of which nothing else need be readable; None if it reports none."""
+    fields = as_dict(dumped(reply))
+    return next((found for key in where.of_reply if (found := read_usage(dumped(fields.get(key)), where))), None)
 
 
 MOST_TOKENS = 2**53

@@ -132,8 +132,11 @@ class Accumulator:
 
     @property
     def usage(self) -> Usage | None:
-        """The usage that the provider has reported so far; None if none."""
-        return self.turn().usage
+        """The usage that the provider has reported so far, also if no turn can be read; None if none."""
+        try:
+            return self.turn().usage
+        except InvalidMessage:
+            return None
 
 
 def chunk_fields(chunk: object, keep: Collection[str] = ()) -> Raw:

@@ -115,7 +115,7 @@ class ChatSession:
 
     def show_gauge(self, result: events.RunResult | None = None) -> None:
         """Print how full the context is, and what the last answer used, if `result` is given."""
-        usage = self.conv.usage
+        usage = self.conv.window_usage
         words = f"{usage.percent}% of {usage.budget:,} tokens"
         if result is not None:
             cost = f", ${result.cost:.4f}" if result.cost else ""

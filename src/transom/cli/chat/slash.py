@@ -96,7 +96,7 @@ class SlashCommands:
         for role, tokens in shown.items():
             hidden = " in the log, not in the context" if role in {"folded", "dropped"} else ""
             write(f"{f'{role}, {len(tokens):,}':<24}{sum(tokens):>9,} tokens{hidden}")
-        write(f"{'in the context':<24}{conv.usage.used:>9,} tokens")
+        write(f"{'in the context':<24}{conv.window_usage.used:>9,} tokens")
         self._chat.show_gauge()
 
     def _explain(self, rest: str) -> None:

@@ -17,12 +17,13 @@ from transom.wire.anthropic.caching import unmarked
 from transom.wire.anthropic.counter import AnthropicCounter
 from transom.wire.anthropic.parse import NAME, parse, read
 from transom.wire.anthropic.render import by_user, system_of, unit_messages, words
-from transom.wire.anthropic.reply import parse_reply
+from transom.wire.anthropic.reply import USAGE, parse_reply
 from transom.wire.anthropic.rules import violations
 from transom.wire.anthropic.stream import AnthropicAccumulator
 from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.fields import kind_of
+from transom.wire.sdk_objects import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.turns import without_surrogates
@@ -93,6 +94,10 @@ class AnthropicDialect(Dialect, frozen=True):
     def parse_reply(self, reply: object) -> Assistant:
         given = from_stream(reply, self.accumulator())
         return given if isinstance(given, Assistant) else parse_reply(given, bound=self.bound)
+
+    @property
+    def usage_fields(self) -> UsageFields:
+        return USAGE
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return AnthropicCounter(counter, self.render_tools, user_first=self.user_first)

@@ -13,7 +13,7 @@ from transom.wire.sdk_objects import UsageFields, as_assistant, dumped, require_
 _RESPONSE = ("usage", "stop_reason", "type")
 """Fields that a response has and a message of a request has not."""
 
-_USAGE = UsageFields(
+USAGE = UsageFields(
     prompt="input_tokens cache_creation_input_tokens cache_read_input_tokens",
     cached="cache_read_input_tokens",
     output="output_tokens",
@@ -34,7 +34,7 @@ def parse_reply(reply: object, *, bound: bool) -> Assistant:
     fact = as_assistant(parse(turn, "reply")[0], turn)
     if bound:
         fact = as_assistant(bind(fact, fields.get("model")), turn)
-    return with_usage(fact, dumped(fields.get("usage")), _USAGE)
+    return with_usage(fact, dumped(fields.get("usage")), USAGE)
 
 
 def _with_storable_input(message: Raw) -> Raw:

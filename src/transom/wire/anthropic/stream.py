@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from transom.core.message import Assistant, Raw
+from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
-from transom.wire.anthropic.reply import parse_reply
+from transom.wire.anthropic.reply import USAGE, parse_reply
 from transom.wire.arguments import read_object
+from transom.wire.sdk_objects import dumped, read_usage
 from transom.wire.stop_reason import stop_reason
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields, is_whole_object
 from transom.wire.violations import as_dict, dicts, text
@@ -67,6 +68,10 @@ class AnthropicAccumulator(Accumulator):
             content = _without_loose_ends(content)
         reply: Raw = {"role": "assistant", "content": content, "usage": self._usage, "model": self._model}
         return parse_reply(reply, bound=self._bound)
+
+    @property
+    def usage(self) -> Usage | None:
+        return read_usage(dumped(self._usage or None), USAGE)
 
     @property
     def open_calls(self) -> list[str]:

@@ -15,9 +15,10 @@ from transom.wire.fields import message_list, require_own_parts
 from transom.wire.gemini import parse, render
 from transom.wire.gemini.counter import GeminiCounter
 from transom.wire.gemini.keys import NAME
-from transom.wire.gemini.reply import parse_response, plain
+from transom.wire.gemini.reply import USAGE, parse_response, plain
 from transom.wire.gemini.rules import violations
 from transom.wire.gemini.stream import GeminiAccumulator
+from transom.wire.sdk_objects import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.turns import without_surrogates
@@ -71,6 +72,10 @@ class GeminiDialect(Dialect, frozen=True):
     def parse_reply(self, reply: object) -> Assistant:
         given = from_stream(reply, self.accumulator())
         return given if isinstance(given, Assistant) else parse_response(given)
+
+    @property
+    def usage_fields(self) -> UsageFields:
+        return USAGE
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return GeminiCounter(counter, self.render_tools)

@@ -14,11 +14,12 @@ from transom.wire.violations import as_dict, as_list
 
 _NEEDED = "a response or a content"
 _THOUGHTS = "thoughtsTokenCount|thoughts_token_count"
-_USAGE = UsageFields(
+USAGE = UsageFields(
     prompt="promptTokenCount|prompt_token_count",
     cached="cachedContentTokenCount|cached_content_token_count",
     output=f"candidatesTokenCount|candidates_token_count {_THOUGHTS}",
     reasoning=_THOUGHTS,
+    of_reply=("usageMetadata", "usage_metadata"),
 )
 
 
@@ -39,7 +40,7 @@ def parse_response(reply: object) -> Assistant:
         reason = candidate.get("finishReason") or candidate.get("finish_reason") or "it gives no reason"
         raise InvalidMessage("reply", f"the model said nothing: {reason!s:.100}")
     usage = response.get("usageMetadata") or response.get("usage_metadata")
-    return with_usage(parse.turn(_with_storable_args(require_reply(content, _NEEDED)), "reply"), usage, _USAGE)
+    return with_usage(parse.turn(_with_storable_args(require_reply(content, _NEEDED)), "reply"), usage, USAGE)
 
 
 def plain(value: object) -> object:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from transom.core.message import Assistant, Raw
+from transom.core.message import Assistant, Raw, Usage
 from transom.wire.gemini.keys import CALL, key_of_part, kinds_of
 from transom.wire.gemini.partial_calls import begins_another, call_in, is_piece, with_piece
-from transom.wire.gemini.reply import parse_response, plain
+from transom.wire.gemini.reply import USAGE, parse_response, plain
+from transom.wire.sdk_objects import dumped, read_usage
 from transom.wire.stop_reason import stop_reason, stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
 from transom.wire.violations import as_dict, dicts, text
@@ -44,6 +45,10 @@ class GeminiAccumulator(Accumulator):
         said = [part for part in self._parts if part != _EMPTY]  # the last chunk often has an empty text
         content = {"role": "model", "parts": said or self._parts}
         return parse_response({"candidates": [{"content": content}], "usageMetadata": self._usage})
+
+    @property
+    def usage(self) -> Usage | None:
+        return read_usage(dumped(self._usage), USAGE)
 
     @property
     def open_calls(self) -> list[str]:

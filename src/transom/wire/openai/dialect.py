@@ -15,9 +15,10 @@ from transom.wire.openai.counter import ChatCounter
 from transom.wire.openai.parse import NAME, parse
 from transom.wire.openai.render import message, unit_messages
 from transom.wire.openai.repair import repair
-from transom.wire.openai.reply import as_message, parse_reply
+from transom.wire.openai.reply import USAGE, as_message, parse_reply
 from transom.wire.openai.rules import violations
 from transom.wire.openai.stream import ChatAccumulator
+from transom.wire.sdk_objects import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.translate import translate_fact
 from transom.wire.turns import without_surrogates
@@ -80,6 +81,10 @@ class OpenAIChatDialect(Dialect, frozen=True):
     def parse_reply(self, reply: object) -> Assistant:
         given = from_stream(reply, self.accumulator())
         return given if isinstance(given, Assistant) else parse_reply(given)
+
+    @property
+    def usage_fields(self) -> UsageFields:
+        return USAGE
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return ChatCounter(counter, NAME, objects=False, tools=self.render_tools)

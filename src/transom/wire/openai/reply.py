@@ -12,7 +12,7 @@ from transom.wire.violations import as_dict, as_list
 _NEEDED = "a response or an assistant message"
 _KEPT = frozenset({"choices", "content", "reasoning_details"})
 """Keys below which nulls stay, because they were sent or mean something."""
-_USAGE = UsageFields(
+USAGE = UsageFields(
     prompt="prompt_tokens",
     cached="prompt_tokens_details.cached_tokens|prompt_cache_hit_tokens",
     output="completion_tokens",
@@ -41,7 +41,7 @@ def parse_reply(reply: object) -> Assistant:
 def with_chat_usage(turn: Assistant, usage: object) -> Assistant:
     """A copy of the turn with its usage. `usage`: the `usage` of a chat API response, as a dict; for anything
     else the turn is returned as it is."""
-    return with_usage(turn, usage, _USAGE)
+    return with_usage(turn, usage, USAGE)
 
 
 def as_message(value: object) -> object:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from transom.core.message import Assistant, Raw
+from transom.core.message import Assistant, Raw, Usage
 from transom.wire.openai.input_fields import TAKEN, taken
 from transom.wire.openai.parse import parse
-from transom.wire.openai.reply import with_chat_usage
-from transom.wire.sdk_objects import as_assistant
+from transom.wire.openai.reply import USAGE, with_chat_usage
+from transom.wire.sdk_objects import as_assistant, dumped, read_usage
 from transom.wire.stop_reason import stop_reason
 from transom.wire.stream import Accumulator, chunk_fields, is_whole_object
 from transom.wire.violations import as_dict, dicts, text
@@ -63,6 +63,10 @@ class ChatAccumulator(Accumulator):
         if not message.get("content") and (calls or message.get("refusal") or "content" not in message):
             message["content"] = None  # as a reply that is not streamed has it
         return with_chat_usage(as_assistant(parse(message, "reply"), message), self._usage)
+
+    @property
+    def usage(self) -> Usage | None:
+        return read_usage(dumped(self._usage), USAGE)
 
     @property
     def open_calls(self) -> list[str]:

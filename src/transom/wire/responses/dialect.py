@@ -16,9 +16,10 @@ from transom.wire.responses.counter import ResponsesCounter
 from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
 from transom.wire.responses.render import item, takes, unit_items
 from transom.wire.responses.repair import repair, with_distinct_ids
-from transom.wire.responses.reply import as_item, parse_response
+from transom.wire.responses.reply import USAGE, as_item, parse_response
 from transom.wire.responses.rules import violations
 from transom.wire.responses.stream import ResponsesAccumulator, holds_items
+from transom.wire.sdk_objects import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.translate import translate_fact
@@ -80,6 +81,10 @@ class ResponsesDialect(Dialect, frozen=True):
     def parse_reply(self, reply: object) -> Assistant:
         given = reply if holds_items(reply) else from_stream(reply, self.accumulator())
         return given if isinstance(given, Assistant) else parse_response(given, bound=self.bound)
+
+    @property
+    def usage_fields(self) -> UsageFields:
+        return USAGE
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return ResponsesCounter(counter, NAME, objects=False, tools=self.render_tools, takes=takes)

@@ -18,7 +18,7 @@ TRANSFORMATIONS = "input_transformations"
 """The key under which a response says what the API has changed in its request: for example that reasoning was dropped,
 because its prefix had changed."""
 
-_USAGE = UsageFields(
+USAGE = UsageFields(
     prompt="input_tokens",
     cached="input_tokens_details.cached_tokens",
     output="output_tokens",
@@ -48,7 +48,7 @@ def parse_response(reply: object, *, bound: bool) -> Assistant:
     turn = _turn(response["output"], bound=bound, model=response.get("model"))
     if changes := tuple(dicts(response.get(TRANSFORMATIONS))):
         turn = replace(turn, input_transformations=changes)
-    return with_usage(turn, as_item(response.get("usage")), _USAGE)
+    return with_usage(turn, as_item(response.get("usage")), USAGE)
 
 
 def as_item(value: object) -> object:

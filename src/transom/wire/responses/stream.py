@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any, cast
 
-from transom.core.message import Assistant, Raw
+from transom.core.message import Assistant, Raw, Usage
 from transom.wire.responses.built_in import is_clients
 from transom.wire.responses.parse import CALLS
-from transom.wire.responses.reply import TRANSFORMATIONS, as_item, parse_response
+from transom.wire.responses.reply import TRANSFORMATIONS, USAGE, as_item, parse_response
+from transom.wire.sdk_objects import dumped, read_usage
 from transom.wire.stop_reason import stop_reason_of
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields
 from transom.wire.violations import as_dict, as_list, text
@@ -41,12 +42,14 @@ class ResponsesAccumulator(Accumulator):
         self._arguments: dict[Place, tuple[str, str]] = {}
         """The arguments so far of each call: their field, and the text."""
         self._response: Raw = {}
+        self._usage: object = None
 
     def feed(self, chunk: object) -> None:
         kind = _kind(chunk)
         if kind and kind not in _READ:  # the helper's events repeat all that came: not looked at
             return
         fields = chunk_fields(as_item(chunk))
+        self._usage = as_dict(fields.get("response")).get("usage") or self._usage
         name, _, step = kind.rpartition(".")
         if kind in _ITEMS:
             self._add_item(fields, done=step == "done")
@@ -74,8 +77,12 @@ class ResponsesAccumulator(Accumulator):
         items = [item for place, after in zip_longest(places, places[1:]) for item in self._item(place, after)]
         while items and items[-1].get("type") == "reasoning":
             items.pop()
-        rest = {key: self._response.get(key) for key in ("usage", "model", TRANSFORMATIONS)}
-        return parse_response({**rest, "output": items}, bound=self._bound)
+        rest = {key: self._response.get(key) for key in ("model", TRANSFORMATIONS)}
+        return parse_response({**rest, "output": items, "usage": self._usage}, bound=self._bound)
+
+    @property
+    def usage(self) -> Usage | None:
+        return read_usage(dumped(self._usage), USAGE)
 
     @property
     def open_calls(self) -> list[str]:

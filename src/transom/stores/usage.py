@@ -1,0 +1,64 @@
+"""What requests to models took, by conversation and by run, read from the entries of stored logs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+
+from transom.core.entry import Entry, Forked
+from transom.core.log import owner_of
+from transom.core.total_usage import TotalUsage
+from transom.errors import UnknownLog
+from transom.search.source import is_own_log
+from transom.stores.base import Store
+from transom.stores.urls import open_store
+
+
+def usage_of(entries: Iterable[Entry], *, agents: bool = True) -> TotalUsage:
+    """Add up what these entries say, for example all of a log: `usage_of(log.read())`.
+
+    `agents`: whether the sub-agents count that the conversation called.
+    """
+    total = TotalUsage()
+    for entry in entries:
+        total = total.plus_entry(entry, agents=agents)
+    return total
+
+
+def usage_by_run(entries: Iterable[Entry]) -> dict[str, TotalUsage]:
+    """Add up what these entries say, by the run of `Conversation.run` that they belong to (`Meta.evaluation_id`).
+
+    Summaries, and replies that were logged with `observe`, belong to no run: the empty text.
+    """
+    totals: dict[str, TotalUsage] = {}
+    for entry in entries:
+        if isinstance(entry.body, Forked):  # what was copied was billed to another conversation
+            totals.clear()
+        run = "" if entry.meta is None else entry.meta.evaluation_id
+        before = totals.get(run, TotalUsage())
+        if (after := before.plus_entry(entry)) != before:
+            totals[run] = after
+    return totals
+
+
+def usage_by_conversation(
+    store: str | os.PathLike[str] | Store, *, user_id: str | None = None
+) -> dict[str, TotalUsage]:
+    """Add up what the requests of each conversation of a store took; with `user_id`, of that user's conversations.
+
+    Each conversation has its own requests alone: sub-agents are conversations too. So the sum over all is what was
+    billed. `store`: a URL, a path, or a store object. All entries are read. Raises StoreDamaged, StoreUnavailable.
+    """
+    opened = open_store(store)
+    try:
+        totals: dict[str, TotalUsage] = {}
+        for name in opened.names():
+            with suppress(UnknownLog):  # forgotten meanwhile
+                log = opened.open(name)
+                if not is_own_log(name) and user_id in (None, owner_of(log).user_id):
+                    totals[name] = usage_of(log.read(), agents=False)
+        return totals
+    finally:
+        if opened is not store:
+            opened.close()
