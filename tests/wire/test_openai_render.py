@@ -374,4 +374,7 @@ def test_a_fold_says_its_text_and_then_what_is_pinned():
 
 def test_the_dialect_is_a_value():
     assert OPENAI_CHAT.name == "openai"
-    assert repr(OPENAI_CHAT) == "OpenAIChatDialect(name='openai', digest_role='user', alternate=False)"
+    assert (
+        repr(OPENAI_CHAT)
+        == "OpenAIChatDialect(name='openai', digest_role='user', alternate=False, media_in_results=False)"
+    )

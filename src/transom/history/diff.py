@@ -26,7 +26,7 @@ from transom.strategies.omission import omission
 from transom.strategies.text.references import range_reference
 from transom.wire.arguments import as_object
 from transom.wire.fields import compact_json
-from transom.wire.openai import OPENAI_CHAT, parse
+from transom.wire.openai import OPENAI_CHAT, OpenAIChatDialect, parse
 from transom.wire.violations import as_dict
 
 HEAD_SLOT = -1
@@ -45,6 +45,10 @@ class TracedRole(str):
 
     __slots__ = ("entry",)
     entry: int
+
+
+FOR_MANAGERS = OpenAIChatDialect(media_in_results=True)
+"""A manager gets one message for each entry."""
 
 
 class ViewMessage(Struct, frozen=True):
@@ -68,7 +72,7 @@ def view_messages(view: View) -> list[ViewMessage]:
     for index, slot in enumerate(view.slots):
         folded, units = ([], [slot]) if isinstance(slot, Unit) else ([(slot.seq, None)], slot.surfaced_units)
         owners = [*folded, *((seq, unit) for unit in units for seq in unit.seqs)]
-        rendered = zip(OPENAI_CHAT.render_slot(slot), owners, strict=True)
+        rendered = zip(FOR_MANAGERS.render_slot(slot), owners, strict=True)
         messages += [_view_message(message, seq, index, unit) for (message, _), (seq, unit) in rendered]
     return messages
 

@@ -24,6 +24,7 @@ from transom.conversation.facts import split_head
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.message import Fact, Part, Raw, Text, ToolResult
 from transom.errors import InvalidSetting, quote
+from transom.history.diff import FOR_MANAGERS
 from transom.policies.plain import PASSTHROUGH
 from transom.stores import MemoryStore
 from transom.wire.openai import OPENAI_CHAT
@@ -224,7 +225,7 @@ def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda f
     for _, fact in facts:
         conversation.append(change(fact))
     conversation.plan_request()
-    rendered = [OPENAI_CHAT.render_head(conversation.head), *map(OPENAI_CHAT.render_slot, conversation.view.slots)]
+    rendered = [OPENAI_CHAT.render_head(conversation.head), *map(FOR_MANAGERS.render_slot, conversation.view.slots)]
     return [OPENAI_CHAT.join(each) for each in rendered]
 
 

@@ -3,7 +3,8 @@ four."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import count
 from typing import Any, cast
 
 from transom.core.message import Raw
@@ -20,15 +21,18 @@ def breakpoints(request: Raw, ends: Sequence[int]) -> Raw:
     """A copy of a request with cache marks at the end of its system prompt and of the messages at the indexes `ends`.
 
     Marks that the request has stay, and count towards the four. The system prompt is marked first, then the last
-    messages. An index may be negative; an index without a message is ignored. Reasoning and blank texts take no mark:
-    it is put on the block before them. The copy shares what is not marked with the request.
+    messages, but nothing before a mark of an hour (A19). An index may be negative; an index without a message is
+    ignored. Reasoning and blank texts take no mark: it is put on the block before them. The copy shares what is not
+    marked with the request.
     """
     messages: list[Raw] = list(request["messages"])
     size = len(messages)
-    left = MOST - _marks([*request.get("tools", ()), {"content": request.get("system")}, *messages])
+    left = MOST - sum(1 for items in _in_order(request) for _ in _marks(items))
+    # ours are of 5 minutes, which may not stand before one of an hour
+    first = 1 + max((at for at, each in enumerate(messages) if _HOUR in map(_lives, _marks([each]))), default=-1)
     out = {**request, "messages": messages}
-    places = sorted({end % size for end in ends if -size <= end < size}, reverse=True)
-    if left > 0 and (system := _ended(request.get("system"))) is not None:
+    places = sorted({end % size for end in ends if -size <= end < size and end % size >= first}, reverse=True)
+    if left > 0 and not first and (system := _ended(request.get("system"))) is not None:
         out["system"], left = system, left - 1
     for at in places:
         if left > 0 and (content := _ended(messages[at]["content"])) is not None:
@@ -49,34 +53,59 @@ def _ended(content: object) -> list[Raw] | None:
     return None
 
 
-def unmarked(before: Sequence[Raw], messages: list[Raw]) -> list[Raw]:
-    """The messages with no more marks than a request may have. The oldest messages lose theirs.
+def with_valid_marks(body: Raw) -> Raw:
+    """A request without the marks that the API would refuse (A19): those of 5 minutes before one of an hour, and more
+    than four. Of those the oldest in the messages go. Only what changes is copied."""
+    groups = _in_order(body)
+    lives = [[_lives(mark) for mark in _marks(items)] for items in groups]
+    flat = [life for group in lives for life in group]
+    last_hour = max((at for at, life in enumerate(flat) if life == _HOUR), default=-1)
+    kept = [at for at, life in enumerate(flat) if life == _HOUR or at > last_hour]
+    of_messages = [at for at in kept if at >= len(lives[0]) + len(lives[1])]
+    dropped = {*range(len(flat))} - {*kept} | {*of_messages[: max(0, len(kept) - MOST)]}
+    if not dropped:
+        return body
+    numbers = count()
+    changed: list[Any] = [_without(items, dropped, numbers) for items in groups]
+    return {
+        **body,
+        **{key: items for key, items in zip(_KEYS, changed, strict=True) if isinstance(body.get(key), list)},
+    }
 
-    `before`: what precedes the messages; its marks count. Messages that had no mark are shared, not copied.
-    """
-    surplus, out = _marks([*before, *messages]) - MOST, list(messages)
-    for at, message in enumerate(messages):
-        if surplus <= 0:
-            break
-        if marks := _marks([message]):
-            out[at] = {**message, "content": _without(message["content"])}
-            surplus -= marks
-    return out
+
+_KEYS = ("tools", "system", "messages")
+"""The keys under which marks stand, in the order of the prompt."""
+_HOUR = "1h"
 
 
-def _marks(items: list[Raw]) -> int:
-    """The number of marks on these items and on the blocks in them."""
-    marks = 0
+def _in_order(body: Raw) -> list[list[Raw]]:
+    """The tools, the blocks of the system prompt and the messages."""
+    return [cast("list[Raw]", body[key]) if isinstance(body.get(key), list) else [] for key in _KEYS]
+
+
+def _lives(mark: Any) -> object:
+    """How long a mark keeps the cache: "1h", or None for 5 minutes."""
+    return cast("Raw", mark).get("ttl") if isinstance(mark, dict) else None
+
+
+def _marks(items: Sequence[Raw]) -> Iterator[Any]:
+    """The marks on these items and on the blocks in them, in order."""
     for item in items:
-        marks += _MARK in item
         if isinstance(content := item.get("content"), list):
-            marks += _marks(cast("list[Raw]", content))
-    return marks
+            yield from _marks(cast("list[Raw]", content))
+        if _MARK in item:
+            yield item[_MARK]
 
 
-def _without(content: Any) -> Any:
-    """The content without its marks."""
-    if not isinstance(content, list):
-        return content
-    blocks = cast("list[Raw]", content)
-    return [{k: _without(v) if k == "content" else v for k, v in block.items() if k != _MARK} for block in blocks]
+def _without(items: list[Raw], dropped: Collection[int], numbers: Iterator[int]) -> list[Raw]:
+    """The items without the marks of these numbers. `numbers` counts the marks in the order of `_marks`."""
+    out: list[Raw] = []
+    for item in items:
+        content = item.get("content")
+        if isinstance(content, list):
+            inner = _without(cast("list[Raw]", content), dropped, numbers)
+            item = item if inner == content else {**item, "content": inner}  # noqa: PLW2901 - a copy of it
+        if _MARK in item and next(numbers) in dropped:
+            item = {key: value for key, value in item.items() if key != _MARK}  # noqa: PLW2901
+        out.append(item)
+    return out

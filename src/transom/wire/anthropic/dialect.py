@@ -13,7 +13,7 @@ from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
 from transom.wire import translate, turns
-from transom.wire.anthropic.caching import unmarked
+from transom.wire.anthropic.caching import with_valid_marks
 from transom.wire.anthropic.counter import AnthropicCounter
 from transom.wire.anthropic.parse import NAME, parse, read
 from transom.wire.anthropic.render import by_user, system_of, unit_messages, words
@@ -106,11 +106,10 @@ class AnthropicDialect(Dialect, frozen=True):
         return rendered_tools(tools, tool_formats.ANTHROPIC)
 
     def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:
-        """The system prompt if there is one, and the messages, with at most the four cache marks that the API takes
-        (A19)."""
+        """The system prompt if there is one, and the messages, with the cache marks that the API takes (A19)."""
         system = system_of(head.messages)
         fields: Raw = {"system": system} if system else {}
-        return {**fields, "messages": unmarked([*head.tools, {"content": system}], messages), **self._tools(tools)}
+        return with_valid_marks({**fields, "messages": messages, **self._tools(tools)})
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body, user_first=self.user_first)

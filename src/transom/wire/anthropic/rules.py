@@ -93,15 +93,19 @@ def _of_request(fields: Json) -> Iterator[Finding]:
     marks = sum(block.get("cache_control") is not None for block in [*dicts(system), *tools, *blocks])
     if marks > _MOST_MARKS:  # A19 (P: promptcachelint CL007)
         yield "A19", f"{marks} blocks with cache_control"
+    marked = [each["cache_control"] for each in [*tools, *dicts(system), *blocks] if each.get("cache_control")]
+    hours = [as_dict(mark).get("ttl") == "1h" for mark in marked]
+    if hours != sorted(hours, reverse=True):  # A19 (E: headroom#2939, "a ttl='1h' cache_control block must not come …")
+        yield "A19", "a cache_control of 1h behind one of 5m"
     yield from lone_surrogates([system, fields["messages"]])
 
 
 def _blocks_in(message: Json) -> Iterator[Json]:
-    """The blocks of a message, and those inside its results."""
+    """The blocks of a message, those inside a result before the result."""
     for block in dicts(message.get("content")):
-        yield block
         if block.get("type") == "tool_result":
             yield from dicts(block.get("content"))
+        yield block
 
 
 def _of_message(index: int, message: object) -> Iterator[Finding]:

@@ -30,10 +30,14 @@ class OpenAIChatDialect(Dialect, frozen=True):
     `alternate`: for servers whose chat template refuses two messages of one role in a row (llama.cpp and vLLM with
     Mistral's or Gemma's template): texts of the user, and of the model, that follow one another are sent as one
     message. OpenAI's own API takes them as they are.
+
+    `media_in_results`: for servers that take images in tool messages. OpenAI's own API refuses or ignores them, so that
+    they stand in a user message behind the results of their turn.
     """
 
     name: str = NAME
     alternate: bool = False
+    media_in_results: bool = False
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
@@ -44,7 +48,9 @@ class OpenAIChatDialect(Dialect, frozen=True):
         return without_surrogates([Rendered(each) for each in messages])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return without_surrogates([Rendered(each) for each in unit_messages(unit)])
+        return without_surrogates(
+            [Rendered(each) for each in unit_messages(unit, move_media=not self.media_in_results)]
+        )
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         out: list[Raw] = []
@@ -90,7 +96,8 @@ class OpenAIChatDialect(Dialect, frozen=True):
         return ChatCounter(counter, NAME, objects=False, tools=self.render_tools)
 
     def violations(self, body: Raw) -> list[Violation]:
-        return violations(cast("Sequence[object]", body.get("messages") or ()), body.get("tools"))
+        messages = cast("Sequence[object]", body.get("messages") or ())
+        return violations(messages, body.get("tools"), media_in_results=self.media_in_results)
 
 
 def _as_one(first: Raw, second: Raw) -> Raw | None:

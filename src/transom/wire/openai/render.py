@@ -22,8 +22,9 @@ from transom.wire.translate import translate_fact, unique_calls
 from transom.wire.turns import copied
 
 
-def unit_messages(unit: Unit) -> list[Raw]:
-    """The messages of a unit as they are sent."""
+def unit_messages(unit: Unit, *, move_media: bool) -> list[Raw]:
+    """The messages of a unit as they are sent. `move_media`: images and files of results stand in a user message behind
+    all results of the turn (C11)."""
     head, *answers = [translate_fact(fact, NAME) for fact in unit.shown_facts()]
     if not isinstance(head, Assistant) or not head.calls:
         return [repair(message(head))]
@@ -31,15 +32,15 @@ def unit_messages(unit: Unit) -> list[Raw]:
     out = [repair(message(replace(head, calls=calls)))]
     moved: list[Raw] = []
     for fact, at in zip(answers, unit.answered_calls, strict=True):
-        out.append(repair(message(_without_media(_answer(fact, calls[at]), moved))))
+        answer = _answer(fact, calls[at])
+        out.append(repair(message(_without_media(answer, moved) if move_media else answer)))
     if moved:
         out.append({"role": "user", "content": [{"type": "text", "text": texts.MOVED_MEDIA}, *moved]})
     return out
 
 
 def _without_media(fact: Fact, moved: list[Raw]) -> Fact:
-    """A result as it may be sent, with a text in place of each image and file: these are added to `moved`, for a user
-    message behind the results (C11)."""
+    """A result with a text in place of each image and file. These are added to `moved`."""
     parts: list[m.Part] = []
     for part in fact.parts:
         if isinstance(part, m.Media):
@@ -47,7 +48,7 @@ def _without_media(fact: Fact, moved: list[Raw]) -> Fact:
             parts.append(Text(texts.moved_media(part.media, len(moved))))
         else:
             parts.append(part)
-    return fact if len(moved) == 0 else replace(fact, parts=tuple(parts))
+    return replace(fact, parts=tuple(parts)) if moved else fact
 
 
 def _answer(fact: Fact, call: Call) -> Fact:

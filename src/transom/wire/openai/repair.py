@@ -57,7 +57,7 @@ def _needs_no_content(out: Raw) -> bool:
 def _part(part: Raw, role: str) -> Raw:
     """A content part that this role may have; a placeholder for any other."""
     kind = part.get("type")
-    if isinstance(kind, str) and (role != "tool" or kind == "text"):
+    if isinstance(kind, str) and (role != "tool" or kind in {"text", "image_url"}):
         return part
     if kind is None and isinstance(part.get("text"), str):
         return {**part, "type": "text"}

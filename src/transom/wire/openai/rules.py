@@ -46,12 +46,18 @@ _CONTENT = {"content": Must("content", (str, list), _NO_CONTENT)}
 _CONTENT_OF_FUNCTION = {"content": Must("content", str, _NO_CONTENT)}  # D: or null
 
 
-def violations(messages: Sequence[object], tools: Sequence[object] | None = None) -> list[Violation]:
-    """Every rule that messages and tools break, in the order of the messages; empty for a valid request."""
+def violations(
+    messages: Sequence[object], tools: Sequence[object] | None = None, *, media_in_results: bool = False
+) -> list[Violation]:
+    """Every rule that messages and tools break, in the order of the messages; empty for a valid request.
+
+    `media_in_results`: the server takes images in tool messages."""
     if not messages:  # D: `messages` has at least one item
         return [Violation("empty", -1, "no messages")]
     return collect_violations(
-        _of_tools(tools), map(_of_message, messages), _of_pairs([as_dict(each) for each in messages])
+        _of_tools(tools),
+        (_of_message(message, media_in_results=media_in_results) for message in messages),
+        _of_pairs([as_dict(each) for each in messages]),
     )
 
 
@@ -62,7 +68,7 @@ def _of_tools(tools: object) -> Iterator[Finding]:
             yield from wrong_fields(f"tools[{at}].function", tool["function"], _NAMED)
 
 
-def _of_message(message: object) -> Iterator[Finding]:
+def _of_message(message: object, *, media_in_results: bool) -> Iterator[Finding]:
     """Findings in one message by itself."""
     fields = as_dict(message)
     role = fields.get("role")
@@ -74,12 +80,13 @@ def _of_message(message: object) -> Iterator[Finding]:
         yield from lone_surrogates(fields)
         if role == "function" or fields.get("name") is not None:  # R: null is accepted
             yield from wrong_fields("", fields, _NAMED)
-        yield from _of_content(role, fields)
+        yield from _of_content(role, fields, in_result={"text", "image_url"} if media_in_results else {"text"})
         if role == "assistant":
             yield from _of_calls(fields)
 
 
-def _of_content(role: str, fields: Json) -> Iterator[Finding]:
+def _of_content(role: str, fields: Json, *, in_result: set[str]) -> Iterator[Finding]:
+    """Findings in the content of a message. `in_result`: the types of parts that a tool message may have."""
     content = fields.get("content")
     if content is None or content == []:
         # C8 (D: "required unless tool_calls or function_call is specified"; an audio id stands for content too).
@@ -96,7 +103,7 @@ def _of_content(role: str, fields: Json) -> Iterator[Finding]:
         yield from wrong_fields(where, part, TEXT if kind == "text" else TYPED)
         # C11 (D for tool messages; E: "Image URLs are only allowed for messages with role 'user'"; newer models ignore
         # such an image)
-        if role == "tool" and isinstance(kind, str) and kind != "text":
+        if role == "tool" and isinstance(kind, str) and kind not in in_result:
             yield "C11", f"{where} is {short_repr(kind)}"
 
 
