@@ -173,7 +173,7 @@ def test_no_heading_is_cut(capsys, monkeypatch, columns, calls):
     assert all(line in out for figure in figures for line in figure.head.split("\n"))
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= columns
-    assert len(heads) == (3 if calls == 1 else 4) or columns < 80
+    assert len(heads) == (3 if calls == 1 else 5) or columns < 80
 
 
 def chat_about_files(turns):

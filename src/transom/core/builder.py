@@ -128,49 +128,71 @@ class Builder:
         self.total = self.total.replaced(slots[at].size, slot.size)
         slots[at] = slot
 
-    def splice(self, first: int, last: int, new: Sequence[Slot], entry: Entry, why: str) -> None:
+    def splice(
+        self, first: int, last: int, new: Sequence[Slot], entry: Entry, why: str, *, is_news: bool = False
+    ) -> None:
         """Put `new` in the place of the slots from index `first` to `last`. The prefix breaks there, because of the
-        edit `entry`."""
+        edit `entry`. `is_news`: as for `forget_fingerprint`."""
         slots = self._writable()
         for slot in slots[first : last + 1]:
             self.total = self.total.minus(slot.size)
         for slot in new:
             self.total = self.total.plus(slot.size)
         slots[first : last + 1] = new
-        self.mark_break(first, entry, why)
+        self.mark_break(first, entry, why, is_news=is_news)
 
-    def mark_break(self, at: int, entry: Entry, why: str) -> None:
+    def mark_break(self, at: int, entry: Entry, why: str, *, is_news: bool = False) -> None:
         """Note that from the slot at this index on, the window differs from what was sent; `entry` and `why` say what
         caused it.
 
-        Only a break before all earlier ones is kept.
+        Only a break before all earlier ones is kept. `is_news`: as for `forget_fingerprint`.
         """
-        self.forget_fingerprint(at)
+        self.forget_fingerprint(at, is_news=is_news)
         if at < self.prefix.shared_slots:
             self.prefix = replace(self.prefix, shared_slots=at, first_break=(at, entry.seq, why))
 
-    def forget_fingerprint(self, at: int, *, seen_by_others: bool = True) -> None:
+    def forget_fingerprint(self, at: int, *, seen_by_others: bool = True, is_news: bool = False) -> None:
         """Forget the hash of the window from the slot at this index on (-1: the head), because that slot has changed.
 
         `seen_by_others`: slots follow it, and their bound reasoning may have been made on the old slot, so the
-        signatures must be checked again.
+        signatures must be checked again. `is_news`: it looks as it never did before, so none of them was made on it.
         """
         self._fingerprint = self._fingerprint.truncate(at)
-        if seen_by_others and self.prefix.has_signed:
+        if not seen_by_others or not self.prefix.has_signed:
+            return
+        if is_news and not self.signatures_unchecked:
+            self._hide_signed_behind(at)
+        else:
             self.signatures_unchecked = True
+
+    def _hide_signed_behind(self, at: int) -> None:
+        """Hide the bound reasoning of every slot behind the one at this index. Mostly there is none any more: then this
+        takes no time, so that many trims are not slow."""
+        last = self.slots[at].last
+        if self.prefix.newest_signed <= last:
+            return
+        for behind in range(at + 1, len(self.slots)):
+            slot = self.slots[behind]
+            if isinstance(slot, Unit) and slot.signed_prefix and not slot.signature_stale:
+                assert slot.entries is not None
+                self.replace_slot(behind, with_signature_stale(slot, slot.entries, stale=True))
+        self.prefix = replace(self.prefix, newest_signed=last)
 
     def recheck_signatures(self) -> None:
         """Hide or show the bound reasoning of every slot: it may show only on the exact prefix that it was made on (law
         13)."""
-        slots = self._writable()
+        slots, newest = self._writable(), -1
         for at, fingerprint in prefixes(self.head_entry, slots):
             slot = slots[at] if at < len(slots) else None
             if not isinstance(slot, Unit) or not slot.signed_prefix:
                 continue
+            if fingerprint == slot.signed_prefix:
+                newest = slot.key
             if slot.signature_stale != (fingerprint != slot.signed_prefix):
                 assert slot.entries is not None
                 self.replace_slot(at, with_signature_stale(slot, slot.entries, stale=not slot.signature_stale))
                 self._fingerprint = self._fingerprint.truncate(at)
+        self.prefix = replace(self.prefix, newest_signed=newest)
         self.signatures_unchecked = False
 
     def sign_again(self) -> None:

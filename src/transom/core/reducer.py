@@ -90,7 +90,8 @@ def _add_unit(builder: Builder, unit: Unit) -> None:
     signature_fits = False  # as far as is known: a unit that is inserted is checked later
     if unit.signed_prefix:
         signature_fits = is_last and not builder.signatures_unchecked and unit.signed_prefix == builder.fingerprint()
-        builder.prefix = replace(builder.prefix, has_signed=True)
+        newest = max(unit.key, builder.prefix.newest_signed)
+        builder.prefix = replace(builder.prefix, has_signed=True, newest_signed=newest)
     if is_last:
         builder.append_slot(unit)
     else:

@@ -94,6 +94,8 @@ class Prefix(Struct, frozen=True, gc=False):
     calibration: Calibration = Calibration()
     has_signed: bool = False
     """Whether any reasoning is bound to the exact prefix that it was made on."""
+    newest_signed: int = -1
+    """No unit behind this key shows bound reasoning."""
     learned_limits: Mapping[str, int] = _NO_LIMITS
     """The tokens that a request to a model may have, by "provider:model": of models that refused one as too long. If
     the provider did not say its limit, it is derived from the size of what was refused."""
