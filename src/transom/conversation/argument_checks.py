@@ -285,7 +285,11 @@ def _is_part(item: object) -> bool:
 
 
 def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
-    """Return `known` if the tool schemas equal it, else a copy of them that is surely JSON. Raises InvalidMessage."""
+    """Return `known` if the tool schemas equal it, in any order; else a copy of them that is surely JSON.
+
+    In the copy the known tools come first, in their known order: another order would break the cached prefix. Raises
+    InvalidMessage.
+    """
     if not isinstance(tools, (list, tuple)):
         raise InvalidMessage("request", f"tools must be a list of Tools or objects, not {_kind(tools)}")
     given = cast("Sequence[object]", tools)
@@ -295,9 +299,26 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
             raise InvalidMessage("request", f"tools[{at}] must be a Tool or an object, not {_kind(tool)}")
     if wanted == list(known):
         return known
-    copies: tuple[Raw, ...] = tuple(json_copy({"tools": wanted}, "request")["tools"])
+    ordered = _in_known_order(cast("list[Raw]", wanted), known)
+    if ordered == list(known):
+        return known
+    copies: tuple[Raw, ...] = tuple(json_copy({"tools": ordered}, "request")["tools"])
     _must_have_own_names(copies)
     return copies
+
+
+def _in_known_order(tools: list[Raw], known: Sequence[Raw]) -> list[Raw]:
+    """The tools that have the name of a known one in the order of those, then the others. A known tool that has not
+    changed is returned as it is known, with its keys in their order."""
+    places = {_identity(tool): place for place, tool in enumerate(known)}
+    ordered = sorted(tools, key=lambda tool: places.get(_identity(tool), len(places)))
+    same = [known[places[name]] if (name := _identity(tool)) in places else tool for tool in ordered]
+    return [old if old == new else new for old, new in zip(same, ordered, strict=True)]
+
+
+def _identity(tool: Raw) -> tuple[str, ...]:
+    """The names of the tools in a schema; of a provider's own tool its type."""
+    return tuple(tool_names(tool)) or ("", str(tool.get("type") or sorted(map(str, tool))))
 
 
 def _must_have_own_names(tools: Sequence[Raw]) -> None:
