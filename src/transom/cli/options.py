@@ -98,7 +98,7 @@ Dialect = Annotated[
     Option(
         metavar="NAME",
         help="The provider API that windows are built for: openai, mistral, responses, deepseek_responses, anthropic, "
-        "anthropic_bedrock, gemini. Default: the one that each conversation was recorded with.",
+        "anthropic_bedrock, anthropic_unsigned, gemini. Default: the one that each conversation was recorded with.",
     ),
 ]
 AnyDialect = Annotated[str | None, Option(metavar="NAME", help="The provider API. Default: the one of the log.")]

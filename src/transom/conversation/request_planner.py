@@ -161,6 +161,8 @@ class RequestPlanner:
         dialect = dialect_named(provider.dialect)
         if self.dialect.digest_role in dialect.digest_roles:
             dialect = with_digest_role(dialect, self.dialect.digest_role)
+        if dialect == self.dialect:  # a name for another form of the same dialect
+            return
         counter = dialect.format_counter(self._counter)
         self.writer = LogWriter(self.writer.log, counter, self.clock, self._appended, self.writer.wanted_owner)
         self.dialect, self._sent_window, self.derived = dialect, None, Derived()

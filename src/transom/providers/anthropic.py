@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import anthropic
 
-from transom.providers.sdk import SdkProvider
+from transom.providers.sdk import TIMEOUT, SdkProvider
 
 __all__ = ["Anthropic"]
 
@@ -16,13 +17,28 @@ MAX_TOKENS = 8_192
 this much.
 """
 
+UNSIGNED = ("deepseek.com", "moonshot.ai", "moonshot.cn", "kimi.com")
+"""Hosts whose endpoints give thinking without a signature, and refuse a tool loop without it."""
+
 
 class Anthropic(SdkProvider):
-    """A provider for Anthropic's Messages API: "anthropic:claude-sonnet-4-5". The key is in ANTHROPIC_API_KEY."""
+    """A provider for Anthropic's Messages API: "anthropic:claude-sonnet-4-5". The key is in ANTHROPIC_API_KEY.
+
+    With the address of DeepSeek's or Kimi's endpoint, its dialect is "anthropic_unsigned": thinking goes back to them
+    without a signature.
+    """
 
     name = "anthropic"
     dialect = "anthropic"
     key_names = ("ANTHROPIC_API_KEY",)
+
+    def __init__(
+        self, model: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = TIMEOUT
+    ) -> None:
+        super().__init__(model, base_url=base_url, api_key=api_key, timeout=timeout)
+        host = urlsplit(base_url or "").hostname or ""
+        if any(host == each or host.endswith(f".{each}") for each in UNSIGNED):
+            self.dialect = "anthropic_unsigned"
 
     def _make_client(self, *, is_async: bool) -> Any:
         make = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic

@@ -19,6 +19,7 @@ DIALECTS = {
     "deepseek_responses": "transom.wire.responses:DEEPSEEK_RESPONSES",
     "anthropic": "transom.wire.anthropic:ANTHROPIC",
     "anthropic_bedrock": "transom.wire.anthropic:ANTHROPIC_BEDROCK",
+    "anthropic_unsigned": "transom.wire.anthropic:ANTHROPIC_UNSIGNED",
     "gemini": "transom.wire.gemini:GEMINI",
 }
 """The module and the value of each dialect."""

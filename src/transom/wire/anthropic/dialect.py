@@ -37,12 +37,15 @@ class AnthropicDialect(Dialect, frozen=True):
     - `mid_system`: the model takes a system message in the middle, also one that came in another dialect (A9).
     - `user_first`: the API refuses a conversation that begins with the model's message, as Amazon Bedrock does. A short
       user message is put before it.
+    - `unsigned`: the API gives thinking without a signature and wants it back, as DeepSeek's and Kimi's endpoints do.
+      Anthropic's own API refuses such thinking: there it is left out.
     """
 
     name: str = NAME
     bound: bool = True
     mid_system: bool = False
     user_first: bool = False
+    unsigned: bool = False
 
     def required_user_turn(self, turn: Assistant) -> str:
         """A short text (A12); empty if the turn ends with a part of the provider's own tools."""
@@ -52,7 +55,7 @@ class AnthropicDialect(Dialect, frozen=True):
         return Rendered(words(text))
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return without_surrogates(unit_messages(unit, mid_system=self.mid_system))
+        return without_surrogates(unit_messages(unit, mid_system=self.mid_system, unsigned=self.unsigned))
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         """Join neighbours of one role into one message, so that all results of a turn stand together, before any text
@@ -112,10 +115,13 @@ class AnthropicDialect(Dialect, frozen=True):
         return with_valid_marks({**fields, "messages": messages, **self._tools(tools)})
 
     def violations(self, body: Raw) -> list[Violation]:
-        return violations(body, user_first=self.user_first)
+        return violations(body, user_first=self.user_first, unsigned=self.unsigned)
 
 
 ANTHROPIC = AnthropicDialect()
 
 ANTHROPIC_BEDROCK = AnthropicDialect(f"{NAME}_bedrock", user_first=True)
 """Claude on Amazon Bedrock: messages are read in the same way, and the first one must be the user's."""
+
+ANTHROPIC_UNSIGNED = AnthropicDialect(bound=False, unsigned=True)
+"""The endpoints of DeepSeek and Kimi that speak this API."""

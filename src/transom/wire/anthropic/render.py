@@ -47,7 +47,7 @@ def words(text: str, role: str = "user") -> Raw:
     return {"role": role, "content": [_text(EMPTY if is_blank(text) else text)]}
 
 
-def unit_messages(unit: Unit, *, mid_system: bool) -> list[Rendered]:
+def unit_messages(unit: Unit, *, mid_system: bool, unsigned: bool) -> list[Rendered]:
     """The messages of a unit. `mid_system`: an instruction of another dialect stays a system message; otherwise it
     becomes a marked user message (A9)."""
     head, *answers = unit.shown_facts()
@@ -62,7 +62,10 @@ def unit_messages(unit: Unit, *, mid_system: bool) -> list[Rendered]:
     turn = cast("Assistant", _adopted(head))
     calls = unique_calls(unit, turn, is_label)
     pairs = zip(answers, unit.answered_calls, strict=True)
-    return [*_turn(replace(turn, calls=calls)), *(_answer(cast("m.ToolResult", fact), calls[at]) for fact, at in pairs)]
+    return [
+        *_turn(replace(turn, calls=calls), unsigned=unsigned),
+        *(_answer(cast("m.ToolResult", fact), calls[at]) for fact, at in pairs),
+    ]
 
 
 def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
@@ -112,12 +115,12 @@ def _message(role: str, content: str | list[Raw], extra: Raw | None, *, joins: b
     return Rendered({**copied(extra or {}), "role": role, "content": content}, joins)
 
 
-def _turn(turn: Assistant) -> list[Rendered]:
+def _turn(turn: Assistant, *, unsigned: bool) -> list[Rendered]:
     """The messages of a turn: as many as it came in. There is always one, because results need it."""
     if turn.shape == "text":
         contents = [_content(turn, "assistant")]
     else:
-        contents = [[block for item in run for block in _block(item, "assistant")] for run in runs(turn)]
+        contents = [[b for item in run for b in _block(item, "assistant", unsigned=unsigned)] for run in runs(turn)]
     first, *more = [each for each in contents if each] or [[_text(EMPTY)]]
     out = [_message("assistant", first, turn.extra, joins=not turn.separate)]
     return out + [_message("assistant", content, None, joins=False) for content in more]
@@ -147,7 +150,7 @@ def _content(fact: Fact, role: str) -> str | list[Raw]:
     return [block for part in fact.parts for block in _block(part, role)]
 
 
-def _block(item: m.Addressed, role: str) -> Iterator[Raw]:
+def _block(item: m.Addressed, role: str, *, unsigned: bool = False) -> Iterator[Raw]:
     """The block of one part, call or reasoning; nothing for a blank text and for reasoning that the API would not take
     back."""
     if isinstance(item, Text):
@@ -156,9 +159,11 @@ def _block(item: m.Addressed, role: str) -> Iterator[Raw]:
     elif isinstance(item, Call):
         given = copied(as_object(item.args))
         yield _filled({"type": "tool_use", "id": item.id, "name": sent_name(item.name), "input": given}, item.extra)
-    elif isinstance(item, m.Reasoning):  # taken back only encrypted, or with its signature
+    elif isinstance(item, m.Reasoning):  # taken back only encrypted, or with its signature, except by some servers
         extra = item.extra or {}
-        if item.field == "redacted_thinking" or (item.field in SIGNED and is_text(extra.get("signature"))):
+        if item.field == "redacted_thinking" or (
+            item.field in SIGNED and (unsigned or is_text(extra.get("signature")))
+        ):
             yield _filled({"type": item.field, SIGNED[item.field]: item.text}, extra)
     elif isinstance(item, m.Media) and role != "user":
         yield _left_out(item.media)

@@ -56,21 +56,31 @@ _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _LABELLED = {"tool_use": ("assistant", "id"), "tool_result": ("user", "tool_use_id")}
 
 
-def violations(request: object, *, user_first: bool = False) -> list[Violation]:
+def violations(request: object, *, user_first: bool = False, unsigned: bool = False) -> list[Violation]:
     """Every rule that a request breaks, in the order of its messages; empty for a valid one. Any JSON value may be
     given.
 
-    `user_first`: the rules of Amazon Bedrock, where the first message must be the user's.
+    `user_first`: the rules of Amazon Bedrock, where the first message must be the user's. `unsigned`: those of
+    endpoints whose thinking has no signature.
     """
     fields = as_dict(request)
     messages = as_list(fields.get("messages"))
     if not messages:  # D: `messages: at least one message is required`
         return [Violation("empty", -1, "no messages")]
-    each = [list(_of_message(index, message)) for index, message in enumerate(messages)]
+    each = [list(_of_message(at, _signed(each) if unsigned else each)) for at, each in enumerate(messages)]
     if user_first and as_dict(messages[0]).get("role") != "user":
         # E: "A conversation must start with a user message. Try again with a conversation that starts with a user …"
         each[0].append(("first", "the first message is not the user's"))
     return collect_violations(_of_request(fields), each, _of_turns(dicts(messages), as_dict(fields.get("thinking"))))
+
+
+def _signed(message: object) -> object:
+    """A message in which every thinking block has a signature, if only an empty one."""
+    fields = as_dict(message)
+    if not isinstance(fields.get("content"), list):
+        return message
+    blocks = dicts(fields["content"])
+    return {**fields, "content": [{"signature": "", **b} if b.get("type") == "thinking" else b for b in blocks]}
 
 
 def _of_request(fields: Json) -> Iterator[Finding]:
