@@ -67,7 +67,7 @@ def _trim(builder: Builder, entry: Entry, trim: Trim) -> None:
         return with_trims(unit, with_trim(unit.trims, applied), applied.place, trimmed)
 
     why = trim.why or "trim"
-    _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=applied.place, is_new=True)
+    _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=applied.place, trimmed=found[0])
 
 
 def _pin(builder: Builder, entry: Entry, pin: Pin) -> None:
@@ -153,12 +153,12 @@ def _change_unit(
     *,
     why: str,
     place: Place | None = None,
-    is_new: bool = False,
+    trimmed: object = None,
 ) -> None:
     """Replace a unit by `change(unit)`, in the window or under folds. The prefix breaks there if the window shows a
     difference.
 
-    `place`: the part that a trim changes. `is_new`: the trim is a new one, no undo.
+    `place`: the part that a trim changes. `trimmed`: that part, if the trim is a new one and no undo.
     """
     path, old = path_to(builder, key)
     new = change(old)
@@ -168,8 +168,9 @@ def _change_unit(
     if _appearance(old, path, place) == _appearance(new, path, place):
         builder.replace_slot(at, top)
     else:
-        # A part that no undone trim ever changed has never looked like this.
-        is_news = is_new and not path and all(undone != place for undone, _ in old.undone_trims)
+        # A part that shows, and that no undone trim ever changed, has never looked like this.
+        shows = trimmed is not None and not path and not old.hides(trimmed)
+        is_news = shows and all(undone != place for undone, _ in old.undone_trims)
         builder.splice(at, at, [top], entry, why, is_news=is_news)
 
 
