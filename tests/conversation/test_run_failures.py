@@ -9,7 +9,7 @@ import pytest
 
 from transom import BudgetImpossible, Conversation, Retry
 from transom.conversation import events
-from transom.core.message import Failure
+from transom.core.message import Failure, ToolResult
 from transom.errors import InvalidSetting, ProviderError
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, call
 
@@ -107,30 +107,51 @@ def test_partial_calls_are_never_sent(conv: Conversation) -> None:
     assert "tool_calls" not in str(provider.requests[-1]["messages"])
 
 
-@pytest.mark.parametrize(("stop", "kind"), [("max_tokens", "length"), ("tool_use", "malformed")])
-def test_a_streamed_reply_that_ended_inside_a_call_is_no_answer(stop: str, kind: str) -> None:
-    """Anthropic ends the block and the message, with half of the arguments."""
-    started = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
-    cut = [
-        {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {}}},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "I look."}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "content_block_start", "index": 1, "content_block": started},
-        {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"ci'}},
-        {"type": "content_block_stop", "index": 1},
-        {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {}},
-        {"type": "message_stop"},
-    ]
+class Cut(Scripted):
+    """Anthropic ends the block and the message of its first answer, with half of the arguments of a call."""
 
-    class Cut(Scripted):
-        def stream(self, request: Any, **limits: Any) -> Iterator[object]:
-            return iter(cut)
+    def __init__(self, stop: str) -> None:
+        super().__init__("Sorry.", dialect="anthropic")
+        self.stop = stop
 
+    def stream(self, request: Any, **limits: Any) -> Iterator[object]:
+        whole = list(super().stream(request, **limits))
+        if len(self.requests) > 1:
+            return iter(whole)
+        started = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+        return iter(
+            [
+                {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {}}},
+                {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "I look."}},
+                {"type": "content_block_stop", "index": 0},
+                {"type": "content_block_start", "index": 1, "content_block": started},
+                {
+                    "type": "content_block_delta",
+                    "index": 1,
+                    "delta": {"type": "input_json_delta", "partial_json": '{"ci'},
+                },
+                {"type": "content_block_stop", "index": 1},
+                {"type": "message_delta", "delta": {"stop_reason": self.stop}, "usage": {}},
+                {"type": "message_stop"},
+            ]
+        )
+
+
+def test_a_streamed_reply_that_ended_inside_a_call_is_no_answer() -> None:
     with Conversation.open("memory:", "c", budget=10_000) as conv:
         with pytest.raises(ProviderError, match="in a tool call: look") as raised:
-            list(conv.stream("Go", provider=Cut(dialect="anthropic"), tools=[look], retry=Retry(attempts=1)))
-        assert raised.value.kind == kind
-        assert [each.failure for each in failures(conv)] == [kind]
+            list(conv.stream("Go", provider=Cut("max_tokens"), tools=[look], retry=Retry(attempts=1)))
+        assert raised.value.kind == "length"
+        assert [each.failure for each in failures(conv)] == ["length"]
+
+
+def test_a_call_whose_arguments_are_half_an_object_fails_if_the_model_meant_to_call() -> None:
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        list(conv.stream("Go", provider=Cut("tool_use"), tools=[look]))
+        (answer,) = [entry.body for entry in conv.log.read() if isinstance(entry.body, ToolResult)]
+        assert answer.failed
+        assert "arguments: not valid JSON" in str(answer.parts)
+        assert failures(conv) == []
 
 
 def look(city: str) -> str:

@@ -361,7 +361,8 @@ def test_trims_show_in_the_shape_the_content_had():
 
 def test_a_turn_of_two_contents_stays_two_when_a_thought_goes():
     turn = [model(call(label="a")), model({"text": "hm " * 30, "thought": True}, call(label="b"))]
-    conversation = read([user("go"), *turn, user(answer(label="a"), answer(label="b"))], counter=Letters())
+    contents = [user("go"), *turn, user(answer(label="a"), answer(label="b")), model("done"), user("and now")]
+    conversation = read(contents, counter=Letters())
     assert edited(conversation, Trim(entry=1, part=("reasoning", 0)))[1:3] == [turn[0], model(call(label="b"))]
 
 

@@ -335,6 +335,8 @@ def test_trims_show_in_the_shape_the_content_had():
         parse({"role": "user", "content": [{"type": "text", "text": "long " * 20, "x": 1}, IMAGE]}),
         parse({**turn(call(args="{" + " " * 90 + "}")), "reasoning_content": "hm " * 30}),
         parse(answer(content="out " * 50)),
+        parse({"role": "assistant", "content": "done"}),
+        user("and now"),
     )
     trims = [
         Trim(entry=0, part=("text", 0), keep=((0, 5),), note="[…]"),
@@ -352,6 +354,8 @@ def test_trims_show_in_the_shape_the_content_had():
         },
         turn(call(args='{"cut":1}')),
         answer(content="[…]out out "),
+        {"role": "assistant", "content": "done"},
+        {"role": "user", "content": "and now"},
     ]
 
 
