@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, cast
 from transom import texts
 from transom.errors import InvalidSetting, quote
 
-__all__ = ["Redactor", "Span", "redactor", "secrets_in"]
+__all__ = ["Redactor", "Span", "redactor", "secrets_in", "without_keys"]
 
 SECRETS = "secrets"
 
@@ -28,6 +28,9 @@ SEED = 12
 
 SHORT = 6
 """A secret with fewer characters is redacted only where it was found, not everywhere the same characters occur."""
+
+LEAST = 4
+"""The fewest characters of a key that is known."""
 
 KNOWN = 50_000
 """The maximum number of texts whose secrets are cached."""
@@ -65,13 +68,16 @@ class Redactor:
         self._known: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
     def __call__(self, text: str, sources: Iterable[str] = ()) -> str:
-        """Return the text with its own secrets redacted, and those of the texts that it quotes (`sources`)."""
-        secrets = {value: kind for source in sources for value, kind in self._secrets(source)}
+        """Return the text with its own secrets redacted, and those of the texts that it quotes (`sources`).
+
+        Every span is found in the text as it was given and replaced once, so that the name of a secret is never
+        searched for the secret: that could go on for ever. The time grows evenly with the text and the sources.
+        """
         found = self._find(text)
-        shown = found if isinstance(found, str) else _replaced(text, _checked(found, text))
-        for value in sorted(secrets, key=lambda value: (-len(value), value)):
-            shown = _without(shown, value, texts.redacted(secrets[value]))
-        return shown
+        if isinstance(found, str):
+            return found
+        secrets = {value: kind for source in sources for value, kind in self._secrets(source)}
+        return _replaced(text, _disjoint([*_checked(found, text), *_quoted_spans(text, secrets)]))
 
     def _secrets(self, source: str) -> tuple[tuple[str, str], ...]:
         """The secrets of a source text, each with its kind, cached. Empty if `find` returns a text instead of spans."""
@@ -108,13 +114,21 @@ def redactor(given: object) -> Redactor | None:
     raise InvalidSetting(f'redact: must be "secrets", a function of a text, or None, not {quote(given)}')
 
 
+def without_keys(text: str, *known: str) -> str:
+    """Return a text of a provider or of an SDK, such as an error, without keys: those that are `known`, and what looks
+    like one. It needs no extra. A known key of fewer than `LEAST` characters is left: it could be part of any word.
+    """
+    spans = [*_matches(_KEYS, text)]
+    for key in filter(None, known):
+        if len(key) >= LEAST:
+            spans += [Span(found.start(), found.end(), "API key") for found in re.finditer(re.escape(key), text)]
+    return _replaced(text, _disjoint(spans))
+
+
 def secrets_in(text: str) -> list[Span]:
     """The secrets in a text, in order, without overlaps."""
     spans = list[Span]()
-    for kind, pattern in _OWN:
-        for match in pattern.finditer(text):
-            start, end = match.span(1 if match.lastindex else 0)
-            spans.append(Span(start, end, kind))
+    spans += [*_matches(_KEYS, text), *_matches(_ASSIGNED, text)]
     for line in _LINES.finditer(text):
         for start in range(line.start(), max(line.start() + 1, line.end() - OVERLAP), LINE - OVERLAP):
             piece = text[start : min(start + LINE, line.end())]
@@ -128,10 +142,18 @@ _WORDS = r"key|pass|pwd|secret|token|auth|cred|cert"
 _LIKELY = re.compile(rf"(?i){_WORDS}|://|[A-Za-z0-9+/_=.-]{{16}}")
 _BEGIN, _END = (rf"-----{side} [A-Z ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----" for side in ("BEGIN", "END"))
 _UNQUOTED = r"[\w!@#%^&*+~?-]"
-_OWN = (
+_PREFIXED = re.compile(r"(?<![A-Za-z0-9])((?:(?:sk|pk)[-_]|gsk_|xai-|AIza)[A-Za-z0-9_-]{12,400})")
+_KEYS = (
     ("private key", re.compile(rf"{_BEGIN}(?:[A-Za-z0-9+/=\s\\:,.()-]{{0,4000}}?{_END}|[A-Za-z0-9+/=\s\\]{{0,4000}})")),
-    ("API key", re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20,400}")),
+    ("API key", _PREFIXED),
+    ("API key", re.compile(r"(?i)\bapi[-_ ]?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"',;<>]{8,400})")),
     ("bearer token", re.compile(r"(?i)\bbearer\s{1,4}([A-Za-z0-9._~+/-]{16,2000}=*)")),
+    ("password", re.compile(r"://[^\s/:@]{0,100}:([^\s/@]{3,200})@")),
+)
+"""Keys of providers, as they stand in headers, in errors and in text; credentials in an address. What has no digit in a
+long word is no key (`_is_random`): a parameter, the name of a model or of a branch."""
+
+_ASSIGNED = (
     (
         "password",
         re.compile(
@@ -147,8 +169,34 @@ _OWN = (
         ),
     ),
 )
-"""Secrets that the detectors do not find: the body of a private key, keys of model providers, headers, passwords
-without quotes that have a letter and a digit, assignments in shells."""
+"""Passwords without quotes that have a letter and a digit, and assignments in shells."""
+
+_WORD = re.compile(r"[A-Za-z0-9]{8,}")
+
+
+def _is_random(value: str, *, needs_word: bool) -> bool:
+    """Whether a value looks as if it was drawn at random: it has a digit, or a word of at least 24 letters.
+
+    `needs_word`: a digit counts only in a word with letters too, as names of models have versions and dates.
+    """
+    words = [found[0] for found in _WORD.finditer(value)]
+    if any(len(word) >= 24 for word in words):
+        return True
+    if needs_word:
+        return any(not word.isalpha() and not word.isdigit() for word in words)
+    return any(map(str.isdigit, value))
+
+
+def _matches(patterns: Iterable[tuple[str, re.Pattern[str]]], text: str) -> Iterator[Span]:
+    for kind, pattern in patterns:
+        for match in pattern.finditer(text):
+            start, end = match.span(1 if match.lastindex else 0)
+            if kind not in _GUESSED or _is_random(text[start:end], needs_word=pattern is _PREFIXED):
+                yield Span(start, end, kind)
+
+
+_GUESSED = frozenset(("API key", "bearer token"))
+"""Kinds whose pattern also fits ordinary words."""
 
 _SKIPPED = frozenset(("Base64 High Entropy String", "Hex High Entropy String", "Public IP (ipv4)", "Private Key"))
 """Detectors that are not used: they find every hash and address in a log, or only the first line of a key."""
@@ -234,24 +282,43 @@ def _replaced(text: str, spans: Iterable[Span]) -> str:
     """A text with each span replaced by what it is."""
     pieces, at = list[str](), 0
     for span in spans:
-        pieces += [text[at : span.start], texts.redacted(span.kind[:KIND_CHARACTERS])]
-        at = span.end
+        name = texts.redacted(span.kind[:KIND_CHARACTERS])
+        if not _is_named(text, span, name):
+            pieces += [text[at : span.start], name]
+            at = span.end
     return "".join([*pieces, text[at:]])
 
 
-def _without(text: str, value: str, name: str) -> str:
-    """A text with a secret replaced by `name`. Of a long secret, parts of `SEED` or more characters are replaced
-    too."""
-    if len(value) < LONG:
-        return text.replace(value, name)
-    at = 0
-    while at + SEED <= len(value):
-        place = text.find(value[at : at + SEED])
-        if place < 0:
-            at += 1
-            continue
-        length = SEED
-        while text[place + length : place + length + 1] == value[at + length : at + length + 1] != "":
-            length += 1
-        text = text[:place] + name + text[place + length :]
-    return text
+def _quoted_spans(text: str, secrets: dict[str, str]) -> list[Span]:
+    """Where the text has these secrets (value: kind). Of a long secret, `SEED` of its characters in a row are enough.
+
+    Every piece of the text is looked up once for each length of a secret, so the time does not depend on what the text
+    and the secrets are.
+    """
+    whole = dict[int, dict[str, str]]()
+    for value, kind in secrets.items():
+        if len(value) < LONG:
+            whole.setdefault(len(value), {})[value] = kind
+    wanted = {length: values for length, values in sorted(whole.items()) if length <= len(text)}
+    if any(len(value) >= LONG for value in secrets) and len(text) >= SEED:
+        here = {text[at : at + SEED] for at in range(len(text) - SEED + 1)}
+        parts = {
+            part: kind
+            for value, kind in secrets.items()
+            if len(value) >= LONG
+            for part in (value[at : at + SEED] for at in range(len(value) - SEED + 1))
+            if part in here
+        }
+        wanted[SEED] = {**wanted.get(SEED, {}), **parts}
+    spans = list[Span]()
+    for length, values in wanted.items():
+        for at in range(len(text) - length + 1) if values else ():
+            if (kind := values.get(text[at : at + length])) is not None:
+                spans.append(Span(at, at + length, kind))
+    return spans
+
+
+def _is_named(text: str, span: Span, name: str) -> bool:
+    """Whether the span is a part of its own name, where the text has that already."""
+    at = text.find(name, max(0, span.end - len(name)), span.start + len(name))
+    return 0 <= at <= span.start and span.end <= at + len(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from time import process_time
 
 import pytest
@@ -18,7 +19,7 @@ from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.errors import InvalidSetting
 from transom.providers.scripted import Scripted
 from transom.readback import mirror
-from transom.redaction import redactor, secrets_in
+from transom.redaction import redactor, secrets_in, without_keys
 from transom.testing import WordCounter
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA7bq3vfHk9sQ2Zt5x\n" * 12 + "-----END RSA PRIVATE KEY-----"
@@ -42,6 +43,8 @@ SECRETS = [
     (f"cat id_rsa\n{PEM}\ndone", PEM, "private key"),
     (json.dumps({"output": f"cat id_rsa\n{PEM}"}), PEM.replace("\n", "\\n"), "private key"),
 ]
+TOKENS = re.compile(r"customer token [0-9a-f]{8}")
+SECRET_LINES = re.compile(r"secret-\d{6}")
 HARMLESS = [
     *("token = get_token()", "def login(user: str, password: str) -> None:", "password: ${DB_PASSWORD}"),
     *("commit 9eadcdb0f2b34ce1a7c9d0e4b5a6978812345678", "listening on 192.168.0.1:8080", "the secret of good tea"),
@@ -86,6 +89,101 @@ def test_redacting_again_changes_nothing_and_no_text_raises(before, sample, afte
     once = redact(f"{before}\n{sample[0]}\n{after}")
     assert sample[1] not in once
     assert redact(once, [sample[0]]).count("[redacted: ") >= 1
+
+
+WORDS = ["customer", "token", "employee", "number", "12345678", "redacted", "[redacted: ", "]", " ", "ab", "deadbeef"]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12), st.lists(st.sampled_from(WORDS), max_size=12), st.data())
+def test_redaction_ends_whatever_a_secret_is_called(one, other, data):
+    text, source = "".join(one), "".join(other)
+    kind = data.draw(st.sampled_from([text[:40], source[:40], "customer token", "redacted: x", "12345678"]) | st.text())
+    values = data.draw(st.lists(st.sampled_from([*WORDS, source, source[3:30]]), max_size=3))
+
+    def find(given: str) -> list[tuple[int, int, str]]:
+        return [
+            (given.find(value), given.find(value) + len(value), kind) for value in values if value and value in given
+        ]
+
+    redact = redactor(find)
+    shown = redact(text, [source])
+    assert len(shown) <= (len(text) + 1) * 60
+    again = shown
+    for _ in range(4):
+        again = redact(again, [source])
+    assert len(again) <= (len(shown) + 1) * 60**2  # it does not grow for ever
+
+
+def test_a_name_with_its_own_secret_is_written_once():
+    redact = redactor(lambda text: [(found.start(), found.end(), "customer token") for found in TOKENS.finditer(text)])
+    source = "his customer token deadbeef is secret"
+    once = redact(source, [source])
+    assert once == "his [redacted: customer token] is secret"
+    assert redact(once, [source]) == once
+    assert redact("of customer token dea… only", [source]) == "of [redacted: customer token]… only"
+
+
+def test_a_conversation_whose_redactor_names_a_part_of_the_secret_is_compacted():
+    redact = redactor(lambda text: [(found.start(), found.end(), "customer token") for found in TOKENS.finditer(text)])
+    with Conversation.open("memory:", "x", budget=4_000, redact=redact) as conv:
+        for turn in range(60):
+            conv.user(
+                f"Question {turn}: whose is customer token deadbeef in src/mod_{turn}.py? " + "Some more words. " * 20
+            )
+        conv.request()
+        folds = [entry.body.text for entry in conv.log.read() if isinstance(entry.body, Fold)]
+        assert folds
+        assert not any("deadbeef" in text for text in folds)
+
+
+def test_many_secrets_take_even_time():
+    source = "".join(f"secret-{number:06d}\n" for number in range(60_000))
+
+    def find(text: str) -> list[tuple[int, int, str]]:
+        return [(found.start(), found.end(), "one") for found in SECRET_LINES.finditer(text)]
+
+    begun = process_time()
+    shown = redactor(find)("secret-000007 and " + "no secret " * 5_000, [source])
+    assert shown.startswith("[redacted: one] and no secret")
+    assert process_time() - begun < 5
+
+
+ORDINARY = [
+    "Unrecognized request argument supplied: skip_special_tokens",
+    '{"param": "skip_special_tokens", "code": "unknown_parameter"}',
+    "model sk-learn_pipeline_transformer_x was not found; xai-grok-code-fast-1-0825 is",
+    "The branch sk-something-like-this-branch-name is protected",
+    "Bearer authentication_required_here; api_key: required_parameter, api key: expected a string",
+    "skeleton_of_the_request pk_column_of_table_names gsk_formulation_of_things",
+]
+KEYS = [
+    "sk-proj-abcdefghij0123456789",
+    "sk-ant-api03-" + "abcD1234" * 9,
+    "gsk_" + "a1B2" * 13,
+    "xai-" + "Q7r8" * 20,
+    "AIza" + "SyD3x_9" * 5,
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_words_of_an_error_are_left(text):
+    assert without_keys(text) == redactor("secrets")(text) == text
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize(
+    "place", ["Incorrect API key provided: {}.", '{{"x-api-key": "{}"}}', "Bearer {}", "api_key={}"]
+)
+def test_keys_in_an_error_are_named(key, place):
+    for text in (without_keys(place.format(key)), redactor("secrets")(place.format(key))):
+        assert key[4:] not in text
+        assert "[redacted: " in text
+
+
+def test_known_keys_and_credentials_in_an_address_are_named():
+    error = "Proxy http://me:pw-of-mine@proxy:3128 refused the key plainword; tiny abc stays"
+    shown = "Proxy http://me:[redacted: password]@proxy:3128 refused the key [redacted: API key]; tiny abc stays"
+    assert without_keys(error, "plainword", "abc", "") == shown
 
 
 def test_a_part_of_a_secret_of_the_source_is_a_secret():

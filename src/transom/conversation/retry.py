@@ -12,7 +12,8 @@ from transom.core.message import REASONING_REFUSED, Assistant
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, quote, shorten
 from transom.overflow import Overflow, classify
-from transom.providers.base import Provider, redacted
+from transom.providers.base import Provider
+from transom.redaction import without_keys
 from transom.wire.bound_reasoning import is_refusal
 
 OVERFLOW_ATTEMPTS = 3
@@ -88,7 +89,7 @@ class Attempts:
         """What to do after this failure of a request with this window."""
         self.number += 1
         said = None if error.status is None and not error.body else classify(error.status, error.body or str(error))
-        text = shorten(redacted(str(error)), ERROR_CHARACTERS)
+        text = shorten(without_keys(str(error)), ERROR_CHARACTERS)
         if said is not None:
             return self._after_overflow(said, error, window, text)
         is_about_reasoning = is_refusal(error.status, error.body or str(error)) and _has_reasoning(window)

@@ -18,8 +18,9 @@ from transom.core.message import Raw, Text, Usage
 from transom.core.summary import Summarise, Summary
 from transom.core.tokens import TokenCounter
 from transom.errors import ProviderError, SummaryFailed, shorten
-from transom.providers.base import Provider, model_name, redacted
+from transom.providers.base import Provider, model_name
 from transom.providers.models import TokenPrices, cost
+from transom.redaction import without_keys
 from transom.summaries.base import Answer, Ask, Model, Summarizer
 from transom.wire.dialects import dialect_named
 
@@ -85,7 +86,7 @@ class SummaryJob:
         """What there is instead of the model's summary: the fallback's, if there is one."""
         return SummaryOutcome(
             summary=self._of_fallback(),
-            error=shorten(redacted(error), ERROR_CHARACTERS),
+            error=shorten(without_keys(error), ERROR_CHARACTERS),
             model=self.model_name,
             usage=self._usage,
             cost=self._cost_of(self._usage),

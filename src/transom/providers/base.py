@@ -6,7 +6,8 @@ Three rules keep providers small:
   Retries of an SDK must be switched off: the loop retries, and logs every attempt.
 - Every failure is raised as one `ProviderError`. The loop decides whether to try again, and whether a refused
   request was too long (`transom.overflow`).
-- An API key is in no attribute that a repr shows, in no error text and in no event. `redacted` helps.
+- An API key is in no attribute that a repr shows, in no error text and in no event
+  (`transom.redaction.without_keys`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Protocol
 
-__all__ = ["Provider", "redacted"]
+from transom.redaction import LEAST
+
+__all__ = ["Provider", "without_key_variables"]
 
 
 class Provider(Protocol):
@@ -77,32 +80,13 @@ class Provider(Protocol):
         ...
 
 
-_KEYS = re.compile(
-    r"\b(?:sk|pk|gsk|xai|AIza)[-_A-Za-z0-9]{12,}|(?i:\b(bearer|x-api-key|api[-_]key)\b[\"']?\s*[:=]?\s*)[^\s\"',;]+"
-)
-
-
-def redacted(text: str, *secrets: str | None) -> str:
-    """Return the text with "***" in place of these secrets and of whatever looks like an API key.
-
-    A secret of fewer than 4 characters is not replaced: it could be part of any word.
-    """
-    for secret in secrets:
-        if secret and len(secret) >= 4:
-            text = text.replace(secret, "***")
-    return _KEYS.sub(lambda found: f"{found[1] or ''}***" if found[1] is None else f"{found[1]} ***", text)
-
-
-LEAST_SECRET = 4
-"""The characters that a secret has at least. A shorter text could be a part of any word."""
-
 _KEY_VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|API_?TOKEN|AUTH_?TOKEN)S?(?:_|$)", re.IGNORECASE)
 
 
-def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
+def without_key_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment for a program that a model wants to run, without the API keys in it: variables whose names say
     that they hold one (OPENAI_API_KEY, MISTRAL_API_KEY_2, ANTHROPIC_AUTH_TOKEN), and those with a copy of one."""
-    keys = {value for name, value in environment.items() if _KEY_VARIABLE.search(name) and len(value) >= LEAST_SECRET}
+    keys = {value for name, value in environment.items() if _KEY_VARIABLE.search(name) and len(value) >= LEAST}
     return {
         name: value
         for name, value in environment.items()

@@ -16,7 +16,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from transom.errors import ProviderError, ProviderErrorKind, shorten
-from transom.providers.base import redacted
+from transom.redaction import without_keys
 
 __all__ = ["provider_error"]
 
@@ -60,17 +60,17 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
         return error
     names = [kind.__name__ for kind in type(error).__mro__]
     status, details = _status(error), _details(error)
-    body = redacted(_body_text(error, details), *secrets)[:BODY_CHARACTERS]
+    body = without_keys(_body_text(error, details), *secrets)[:BODY_CHARACTERS]
     if status is not None or details is not None:
         kind = _kind(status, details)
         message = "" if body else type(error).__name__
         return ProviderError(kind, message, status=status, body=body, retry_after=_retry_after(error, details))
     cause = error.__cause__ or error
-    message = redacted(shorten(f"{type(cause).__name__}: {cause}", 300), *secrets)
+    message = without_keys(shorten(f"{type(cause).__name__}: {cause}", 300), *secrets)
     if any("Timeout" in name for name in names):
         return ProviderError("timeout", f"{_address(error)}{message}")
     if isinstance(error, OSError) or any(part in name for name in names for part in _CONNECTION):
-        return ProviderError("connection", redacted(f"{_address(error)}{_without_connection(cause)}", *secrets))
+        return ProviderError("connection", without_keys(f"{_address(error)}{_without_connection(cause)}", *secrets))
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):  # only an answer is decoded
         if is_stream:
             return ProviderError("connection", f"the stream broke off: {message}")

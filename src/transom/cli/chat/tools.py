@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from transom.errors import InvalidSetting, quote
-from transom.providers.base import without_keys
+from transom.providers.base import without_key_variables
 from transom.readback.patterns import Pattern, compile_pattern, matching_lines
 from transom.texts import escaped
 
@@ -126,7 +126,7 @@ class ChatTools:
             command,
             shell=True,
             cwd=self._folder,
-            env=without_keys(os.environ),
+            env=without_key_variables(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
