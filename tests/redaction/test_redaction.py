@@ -10,16 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transom import Conversation, fit
+from transom import Conversation, SubAgent, fit
 from transom.core.edit import Fold
 from transom.core.entry import Sent
 from transom.core.message import Recalled, Text, ToolResult
 from transom.core.redact import redacted_turns, redacted_want
 from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.errors import InvalidSetting
-from transom.providers.scripted import Scripted
+from transom.memory import Memory
+from transom.providers.scripted import Scripted, call
 from transom.readback import mirror
 from transom.redaction import redactor, secrets_in, without_keys
+from transom.stores import open_store
 from transom.testing import WordCounter
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA7bq3vfHk9sQ2Zt5x\n" * 12 + "-----END RSA PRIVATE KEY-----"
@@ -235,8 +237,8 @@ def opened(policy="default", redact="secrets", url="memory:"):
     return Conversation.open(url, "x", budget=1_200, policy=policy, counter=WordCounter(), redact=redact)
 
 
-def derived_texts(conv):
-    return [entry.body.text for entry in conv.log if isinstance(entry.body, (Fold, Recalled, Summary))]
+def derived_texts(entries):
+    return [entry.body.text for entry in entries if isinstance(entry.body, (Fold, Recalled, Summary))]
 
 
 @pytest.mark.parametrize("policy", ["default", "recall", "summary", "sliding", "dynamiq", "agenticloop"])
@@ -245,12 +247,12 @@ def test_no_fold_and_no_recalled_text_shows_a_secret(policy):
         for each in (conv, plain):
             work(each)
             each.plan_request()
-        texts = derived_texts(conv)
+        texts = derived_texts(conv.log)
         assert texts
         assert [value for value in VALUES if any(value in text for text in texts)] == []
         if policy in {"default", "recall"}:
             assert any("[redacted: " in text for text in texts)
-            assert any(value in text for value in VALUES for text in derived_texts(plain)), "else this test is empty"
+            assert any(value in text for value in VALUES for text in derived_texts(plain.log)), "else this test is empty"
         log = "".join(str(entry.body) for entry in conv.log)
         assert all(value in log for value in VALUES), "the log is as it was"
         newest = conv.view.slots[-1].first_fact.parts if hasattr(conv.view.slots[-1], "first_fact") else ()
@@ -343,7 +345,7 @@ def test_a_summarizing_model_reads_no_secret():
     ) as conv:
         work(conv, 60)
         conv.compact()
-        texts = derived_texts(conv)
+        texts = derived_texts(conv.log)
     assert echo.requests
     assert "[redacted: " in str(echo.requests)
     assert [value for value in VALUES if value in str(echo.requests) + str(texts)] == []
@@ -370,3 +372,71 @@ def test_fit_redacts_too():
     history.append({"role": "user", "content": "Which credentials?"})
     shown = fit(history, budget=1_200, counter=WordCounter(), redact="secrets")
     assert "[redacted: " in str(shown)
+
+
+# ---- in sub-agents and memory
+
+BADGE = re.compile(r"EMP-\d{6}")
+
+
+def badges(text: str) -> list[tuple[int, int, str]]:
+    return [(found.start(), found.end(), "badge") for found in BADGE.finditer(text)]
+
+
+def lookup(n: int) -> str:
+    """Look up."""
+    return f"badge EMP-{700_000 + n} belongs to file src/unit_{n}.py, owner team_{n}. " + "filler words here " * 30
+
+
+def fails(n: int) -> str:
+    raise RuntimeError(f"no such badge: EMP-{n}")
+
+
+class Broken(Scripted):
+    """A provider that fails with an exception which quotes the conversation."""
+
+    def complete(self, *arguments, **settings):
+        raise RuntimeError("I choke on EMP-700001")
+
+
+def child_agent(name: str, provider: Scripted, policy: str = "default", **settings) -> SubAgent:
+    return SubAgent(name, "Finds.", system="s", budget=3_000, policy=policy, provider=provider, **settings)
+
+
+@pytest.mark.parametrize("policy", ["default", "summary", "recall"])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_sub_agent_redacts_as_its_caller_does(policy, depth):
+    calls = [call("lookup", n=number) for number in range(25)]
+    echo = Scripted(then="## User intent\n- find EMP-700001\n## Progress\n- [done] EMP-700002 was found")
+    agent = child_agent("deep", Scripted(*calls, "all found"), policy, tools=[lookup])
+    if depth == 2:
+        agent = child_agent("middle", Scripted(call("deep", task="find badges"), "found"), tools=[agent])
+    with Conversation.open("memory:", "main", budget=20_000, redact=badges, summarizer=echo) as conv:
+        outer = call("deep" if depth == 1 else "middle", task="find badges")
+        assert conv.run("go", provider=Scripted(outer, "done"), tools=[agent]).text == "done"
+        names = [name for name in conv.store.names() if "deep" in name]
+        derived = [text for name in names for text in derived_texts(conv.store.open(name).read())]
+    assert derived
+    assert [text for text in derived if BADGE.search(text)] == []
+
+
+def test_the_failure_of_a_sub_agent_is_redacted_where_its_caller_reads_it():
+    agent = child_agent("helper", Broken("x"))
+    with Conversation.open("memory:", "main", budget=20_000, redact=badges) as conv:
+        conv.run("go", provider=Scripted(call("helper", task="find"), "done"), tools=[agent])
+        (result,) = (entry.body for entry in conv.log.read() if isinstance(entry.body, ToolResult))
+    assert result.failed
+    assert "I choke on [redacted: badge]" in str(result.parts)
+
+
+def test_what_a_memory_stores_is_redacted():
+    store = open_store("memory:")
+    memory = Memory.open(store, redact=badges)
+    memory.add_block("people", text="EMP-700001 is Ann")
+    memory.append("people", "EMP-700002 is Ben")
+    memory.rethink("people", memory.block("people").text + "\nEMP-700003 is Cleo")
+    number = memory.archive.store("badge EMP-700004 is lost")
+    stored = [memory.block("people").text, memory.archive.read(number).text]
+    assert [BADGE.findall(text) for text in stored] == [[], []]
+    assert [text.count("[redacted: badge]") for text in stored] == [3, 1]
+    assert "EMP-7" not in str([entry for name in store.names() for entry in store.open(name).read()])

@@ -334,10 +334,7 @@ class AgentLoop:
         tokens, dollars = settings.max_total_tokens, settings.max_cost
         return Caller(
             log=conv.log.name,
-            store=conv.store,
-            user_id=conv.user_id,
-            session_id=conv.session_id,
-            budget=conv.budget,
+            inherited=conv._inherited(),  # pyright: ignore[reportPrivateUsage] - for sub-agents only
             tags=conv.tags,
             provider=self._provider,
             approve=settings.approve,

@@ -85,19 +85,12 @@ class SubAgent(FunctionTool):
         name = f"{caller.log}/{self.name} {call}"
         try:
             settings = self._limited(caller, job)
-            with Conversation.open(
-                "memory:" if caller.store is None else caller.store,
-                name,
-                budget=caller.budget if self._budget is None else self._budget,
-                policy=self._policy,
-                system=self._system,
-                user_id=caller.user_id or None,
-                session_id=caller.session_id or None,
-            ) as child:
+            inherited = caller.inherited.settings(budget=self._budget)
+            with Conversation.open(id=name, policy=self._policy, system=self._system, **inherited) as child:
                 child.tags = Meta(mode=caller.tags.mode, run_id=caller.tags.run_id, agent_id=self.name)
-                return _run(child, task, settings)
+                return _run(child, task, settings, caller.inherited.redact)
         except Exception as error:  # noqa: BLE001 - as for any tool
-            return _failed(error_text(error))
+            return _failed(_shown(error, caller.inherited.redact))
 
     def _limited(self, caller: Caller, job: ToolJob) -> RunOptions:
         """The settings of the run, within what the caller has left. Raises InvalidSetting if that is nothing."""
@@ -126,14 +119,19 @@ class _GivenUp(Struct, frozen=True, eq=False):
         return self.job.outcome is not None or (self.own is not None and self.own.is_set())
 
 
-def _run(child: Conversation, task: str, settings: RunOptions) -> ToolOutcome:
+def _run(child: Conversation, task: str, settings: RunOptions, redact: Redactor | None) -> ToolOutcome:
     failed = False
     try:
         content = child.run(task, **settings).text
     except Exception as error:  # noqa: BLE001 - a failure of the sub-agent is a result for its caller
-        content, failed = tool_failed(error_text(error)), True
+        content, failed = tool_failed(_shown(error, redact)), True
     used = child.view.usage
     return ToolOutcome(content=content, failed=failed, tokens=used.all_tokens, cost=used.cost, log=child.log.name)
+
+
+def _shown(error: BaseException, redact: Redactor | None) -> str:
+    """What the caller's model reads of an exception: it may quote what was said in the sub-agent's conversation."""
+    return error_text(error) if redact is None else redact(error_text(error))
 
 
 def _failed(why: str) -> ToolOutcome:

@@ -17,7 +17,7 @@ from transom.conversation import argument_checks as check
 from transom.conversation.agent_loop import RunSteps
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.bus import PublishedSteps
-from transom.conversation.effects import SummarySteps
+from transom.conversation.effects import Inherited, SummarySteps
 from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.facts import append_facts, parse_result, split_head
 from transom.conversation.head_parts import HeadPart, checked_parts
@@ -517,6 +517,16 @@ class Conversation:
         something that is no tool, InvalidSetting.
         """
         return run_steps(self._request_steps(tools=tools, state=state, cache=cache))
+
+    def _inherited(self) -> Inherited:
+        planner = self._planner
+        return Inherited(
+            store=self._home,
+            owner=planner.writer.owner,
+            budget=planner.budget,
+            counter=planner.counter,
+            redact=planner.redact,
+        )
 
     def _request_steps(
         self,

@@ -25,8 +25,11 @@ from transom.conversation.tools import FunctionTool
 from transom.conversation.worker_pool import Pool
 from transom.core.budget import Budget
 from transom.core.entry import Meta
+from transom.core.log import Owner
 from transom.core.message import Usage
+from transom.core.tokens import TokenCounter
 from transom.providers.base import Provider
+from transom.redaction import Redactor
 from transom.stores import Store
 
 R = TypeVar("R")
@@ -46,14 +49,36 @@ class ToolOutcome(Struct, frozen=True, kw_only=True):
     given_up: bool = False
 
 
+class Inherited(Struct, frozen=True, kw_only=True, eq=False):
+    """What the conversation of a sub-agent has from the one that calls it: where it is stored, whose it is, what must
+    not be shown, and how tokens are counted. This is the only list of it. `budget`: unless the agent has its own.
+
+    A sub-agent has its own system prompt, policy, tools and state.
+    """
+
+    store: Store | None
+    owner: Owner
+    budget: Budget
+    counter: TokenCounter
+    redact: Redactor | None
+
+    def settings(self, *, budget: Budget | int | None = None) -> dict[str, Any]:
+        """The arguments of `Conversation.open` for the child, with a budget of its own if one is given."""
+        return {
+            "store": "memory:" if self.store is None else self.store,
+            "user_id": self.owner.user_id or None,
+            "session_id": self.owner.session_id or None,
+            "budget": self.budget if budget is None else budget,
+            "counter": self.counter,
+            "redact": self.redact,
+        }
+
+
 class Caller(Struct, frozen=True, kw_only=True, eq=False):
     """What a sub-agent needs to know of the run that calls it. The limits are those of this one call."""
 
     log: str
-    store: Store | None
-    user_id: str
-    session_id: str
-    budget: Budget
+    inherited: Inherited
     tags: Meta
     provider: Provider
     approve: Callable[[ToolCalled], Any] | None

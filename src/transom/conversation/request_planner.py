@@ -103,7 +103,7 @@ class RequestPlanner:
         check.must_be_of_user("head_parts", self.head_parts, user_id)
         head = self._first_head(system)
         self.frame = Frame(head=head, redact=redact, required_user_turn=dialect.required_user_turn)
-        self._counter, self._ref = counter, ref
+        self.counter, self._ref = counter, ref
         self._known_context: int | None = None  # the size of the model's context window, if it is known
         self._model = ""  # the model that the last run used: its learned limit is in force
         self._of_earlier_mode = mode_notes(self.view)
@@ -126,7 +126,7 @@ class RequestPlanner:
             log,
             budget=self.budget,
             policy=self.policy,
-            counter=self._counter,
+            counter=self.counter,
             system=self._system or None,
             dialect=self.dialect,
             state=dict(self.state),
@@ -163,7 +163,7 @@ class RequestPlanner:
             dialect = with_digest_role(dialect, self.dialect.digest_role)
         if dialect == self.dialect:  # a name for another form of the same dialect
             return
-        counter = dialect.format_counter(self._counter)
+        counter = dialect.format_counter(self.counter)
         self.writer = LogWriter(self.writer.log, counter, self.clock, self._appended, self.writer.wanted_owner)
         self.dialect, self._sent_window, self.derived = dialect, None, Derived()
         self.frame = replace(self.frame, required_user_turn=dialect.required_user_turn)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from transom.conversation.argument_checks import State
-from transom.conversation.effects import SummarySteps
+from transom.conversation.effects import Inherited, SummarySteps
 from transom.conversation.events import Compacted
 from transom.conversation.request import Request
 from transom.conversation.usage import WindowUsage
@@ -16,7 +16,7 @@ from transom.core.message import Fact, Head, Raw
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.tool import Tool
 from transom.core.view import View
-from transom.stores import Store, StoredLog
+from transom.stores import StoredLog
 from transom.wire.dialect import Dialect
 
 
@@ -39,12 +39,6 @@ class RunnableConversation(Protocol):
     def dialect(self) -> Dialect: ...
     @property
     def tags(self) -> Meta: ...
-    @property
-    def store(self) -> Store | None: ...
-    @property
-    def user_id(self) -> str: ...
-    @property
-    def session_id(self) -> str: ...
 
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log a fact; the number of its entry."""
@@ -56,6 +50,10 @@ class RunnableConversation(Protocol):
 
     def readback(self, name: str, arguments: object) -> str:
         """The answer to a call of one of the tools that read the log back."""
+        ...
+
+    def _inherited(self) -> Inherited:
+        """What the conversation of a sub-agent has from this one."""
         ...
 
     def _request_steps(

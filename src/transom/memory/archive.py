@@ -13,6 +13,7 @@ from transom.core.entry import Entry, Meta
 from transom.core.message import Note
 from transom.errors import Conflict, InvalidSetting, UnknownLog, quote
 from transom.memory import checks
+from transom.redaction import Redactor
 from transom.search import SearchFilters, search_index
 from transom.stores import Store
 
@@ -43,7 +44,10 @@ class Remembered(Struct, frozen=True, kw_only=True):
 class Archive:
     """The texts of one memory: `Memory.archive` gives it. It is one log, which the first `store` creates."""
 
-    def __init__(self, store: Store, name: str, *, user_id: str, agent: str, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, name: str, *, user_id: str, agent: str, clock: Clock, redact: Redactor | None = None
+    ) -> None:
+        self._redact = redact
         self._store, self._name, self._user_id, self._agent, self._clock = store, name, user_id, agent, clock
         self._lock = threading.Lock()
 
@@ -55,6 +59,8 @@ class Archive:
         words, marks = checks.text("archive: text", text).strip(), checks.tags(tags)
         if not words or len(words) > LONGEST:
             raise InvalidSetting(f"archive: a text has 1 to {LONGEST:,} characters, not {len(words):,}")
+        if self._redact is not None:
+            words = self._redact(words)
         with self._lock:
             log = self._store.open(self._name)
             while True:

@@ -18,6 +18,7 @@ from transom.memory import block_log, blocks, checks
 from transom.memory.archive import Archive
 from transom.memory.blocks import LIMIT, Block, BlockVersion
 from transom.memory.tools import memory_tools
+from transom.redaction import Redacting, redactor
 from transom.stores import Store, StoredLog, open_store
 
 if TYPE_CHECKING:
@@ -48,10 +49,12 @@ class Memory:
         name: str = "memory",
         agent: str = "",
         clock: Clock = system_clock,
+        redact: Redacting | None = None,
     ) -> None:
         if not callable(getattr(store, "open", None)):
             raise InvalidSetting(f"memory: must be given a store, or be opened with Memory.open, not {quote(store)}")
         self._store, self.user_id, self.name, self.agent, self._clock = store, user_id or "", name, agent, clock
+        self._redact = redactor(redact)
         self._lock = threading.RLock()
         self._logs: dict[str, StoredLog] = {}
         self._seen: dict[str, int] = {}
@@ -66,14 +69,16 @@ class Memory:
         name: str = "memory",
         agent: str = "",
         clock: Clock = system_clock,
+        redact: Redacting | None = None,
     ) -> Self:
         """Open a memory in a store: a URL, a path, or a store object, as for `Conversation.open`.
 
         `close` closes the store unless you passed a store object.
 
         `user_id`: whose memory it is; None: the memory belongs to the store, and everybody who uses the store shares
-        it. Raises InvalidSetting if `user_id` is empty, if `user_id`, `name` or `agent` is not a text, or if the store
-        cannot be opened; StoreDamaged.
+        it. `redact`: what must not be stored, as for `Conversation.open`, because a memory is read in other
+        conversations than the one where it was said. Raises InvalidSetting if `user_id` is empty, if `user_id`, `name`
+        or `agent` is not a text, or if the store cannot be opened; StoreDamaged.
         """
         if user_id is not None and (not isinstance(user_id, str) or not user_id):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSetting(f"memory: user_id must be a text of at least one character, not {quote(user_id)}")
@@ -81,7 +86,7 @@ class Memory:
             if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without types
                 raise InvalidSetting(f"memory: {what} must be a text, not {quote(value)}")
         opened = open_store(store)
-        memory = cls(opened, user_id=user_id, name=name, agent=agent, clock=clock)
+        memory = cls(opened, user_id=user_id, name=name, agent=agent, clock=clock, redact=redact)
         memory._own_store = opened is not store
         return memory
 
@@ -213,6 +218,7 @@ class Memory:
             f"{ROOT}-archive/{_encoded(self.user_id)}/{_encoded(self.name)}",
             user_id=self.user_id,
             agent=self.agent,
+            redact=self._redact,
             clock=self._clock,
         )
 
@@ -277,13 +283,19 @@ class Memory:
             block_log.edit(
                 self._log(label),
                 label,
-                change,
+                lambda now: self._redacted(change(now)),
                 operation=operation,
                 by=self.agent,
                 user_id=self.user_id,
                 clock=self._clock,
             )
         )
+
+    def _redacted(self, block: Block) -> Block:
+        """The block with a text that may be stored."""
+        if self._redact is None or (text := self._redact(block.text)) == block.text:
+            return block
+        return replace(block, text=text)
 
     def _now_seen(self, block: Block) -> Block:
         self._seen[block.label] = block.version
