@@ -252,7 +252,9 @@ def test_no_fold_and_no_recalled_text_shows_a_secret(policy):
         assert [value for value in VALUES if any(value in text for text in texts)] == []
         if policy in {"default", "recall"}:
             assert any("[redacted: " in text for text in texts)
-            assert any(value in text for value in VALUES for text in derived_texts(plain.log)), "else this test is empty"
+            assert any(value in text for value in VALUES for text in derived_texts(plain.log)), (
+                "else this test is empty"
+            )
         log = "".join(str(entry.body) for entry in conv.log)
         assert all(value in log for value in VALUES), "the log is as it was"
         newest = conv.view.slots[-1].first_fact.parts if hasattr(conv.view.slots[-1], "first_fact") else ()

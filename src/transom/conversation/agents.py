@@ -23,6 +23,7 @@ from transom.core.entry import Meta
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
 from transom.policies import policy_named
+from transom.redaction import Redactor
 from transom.texts import tool_failed
 
 MAX_DEPTH = 3
