@@ -103,7 +103,7 @@ def test_an_error_in_a_json_file_names_the_line(run, folder):
     ("args", "message"),
     [
         (("missing.jsonl", "--budget", 100), "missing.jsonl: No such file or directory"),
-        (("empty", "--budget", 100), "empty: no file in this folder is named .json, .jsonl, .ndjson (or .gz of these)"),
+        (("empty", "--budget", 100), "empty: no file in this folder is named .json, .jsonl, .ndjson, .eval (or "),
         (("chats.jsonl", "--budget", 9, "--format", "word"), "unknown format 'word': there are openai, responses, "),
         (("chats.jsonl", "--budget", 9, "--dialect", "morse"), "unknown dialect 'morse': there are openai, mistral, "),
         (("chats.jsonl", "--budget", -5), "budget: context must be a whole number of at least 1, not -5"),

@@ -98,3 +98,12 @@ def test_a_format_that_is_read_only_is_not_written():
     [done] = import_file(FOLDER / "sharegpt" / "bare.json", store)
     with pytest.raises(InvalidSetting, match="Haystack messages: this format is read and not written; name another"):
         export(store.open(done.conversation), "haystack")
+
+
+def test_events_and_sessions_beside_a_conversation_make_it_no_session(tmp_path):
+    sample = json.loads((FOLDER / "inspect" / "sample.json").read_text())
+    sample["events"] = [{"event": "step", "action": "begin", "type": "solver", "name": "plan", "uuid": "e1"}]
+    (tmp_path / "a.json").write_text(json.dumps(sample))
+    [generation] = (FOLDER / "langfuse" / "export.jsonl").read_text().splitlines()
+    (tmp_path / "b.jsonl").write_text(json.dumps({**json.loads(generation), "sessionId": "s1"}) + "\n")
+    assert [one.format for one in read(tmp_path)] == ["inspect", "langfuse"]

@@ -106,8 +106,12 @@ def is_conversation(value: object) -> bool:
 
 
 def session_format(value: object) -> str:
-    """Return the name of the session format whose event this value is; empty if it is no event of a session."""
-    return next((name for name, each in SESSIONS.items() if each.is_line(value)), "")
+    """Return the name of the session format whose event this value is; empty if it is no event of a session.
+
+    Traces and logs have some keys of a session's line too, so a container is none.
+    """
+    kind = next((name for name, each in SESSIONS.items() if each.is_line(value)), "")
+    return "" if kind and container_of(value) is not None else kind
 
 
 def whole_session(value: object) -> tuple[str, list[object]]:
@@ -148,11 +152,12 @@ def conversations(value: object, where: str, name: str, settings: Settings) -> I
     `where`: how errors name the value; `name`: the id of a conversation without one. Raises InvalidMessage if the value
     is neither an object nor a list, or if its messages are in no known format.
     """
-    kind, lines = whole_session(value)
-    if kind and settings.format in {None, kind}:
-        yield from session(kind, lines, where, name, settings)
-    elif (container := container_of(value)) is not None and settings.format in _formats_of(container):
+    container = container_of(value)
+    kind, lines = ("", []) if container is not None else whole_session(value)
+    if container is not None and settings.format in _formats_of(container):
         yield from _contained(container, cast("Raw", value), where, name, settings)
+    elif kind and settings.format in {None, kind}:
+        yield from session(kind, lines, where, name, settings)
     elif isinstance(value, list):
         yield from _listed(cast("list[object]", value), where, name, settings)
     elif settings.session and isinstance(value, dict):
@@ -278,9 +283,9 @@ def require_no_session(value: object, where: str, settings: Settings) -> None:
 def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole: bool = True) -> Recorded:
     """Read one conversation from an object: a body of an API, messages of a library, or Transom's own form.
 
-    Texts that were left out are reported to `settings.on_skip`, unless the caller does it for more than this object
-    (`whole` false). Raises InvalidMessage if its messages are no list, are in no known format or not in the one asked
-    for, or if its `id` is not a text.
+    `whole` false: the object was made of a container, which has decided the format and reports what is left out of it;
+    otherwise texts that were left out are reported to `settings.on_skip`. Raises InvalidMessage if its messages are no
+    list, are in no known format or not in the one asked for, or if its `id` is not a text.
     """
     if is_window(body):
         raise UnrecognisedError(where, description_of(body))
@@ -295,7 +300,7 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
     metas: tuple[Meta | None, ...] = ()
     if kind not in _DIALECTS:
         is_one = _LIBRARIES.get(kind)
-        if is_one is None or (messages and not any(map(is_one, messages))):
+        if is_one is None or (whole and messages and not any(map(is_one, messages))):
             raise wrong_format(where, kind, messages[0] if messages else body)
         if kind == "unified":
             metas = tuple(unified.meta_of(as_dict(message)) for message in messages)

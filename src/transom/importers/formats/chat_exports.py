@@ -59,9 +59,11 @@ def chatgpt_path(chat: Raw) -> Path:
 def chatgpt_messages(values: Iterable[object]) -> Iterator[Raw]:
     """Translate messages of ChatGPT to OpenAI Chat messages.
 
-    A message of the model to somebody else than "all" is a call of that tool.
+    A message of the model to somebody else than "all" is a call of that tool. Thoughts are messages of their own, and
+    belong to what the model says next.
     """
     builder = ChatBuilder()
+    thoughts: list[Piece] = []
     for message in map(as_dict, values):
         author = as_dict(message.get("author"))
         role, name = text(author, "role"), text(author, "name")
@@ -75,7 +77,16 @@ def chatgpt_messages(values: Iterable[object]) -> Iterator[Raw]:
         if role == "tool":
             said = "\n".join(piece.text for piece in pieces if isinstance(piece, Text))
             pieces = [Answer("", name, said)] if said else []
+        if role == "assistant" and pieces and all(isinstance(piece, Reasoning) for piece in pieces):
+            thoughts += pieces
+            continue
+        if pieces and role == "assistant":
+            pieces = [*thoughts, *pieces]
+        elif pieces:
+            yield from builder.messages("assistant", thoughts)
+        thoughts = [] if pieces else thoughts
         yield from builder.messages(role if role in {"system", "assistant", "tool"} else "user", pieces)
+    yield from builder.messages("assistant", thoughts)
 
 
 _TEXT_KEYS = ("text", "result", "title", "content", "summary", "user_profile", "user_instructions", "model_set_context")
