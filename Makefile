@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13 3.14
 
-.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories reasoning streams writers laws local embedders bench policies costs runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories spans reasoning streams writers laws local embedders bench policies costs runs reference clean
 
 setup: .venv/.made
 
@@ -69,6 +69,9 @@ streams: setup  ## 10,000 replies of each API in random pieces; N= makes it fewe
 
 reasoning: setup  ## long runs with reasoning that is bound to its prefix, under every policy, over the SDKs
 	$(RUN) python tests/campaigns/bound_reasoning.py
+
+spans: setup  ## random conversations with tools and compactions of the provider that span turns (N=1000 of each dialect)
+	$(RUN) python tests/campaigns/spans.py --count $(or $(N),1000)
 
 writers: setup  ## 16 processes on one PostgreSQL server, killed one after the other; the server is restarted twice
 	$(RUN) python tests/campaigns/postgres_writers.py

@@ -35,9 +35,12 @@ def dialect_of(row):
 
 
 def expected(request) -> dict:
-    """What stands in the window of a request, which says a text as a message and has no word for no instructions."""
+    """What stands in the window of a request, which says a text as a message and has no word for no instructions. What
+    precedes the provider's compaction is not sent again."""
     given = request["input"]
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    compactions = [at for at, item in enumerate(items) if item.get("type") == "compaction"]
+    items = items[compactions[-1] :] if compactions else items
     words = request.get("instructions")
     return {"input": items} if words is None else {"instructions": words, "input": items}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from transom.core.builder import Builder
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
 from transom.core.folded import Path, make_folded, replace_in_folds
-from transom.core.locate import entries_of, fetch, path_to, path_to_fold, slot_index, unit_entry
+from transom.core.locate import entries_of, fetch, path_to, path_to_fold, slot_index, unit_entry, with_range
 from transom.core.refusal import refusal
 from transom.core.summary import Summary
 from transom.core.tokens import apply_trim, part_bytes
@@ -133,16 +132,7 @@ def _undo_fold(builder: Builder, entry: Entry, fold: Fold, seq: int, why: str) -
         builder.replace_slot(at, replace_in_folds(path, folded, folded.children))
     else:
         builder.splice(at, at, [_load(builder, child) for child in folded.children], entry, why)
-    builder.restored = _with_range(builder.restored, fold.first, fold.last)
-
-
-def _with_range(ranges: tuple[tuple[int, int], ...], first: int, last: int) -> tuple[tuple[int, int], ...]:
-    """Ranges that rise and do not overlap, with one more; ranges that overlap the new one are joined with it."""
-    start = bisect_left(ranges, first, key=lambda known: known[1])
-    stop = bisect_right(ranges, last, key=lambda known: known[0])
-    if start < stop:
-        first, last = min(first, ranges[start][0]), max(last, ranges[stop - 1][1])
-    return (*ranges[:start], (first, last), *ranges[stop:])
+    builder.restored = with_range(builder.restored, fold.first, fold.last)
 
 
 def _change_unit(
@@ -185,7 +175,7 @@ def _load(builder: Builder, slot: Slot) -> Slot:
 
 def _appearance(unit: Unit, path: Path, place: Place | None) -> Any:
     """What an edit can change in how a unit looks: None if folds hide it, else the trim in effect at `place`."""
-    if path and (not unit.pins or unit.key in path[0][0].carries):
+    if path and (not unit.pins or path[0][0].sealed or unit.key in path[0][0].carries):
         return None
     best = effective_trim(unit.trims, place) if place is not None else None
     return ("visible", best.rank if best is not None else None)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from transom.core.append_only import AppendOnly
 from transom.core.entry import Entry
+from transom.core.folded import SEALED, make_sealed
 from transom.core.prefix_fingerprint import PrefixFingerprint, prefixes
 from transom.core.unit import Slot, Unit, with_signature_stale
 from transom.core.view import Layout, LiveEdits, Prefix, View
@@ -86,6 +87,16 @@ class Builder:
         """The keys of the units whose calls wait for results."""
         return self.calls.open_units
 
+    @property
+    def waiting(self) -> Mapping[str, int]:
+        """The calls of the provider's own tools that wait for a later turn, with the keys of their units."""
+        return self.calls.waiting
+
+    @property
+    def compaction(self) -> int | None:
+        """The key of the newest turn with the provider's own compaction."""
+        return self.landmarks.compaction
+
     def key_of(self, entry: int) -> int:
         """The key of an entry's unit; below 0 if it is in none."""
         known = len(self._known_units)
@@ -140,6 +151,13 @@ class Builder:
             self.total = self.total.plus(slot.size)
         slots[first : last + 1] = new
         self.mark_break(first, entry, why, is_news=is_news)
+
+    def seal(self, stop: int, entry: Entry, compaction: int) -> None:
+        """Hide the slots before the index `stop` for ever, because the provider has compacted them. The prefix breaks
+        there because of `entry`; the entry `compaction` has the provider's compaction."""
+        hidden = self.slots[:stop]
+        if hidden:
+            self.splice(0, stop - 1, [make_sealed(compaction, hidden)], entry, SEALED)
 
     def mark_break(self, at: int, entry: Entry, why: str, *, is_news: bool = False) -> None:
         """Note that from the slot at this index on, the window differs from what was sent; `entry` and `why` say what

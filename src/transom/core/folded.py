@@ -17,6 +17,9 @@ from transom.core.entry import Entry
 from transom.core.tokens import MESSAGE_BYTES, ZERO, Size, text_bytes
 from transom.core.unit import Folded, Slot, Unit, pinned_units_in, surfaced, with_signature_stale
 
+SEALED = "compaction by the provider"
+"""Why a slot is hidden that precedes the provider's own compaction."""
+
 Path = list[tuple[Folded, int]]
 """The way from a slot of the window down through nested `Folded`s: each with the index of the child that leads on."""
 
@@ -29,11 +32,7 @@ def child_at(folded: Folded, key: int) -> tuple[int, Slot]:
 
 def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> Folded:
     """The `Folded` that a fold shows in the place of these slots. `entry` is the fold's entry, with its token count."""
-    untrimmed_size, unit_count = ZERO, 0
-    for slot in slots:
-        untrimmed_size = untrimmed_size.plus(slot.untrimmed_size)
-        unit_count += slot.unit_count if isinstance(slot, Folded) else 1
-    children = tuple(without_entries(_without_signature(slot)) for slot in slots)
+    children = _as_children(slots)
     pinned = tuple(unit for child in children for unit in pinned_units_in(child))
     text_size = Size(entry.tokens[0], MESSAGE_BYTES + text_bytes(fold.text), messages=1)
     return Folded(
@@ -46,10 +45,44 @@ def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> Folded:
         children=children,
         pinned_units=pinned,
         size=text_size.plus(_surfaced_size(pinned, fold.carries)),
-        untrimmed_size=untrimmed_size,
-        unit_count=unit_count,
+        untrimmed_size=_untrimmed_size(children),
+        unit_count=_unit_count(children),
         carries=fold.carries,
     )
+
+
+def make_sealed(seq: int, slots: Sequence[Slot]) -> Folded:
+    """The `Folded` for everything that precedes the provider's own compaction in the entry `seq`. It shows nothing."""
+    children = _as_children(slots)
+    return Folded(
+        first=children[0].first,
+        last=children[-1].last,
+        seq=seq,
+        text="",
+        why=SEALED,
+        tokens=0,
+        children=children,
+        pinned_units=(),
+        size=ZERO,
+        untrimmed_size=_untrimmed_size(children),
+        unit_count=_unit_count(children),
+        sealed=True,
+    )
+
+
+def _as_children(slots: Sequence[Slot]) -> tuple[Slot, ...]:
+    return tuple(without_entries(_without_signature(slot)) for slot in slots)
+
+
+def _untrimmed_size(slots: Sequence[Slot]) -> Size:
+    size = ZERO
+    for slot in slots:
+        size = size.plus(slot.untrimmed_size)
+    return size
+
+
+def _unit_count(slots: Sequence[Slot]) -> int:
+    return sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in slots)
 
 
 def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
@@ -62,6 +95,9 @@ def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
     unpinned, pinned = pinned_units_in(old), tuple([unit for slot in new for unit in pinned_units_in(slot)])
     for folded, i in reversed(path):
         children = (*folded.children[:i], *map(without_entries, new), *folded.children[i + 1 :])
+        if folded.sealed:
+            new = (replace(folded, children=children),)
+            continue
         at = bisect_left(folded.pinned_units, old.first, key=attrgetter("key"))
         new = (
             replace(

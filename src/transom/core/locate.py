@@ -6,7 +6,7 @@ The functions take a `SlotTable`: a `View`, or the `Builder` of the next one.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import Protocol
 
@@ -49,6 +49,10 @@ class SlotTable(Protocol):
     @property
     def open_units(self) -> Collection[int]: ...
     @property
+    def waiting(self) -> Mapping[str, int]: ...
+    @property
+    def compaction(self) -> int | None: ...
+    @property
     def live_edits(self) -> AppendOnly: ...
     @property
     def summaries(self) -> Summaries: ...
@@ -66,6 +70,15 @@ def slot_index(table: SlotTable, key: int) -> int:
 def unit_key(table: SlotTable, entry: int) -> int:
     """The key of an entry's unit; below 0 if the entry is in no unit, or there is no such entry."""
     return table.key_of(entry) if 0 <= entry < table.length else NO_UNIT
+
+
+def with_range(ranges: tuple[tuple[int, int], ...], first: int, last: int) -> tuple[tuple[int, int], ...]:
+    """Ranges that rise and do not overlap, with one more; ranges that overlap the new one are joined with it."""
+    start = bisect_left(ranges, first, key=lambda known: known[1])
+    stop = bisect_right(ranges, last, key=lambda known: known[0])
+    if start < stop:
+        first, last = min(first, ranges[start][0]), max(last, ranges[stop - 1][1])
+    return (*ranges[:start], (first, last), *ranges[stop:])
 
 
 def path_to(table: SlotTable, key: int) -> tuple[Path, Unit]:

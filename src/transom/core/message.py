@@ -34,9 +34,14 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part",
 
 
 class Other(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="other"):
-    """A part of a kind that we do not know. It is kept unchanged, and its strings are counted as text."""
+    """A part of a kind that we do not know. It is kept unchanged, and its strings are counted as text.
+
+    `compaction`: true for a part of the provider's own compaction, which stands for everything before its turn. No edit
+    changes it.
+    """
 
     raw: Raw
+    compaction: bool = False
 
 
 Part = Text | Media | Other
@@ -128,6 +133,9 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
       dropped reasoning, because the prefix had changed (OpenAI's Responses).
     - `order`: the order in the provider's format if it is not reasoning, parts, calls. One letter for each (r
       reasoning, p part, c call), and a bar where another message of the same turn begins.
+    - `waits`: the ids of calls of the provider's own tools whose results come in a later turn. `needs`: the ids of such
+      calls of earlier turns that this turn has results of, or whose code made its calls.
+    - `container`: the id of the provider's container in which that code runs; empty if there is none.
     """
 
     calls: tuple[Call, ...] = ()
@@ -136,6 +144,14 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     answers: int | None = None
     usage: Usage | None = None
     input_transformations: tuple[Raw, ...] = ()
+    waits: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    container: str = ""
+
+    @property
+    def is_compaction(self) -> bool:
+        """Whether the turn holds the provider's own compaction: no window shows what precedes it."""
+        return any(isinstance(part, Other) and part.compaction for part in self.parts)
 
 
 class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):

@@ -13,7 +13,7 @@ from transom.core.apply_edits import apply_edit
 from transom.core.builder import Builder
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Forked, Sent
-from transom.core.locate import EMPTY, HIDDEN, NO_UNIT, STRAY, counted, slot_index
+from transom.core.locate import EMPTY, HIDDEN, NO_UNIT, STRAY, counted, slot_index, with_range
 from transom.core.log import Log
 from transom.core.message import (
     REASONING_REFUSED,
@@ -30,9 +30,10 @@ from transom.core.message import (
     is_empty,
 )
 from transom.core.pairing import call_label_size, open_call, result_label_size
+from transom.core.prefix_fingerprint import prefixes
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
 from transom.core.tokens import ZERO, TokenCounter, head_size
-from transom.core.unit import REFUSED, Unit, new_unit, with_result, with_signature_stale
+from transom.core.unit import REFUSED, Folded, Unit, new_unit, with_result, with_signature_stale
 from transom.core.view import View
 
 _UNKNOWN = "?"
@@ -72,6 +73,8 @@ def _fact(builder: Builder, entry: Entry, key: int | None = None, signed_prefix:
         return HIDDEN
     if is_empty(fact):
         return EMPTY
+    if builder.calls.waiting and not isinstance(fact, (Assistant, Failure)):
+        _end_provider_calls(builder)
     unit = new_unit(entry.seq if key is None else key, entry, signed_prefix)
     _add_unit(builder, unit)
     return unit.key
@@ -98,6 +101,12 @@ def _add_unit(builder: Builder, unit: Unit) -> None:
         builder.insert_slot(slot_index(builder, unit.key) + 1, unit)
     if unit.signed_prefix:
         builder.signatures_unchecked = not signature_fits
+    if (newest := builder.landmarks.compaction) is not None and unit.key < newest:  # it came late
+        at = slot_index(builder, newest)
+        compaction = builder.slots[at]
+        assert isinstance(compaction, Unit)
+        assert unit.entries is not None
+        builder.seal(at, unit.entries[0], compaction.seqs[0])
 
 
 def _event(builder: Builder, entry: Entry) -> int:
@@ -147,16 +156,75 @@ def _assistant(builder: Builder, entry: Entry) -> int:
         # (another provider's tokens say nothing about this one's)
         learned = builder.prefix.calibration.learn(sent, turn.usage)
         builder.prefix = replace(builder.prefix, calibration=learned)
-    signed = any(thought.bound for thought in turn.reasoning)
-    key = _fact(
-        builder,
-        entry,
-        key=None if sent is None else turn.answers,
-        signed_prefix=_signed_on(builder, entry, sent) if signed else "",
-    )
-    if key >= 0 and turn.calls:
-        _open_calls(builder, turn, key)
+    place = None if sent is None else turn.answers
+    compacts = _compact(builder, entry, turn, place) if turn.is_compaction else False
+    signed_prefix = ""
+    if any(thought.bound for thought in turn.reasoning):
+        signed_prefix = _behind_compaction(builder) if compacts else _signed_on(builder, entry, sent)
+    key = _fact(builder, entry, key=place, signed_prefix=signed_prefix)
+    if key >= 0 and not _is_compacted(builder, key):
+        _follow_provider_calls(builder, turn, key)
+        if turn.calls:
+            _open_calls(builder, turn, key)
     return _set_newest_unit(builder, key)
+
+
+def _follow_provider_calls(builder: Builder, turn: Assistant, key: int) -> None:
+    """Remember which calls of the provider's own tools wait for a later turn. A turn that goes on with none of them
+    ends them all: their results will not come."""
+    waiting = builder.calls.waiting
+    if not waiting and not turn.waits:
+        return
+    reached = [waiting[label] for label in turn.needs if label in waiting]
+    still = {label: made for label, made in waiting.items() if label not in turn.needs} if reached else {}
+    still |= {label: waiting.get(label, key) for label in turn.waits}
+    spans = with_range(builder.calls.spans, min(reached), key) if reached else builder.calls.spans
+    builder.calls = replace(builder.calls, waiting=still, spans=spans)
+
+
+def _end_provider_calls(builder: Builder) -> None:
+    """Forget the calls of the provider's own tools that wait, because the conversation goes on without them. In a turn
+    that has also called tools of the client, they go on waiting."""
+    slots = [builder.slots[slot_index(builder, key)] for key in set(builder.calls.waiting.values())]
+    turns = [slot.first_fact for slot in slots if isinstance(slot, Unit)]
+    if not any(isinstance(turn, Assistant) and turn.calls for turn in turns):
+        builder.calls = replace(builder.calls, waiting={})
+
+
+def _compact(builder: Builder, entry: Entry, turn: Assistant, place: int | None) -> bool:
+    """Hide what precedes a turn with the provider's own compaction, unless a newer compaction has hidden it. Returns
+    whether this turn is the newest compaction now.
+
+    Only in its own dialect: no other API knows what the compaction says. `place`: the turn's key; None: its seq.
+    """
+    key = entry.seq if place is None else place
+    is_hidden = entry.meta is not None and not entry.meta.include_in_context
+    if is_hidden or turn.dialect != builder.counter.dialect or _is_compacted(builder, key):
+        return False
+    stop = slot_index(builder, key) + 1
+    builder.seal(stop, entry, entry.seq)
+    users = (slot.key for slot in builder.slots[1 if stop else 0 :] if isinstance(slot, Unit) and slot.by_user)
+    first_task, newest = next(users, None), builder.landmarks.newest_user
+    newest_user = newest if newest is not None and newest > key else None
+    builder.landmarks = replace(builder.landmarks, compaction=key, first_task=first_task, newest_user=newest_user)
+    open_units = tuple(unit for unit in builder.calls.open_units if unit > key)
+    waiting = {label: made for label, made in builder.calls.waiting.items() if made > key}
+    builder.calls = replace(builder.calls, open_units=open_units, waiting=waiting)
+    return True
+
+
+def _is_compacted(builder: Builder, key: int) -> bool:
+    """Whether the provider has compacted what stands at this key."""
+    return builder.landmarks.compaction is not None and key < builder.landmarks.compaction
+
+
+def _behind_compaction(builder: Builder) -> str:
+    """The fingerprint of what precedes the turn with the provider's newest compaction: its reasoning was made on that.
+
+    The turn itself is not in the view yet.
+    """
+    stop = int(bool(builder.slots) and isinstance(slot := builder.slots[0], Folded) and slot.sealed)
+    return next(fingerprint for at, fingerprint in prefixes(builder.head_entry, builder.slots) if at == stop)
 
 
 def _signed_on(builder: Builder, entry: Entry, sent: Sent | None) -> str:

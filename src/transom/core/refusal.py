@@ -8,7 +8,7 @@ from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
 from transom.core.locate import SlotTable, slot_index, unit_entry, unit_key
 from transom.core.log import no_entry
-from transom.core.message import Assistant
+from transom.core.message import Assistant, Other
 from transom.core.tokens import MESSAGE_BYTES, apply_trim, part_bytes, text_bytes
 from transom.core.trims import find_part
 from transom.core.unit import Folded, pinned_units_in, surfaced
@@ -43,8 +43,12 @@ def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
         return "a fold must show a text"
     if table.in_flight is not None and fold.last >= table.in_flight.seq:
         return f"its end {fold.last} is not before the request in flight, {table.in_flight.seq}"
+    if table.compaction is not None and fold.first <= table.compaction:
+        return f"the provider has compacted what precedes {table.compaction}, and its compaction is never folded"
     if any(fold.first <= key <= fold.last for key in table.open_units):
         return "a unit in it is open"
+    if any(fold.last >= key for key in table.waiting.values()):
+        return "a tool of the provider is still at work in it"
     saving = -MESSAGE_BYTES - text_bytes(fold.text)
     for slot in slots[i : j + 1]:
         saving += slot.size.bytes - sum(unit.size.bytes for unit in surfaced(pinned_units_in(slot), fold.carries))
@@ -64,6 +68,8 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
     kind = trim.part[0]
     if kind == "reasoning" and _is_at_work(table, entry):
         return "this turn is at work: its reasoning stays with its calls"
+    if _is_compaction(part):
+        return "the provider's own compaction is never changed"
     if trim.keep and kind != "text":
         return f"only a text keeps spans, not {kind}"
     if not trim.note and kind not in {"text", "reasoning"}:
@@ -92,6 +98,11 @@ def _is_at_work(table: SlotTable, entry: Entry) -> bool:
         if isinstance(turn, Assistant):
             return bool(turn.calls) and slot.seqs[0] == entry.seq
     return False
+
+
+def _is_compaction(part: object) -> bool:
+    """Whether a part is the provider's own compaction, or belongs to it."""
+    return isinstance(part, Other) and part.compaction
 
 
 def _no_unit(seq: int) -> str:

@@ -130,6 +130,8 @@ class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
     - `pinned_units`: all pinned units among them. `carries`: keys of those whose excerpt is in the text; they are not
       shown beside it.
     - `size`: the size of what it shows.
+    - `sealed`: true if no fold made it, but the provider's own compaction in the entry `seq`: it holds everything that
+      precedes the compaction, shows nothing, and no edit brings anything of it back.
     """
 
     first: int
@@ -146,6 +148,7 @@ class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
     unit_count: int
     carries: tuple[int, ...] = ()
     cached_fingerprint: bytes | None = None
+    sealed: bool = False
 
     @property
     def surfaced_units(self) -> tuple[Unit, ...]:

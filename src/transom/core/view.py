@@ -63,6 +63,11 @@ class Calls(Struct, frozen=True, gc=False):
     synthetic_results: Mapping[str, tuple[int, int]] = _NO_CALLS
     """By provider's id: the calls that a late result may still answer, because a synthetic result has closed them. Each
     with the key of the turn and the index of the call."""
+    waiting: Mapping[str, int] = _NO_LIMITS
+    """By the provider's id: the calls of the provider's own tools that wait for a later turn, with the key of the unit
+    that made them."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """From which unit to which such calls reached, as ranges of keys that rise and do not overlap."""
     late_results: tuple[tuple[int, tuple[int, int]], ...] = ()
     """Real results that came after a synthetic one, with the places of their calls, until a note gives them. In the
     order of their seqs."""
@@ -102,10 +107,15 @@ class Prefix(Struct, frozen=True, gc=False):
 
 
 class Landmarks(Struct, frozen=True, gc=False):
-    """The keys of three units that plans treat specially; None or -1 where there is no such unit."""
+    """The keys of units that plans treat specially; None or -1 where there is no such unit.
+
+    Where the provider has compacted, the first task and the newest user message are those behind its compaction.
+    """
 
     first_task: int | None = None
     newest_user: int | None = None
+    compaction: int | None = None
+    """The newest turn with the provider's own compaction."""
     newest_unit: int = -1
     """The newest unit that is no note, recalled text or handoff; -1: none."""
 
@@ -197,6 +207,21 @@ class View(Struct, frozen=True, eq=False):
         return self.calls.open_units
 
     @property
+    def waiting(self) -> Mapping[str, int]:
+        """The calls of the provider's own tools whose results come in a later turn, by id; each with the key of the
+        unit that made it."""
+        return self.calls.waiting
+
+    def is_in_span(self, at: int) -> bool:
+        """Whether a call of the provider's own tool stands before the slot at this index, and its result in that slot
+        or behind it."""
+        if not 0 < at < len(self.slots):
+            return False
+        spans, key = self.calls.spans, self.slots[at].first
+        found = bisect_left(spans, key, key=lambda span: span[1])
+        return found < len(spans) and spans[found][0] < key
+
+    @property
     def synthetic_results(self) -> Mapping[str, tuple[int, int]]:
         """By provider's id: the calls that a late result may still answer, because a synthetic result has closed them.
         Each with the key of the turn and the index of the call."""
@@ -257,6 +282,17 @@ class View(Struct, frozen=True, eq=False):
     def newest_user(self) -> int | None:
         """The key of the newest user message; None if there is none."""
         return self.landmarks.newest_user
+
+    @property
+    def compaction(self) -> int | None:
+        """The key of the newest turn with the provider's own compaction; None if there is none. What precedes it is not
+        shown, and no fold takes it."""
+        return self.landmarks.compaction
+
+    @property
+    def fixed_slots(self) -> int:
+        """How many slots, from the first on, no fold takes: the provider's own compaction, and what precedes it."""
+        return 0 if self.compaction is None else self.slot_index(self.compaction) + 1
 
     @property
     def newest_unit(self) -> int:

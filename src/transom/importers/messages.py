@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from msgspec import Struct
@@ -170,6 +171,8 @@ class _Waiting:
     summaries = Summaries()
     length = 0
     in_flight: Entry | None = None
+    compaction: int | None = None
+    waiting: Mapping[str, int] = MappingProxyType({})
     live_edits = AppendOnly()
 
     def __init__(self) -> None:

@@ -161,7 +161,7 @@ def _tree(view: View, flat: Iterable[Slot], child_counts: Iterable[int]) -> tupl
             count = next(counts, 0)
             children = tuple(slots[len(slots) - count :])
             del slots[len(slots) - count :]
-            pinned = tuple(unit for child in children for unit in pinned_units_in(child))
+            pinned = () if slot.sealed else tuple(unit for child in children for unit in pinned_units_in(child))
             slots.append(replace(slot, children=children, pinned_units=pinned))
     return tuple(_with_entries(view, slot) if isinstance(slot, Unit) else slot for slot in slots)
 

@@ -48,20 +48,23 @@ def stays_visible(view: View, target: Target, unit: Unit) -> bool:
 
 
 def slots_before_newest(view: View, target: Target) -> int:
-    """How many slots precede the newest unit and every open one; 0 if there are only notes."""
-    return max(0, min(map(view.slot_index, (target.newest_unit, *view.open_units))))
+    """How many slots precede the newest unit and every one that is open or waits for a tool of the provider's; 0 if
+    there are only notes."""
+    return max(0, min(map(view.slot_index, (target.newest_unit, *view.open_units, *view.waiting.values()))))
 
 
 def leading_slots(view: View, target: Target) -> int:
-    """How many slots at the front no fold may take: the first task, where it leads the conversation."""
-    stop = slots_before_newest(view, target)
-    return next((at for at in range(stop) if view.slots[at].first not in target.required), stop)
+    """How many slots at the front no fold may take: the provider's own compaction with what precedes it, and the first
+    task, where it leads the conversation."""
+    start, stop = view.fixed_slots, slots_before_newest(view, target)
+    return next((at for at in range(start, stop) if view.slots[at].first not in target.required), max(start, stop))
 
 
 def foldable_runs(view: View, target: Target, slots: Sequence[Slot]) -> list[list[Slot]]:
     """The runs of adjacent slots that a fold may take.
 
-    What a person took back is left alone, so it ends a run; where the window does not fit, it is taken too.
+    What a person took back is left alone, so it ends a run; where the window does not fit, it is taken too. A run does
+    not begin or end between a call of the provider's own tool and its result, where that costs it few slots.
     """
     found: list[list[Slot]] = [[]]
     for slot in slots:
@@ -69,7 +72,23 @@ def foldable_runs(view: View, target: Target, slots: Sequence[Slot]) -> list[lis
             found.append([])
         else:
             found[-1].append(slot)
-    return [run for run in found if run]
+    return [whole_spans(view, run) for run in found if run]
+
+
+MOST_OF_SPANS = 0.25
+"""The share of a run that may be left out of it, so that it has whole spans."""
+
+
+def whole_spans(view: View, run: list[Slot]) -> list[Slot]:
+    """A run without the slots at its ends whose calls of the provider's own tools have their results outside of it, or
+    the other way round. Where these are too many, the run stays as it is: what has lost its other half is not sent."""
+    first = view.slot_index(run[0].first)
+    start, stop = first, first + len(run)
+    while start < stop and view.is_in_span(start):
+        start += 1
+    while start < stop and view.is_in_span(stop):
+        stop -= 1
+    return run[start - first : stop - first] if stop - start >= (1 - MOST_OF_SPANS) * len(run) else run
 
 
 def cut_before_user(view: View, stop: int, end: int, most: float) -> int:

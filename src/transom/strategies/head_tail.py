@@ -58,7 +58,7 @@ class Rounds(Struct, frozen=True, kw_only=True):
 
 def _leave_out(view: View, target: Target, start: int, stop: int, least: float) -> Iterator[Edit]:
     """Omissions of these slots, but for the leading task, the newest unit and what follows it."""
-    stop = max(0, min(stop, slots_before_newest(view, target)))
+    start, stop = max(start, view.fixed_slots), max(0, min(stop, slots_before_newest(view, target)))
     while start < stop and view.slots[start].first in target.required:
         start += 1
     folds, saved = list[Fold](), ZERO

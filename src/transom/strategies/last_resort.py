@@ -37,31 +37,37 @@ def late_notes(view: View, target: Target) -> Iterator[Edit]:
 
 def before_newest(view: View, target: Target) -> Iterator[Fold]:
     """Everything before the newest turn becomes one slot with excerpts of what must stay: for many short messages."""
-    slots = view.slots[: slots_before_newest(view, target)]
-    yield from _folds(
-        view, target, slots, [key for key in (*target.required, *_pinned(slots)) if 0 <= key < target.newest_unit]
-    )
+    slots = view.slots[view.fixed_slots : slots_before_newest(view, target)]
+    keys = (*target.required, *_pinned(slots))
+    yield from _folds(view, target, slots, [key for key in keys if _first(slots) <= key < target.newest_unit])
 
 
 def newest_turn(view: View, target: Target) -> Iterator[Edit]:
     """A newest turn that is still too large becomes one slot with excerpts of its entries."""
-    slot = view.slots[view.slot_index(target.newest_unit)]  # or, if there are only notes, the last of them
-    if isinstance(slot, Unit) and slot.key not in target.required and not slot.open_calls:
+    at = view.slot_index(target.newest_unit)  # or, if there are only notes, the last of them
+    slot = view.slots[at]
+    is_foldable = at < 0 or at >= view.fixed_slots
+    if is_foldable and isinstance(slot, Unit) and slot.key not in target.required and not slot.open_calls:
         yield from _folds(view, target, (slot,), (slot.key,))
 
 
 def bare_omissions(view: View, target: Target) -> Iterator[Edit]:
     """Shortens the texts of folds to their references."""
     for slot in view.slots:
-        if isinstance(slot, Folded) and not slot.carries:
+        if isinstance(slot, Folded) and not slot.carries and not slot.sealed:
             text = texts.bare_marker(range_reference(view, target, (slot,)))
             yield Fold(first=slot.first, last=slot.last, text=text, why="over the limit")
 
 
 def everything(view: View, target: Target) -> Iterator[Edit]:
     """Everything becomes one slot with excerpts of the required and the pinned units and the newest turn."""
-    keys = (*target.required, *_pinned(view.slots), target.newest_unit)
-    yield from _folds(view, target, view.slots, [key for key in keys if key >= 0])
+    slots = view.slots[view.fixed_slots :]
+    keys = (*target.required, *_pinned(slots), target.newest_unit)
+    yield from _folds(view, target, slots, [key for key in keys if key >= _first(slots)])
+
+
+def _first(slots: Sequence[Slot]) -> int:
+    return slots[0].first if slots else 0
 
 
 def _pinned(slots: Sequence[Slot]) -> list[int]:

@@ -15,6 +15,7 @@ from transom.core.tokens import ZERO, Size
 from transom.core.unit import Folded, Slot
 from transom.core.view import View
 from transom.strategies.candidates import (
+    MOST_OF_SPANS,
     foldable_runs,
     freed_by_folding,
     hides_a_unit,
@@ -49,7 +50,9 @@ class Omit(Struct, frozen=True, kw_only=True):
 
 
 def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> tuple[list[list[Slot]], Size]:
-    """The oldest slots of these runs, as many as the goal asks for, and what leaving them out saves."""
+    """The oldest slots of these runs, as many as the goal asks for, and what leaving them out saves. A few more where
+    that does not cut a call of the provider's own tool from its result."""
+    enough: tuple[list[list[Slot]], Size] | None = None
     taken, saved, hides = list[list[Slot]](), ZERO, False
     for run in found:
         taken.append([])
@@ -58,9 +61,15 @@ def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> t
             taken[-1].append(slot)
             saved = saved.plus(freed_by_folding(view, target, (slot,)))
             hides = hides or hides_a_unit(view, target, (slot,))
-            if hides and fits(view.total.minus(saved), target.goal):
+            if not hides or not fits(view.total.minus(saved), target.goal):
+                continue
+            if not view.is_in_span(view.slot_index(slot.first) + 1):
                 return taken, saved
-    return taken, saved
+            if enough is None:
+                enough = [list(each) for each in taken], saved
+            elif len(taken[-1]) - len(enough[0][-1]) > MOST_OF_SPANS * len(taken[-1]):
+                return enough
+    return enough or (taken, saved)
 
 
 def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 from transom.core.codec import plain
@@ -65,7 +65,8 @@ class SlotAppearance(NamedTuple):
 class Appearance(NamedTuple):
     """Everything that a view shows, as plain values that can be compared.
 
-    - `head`: the seq of the head. `open`: keys of units with open calls.
+    - `head`: the seq of the head. `open`: keys of units with open calls. `waiting`: calls of the provider's own tools
+      that wait for a later turn, each with the key of its unit.
     - `left_out`: the seqs of facts that are in no unit, each with the reason.
     - `restored`: keys of the visible units where the user has undone an edit.
     - `summaries`: seqs of the summaries that were not undone.
@@ -78,6 +79,7 @@ class Appearance(NamedTuple):
     head: int | None
     left_out: tuple[tuple[int, str], ...]
     open: tuple[int, ...]
+    waiting: tuple[tuple[str, int], ...]
     first_task: int | None
     """The key of the first task."""
     newest_user: int | None
@@ -111,17 +113,18 @@ class EditState(NamedTuple):
 @dataclass
 class Unit:
     """A message, or a turn with its results. `answered`: the indexes of calls with a result. `bound_to`: the
-    fingerprint of the prefix that its bound reasoning was made on."""
+    fingerprint of the prefix that its bound reasoning was made on. `sealed`: the provider has compacted it."""
 
     key: int
     seqs: list[int]
     calls: tuple[Call, ...] = ()
     answered: tuple[int, ...] = ()
     bound_to: str | None = None
+    sealed: bool = False
 
     def open_calls(self) -> list[int]:
-        """The indexes of the calls without a result."""
-        return [index for index in range(len(self.calls)) if index not in self.answered]
+        """The indexes of the calls without a result. What the provider has compacted waits for none."""
+        return [] if self.sealed else [index for index in range(len(self.calls)) if index not in self.answered]
 
 
 @dataclass
@@ -134,14 +137,21 @@ class Facts:
     in_flight: int | None = None
     first_task: int | None = None
     newest_user: int | None = None
+    compaction: Unit | None = None
+    """The newest turn with the provider's own compaction."""
+    users: list[int] = field(default_factory=list[int])
+    """The keys of the messages that the user wrote."""
+    waiting: dict[str, int] = field(default_factory=dict[str, int])
+    """Calls of the provider's own tools that wait for a later turn, and the keys of their units."""
 
     def unit_of(self, entry: int) -> Unit | None:
         """The unit that an entry belongs to; None if it is in none."""
         return next((unit for unit in self.units if entry in unit.seqs), None)
 
 
-def gather(entries: Sequence[Entry], prefixes: dict[int, str]) -> Facts:
-    """Put the facts of entries together to units, in the order of their keys. `prefixes`: see `EditState`."""
+def gather(entries: Sequence[Entry], prefixes: dict[int, str], dialect: str) -> Facts:
+    """Put the facts of entries together to units, in the order of their keys. `prefixes`: see `EditState`. `dialect`:
+    a compaction counts in its own dialect only."""
     facts = Facts([], {})
     for entry in entries:
         if isinstance(entry.body, Head):
@@ -150,19 +160,39 @@ def gather(entries: Sequence[Entry], prefixes: dict[int, str]) -> Facts:
             facts.in_flight = entry.seq
         elif isinstance(entry.body, Fact):
             _gather_fact(facts, entries, entry, entry.body, prefixes)
+            _seal(facts, entry, dialect)
     return facts
+
+
+def _seal(facts: Facts, entry: Entry, dialect: str) -> None:
+    """Mark what the provider has compacted: all units before the newest compaction. Nothing of it is required, open or
+    waited for."""
+    unit, turn = facts.unit_of(entry.seq), entry.body
+    if unit is None:
+        return
+    if isinstance(turn, Assistant) and turn.is_compaction and turn.dialect == dialect:
+        newest = facts.compaction
+        facts.compaction = unit if newest is None or newest.key < unit.key else newest
+    if (newest := facts.compaction) is None:
+        return
+    for other in facts.units:
+        other.sealed = other.key < newest.key
+    kept = [key for key in facts.users if key > newest.key]
+    facts.first_task, facts.newest_user = (kept[0], kept[-1]) if kept else (None, None)
+    own = dict.fromkeys(turn.waits, unit.key) if isinstance(turn, Assistant) and unit is newest else {}
+    facts.waiting = {**own, **{label: key for label, key in facts.waiting.items() if key >= newest.key}}
 
 
 def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fact, prefixes: dict[int, str]) -> None:
     """Add one fact."""
     key, fingerprint = entry.seq, prefixes.get(entry.seq)
     if isinstance(fact, (Assistant, Failure)) and fact.answers is not None:
-        fingerprint = "made on another window"
+        made_on = "made on another window"
         if fact.answers == facts.in_flight:  # a reply takes the place of the request in flight
             sent = entries[fact.answers].body
             assert isinstance(sent, Sent)
-            key, facts.in_flight = fact.answers, None
-            fingerprint = prefixes.get(entry.seq, sent.fingerprint)
+            key, made_on, facts.in_flight = fact.answers, sent.fingerprint, None
+        fingerprint = prefixes.get(entry.seq, made_on)
     if entry.meta is not None and not entry.meta.include_in_context:
         facts.left_out[entry.seq] = "hidden"
         return
@@ -173,14 +203,32 @@ def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fac
         facts.left_out[entry.seq] = "empty"
         return
     unit = Unit(key, [entry.seq])
+    _gather_provider_calls(facts, unit, fact)
     if isinstance(fact, Assistant):
         unit.calls = fact.calls
         unit.bound_to = fingerprint if any(thought.bound for thought in fact.reasoning) else None
     if isinstance(fact, User) and not (entry.meta is not None and entry.meta.injected):
         facts.newest_user = key
         facts.first_task = key if facts.first_task is None else facts.first_task
+        facts.users.append(key)
     facts.units.append(unit)
     facts.units.sort(key=lambda unit: unit.key)
+
+
+def _gather_provider_calls(facts: Facts, unit: Unit, fact: Fact) -> None:
+    """Note which calls of the provider's own tools wait behind this fact: those that it makes, and older ones if the
+    turn goes on with one of them. A message in between ends those of turns that have no calls of the client's."""
+    if not isinstance(fact, Assistant):
+        if not isinstance(fact, Failure) and not any(
+            each.calls for each in facts.units if each.key in facts.waiting.values()
+        ):
+            facts.waiting = {}
+        return
+    if facts.compaction is not None and unit.key < facts.compaction.key:
+        return
+    goes_on = any(label in facts.waiting for label in fact.needs)
+    older = {label: key for label, key in facts.waiting.items() if goes_on and label not in fact.needs}
+    facts.waiting = {**older, **{label: facts.waiting.get(label, unit.key) for label in fact.waits}}
 
 
 def _gather_result(facts: Facts, seq: int, fact: ToolResult) -> None:
@@ -243,7 +291,7 @@ class SlowView:
 
     def __init__(self, entries: Sequence[Entry], state: EditState, counter: TokenCounter) -> None:
         self.entries, self.state, self.counter = entries, state, counter
-        self.facts = gather(entries, dict(state.prefixes))
+        self.facts = gather(entries, dict(state.prefixes), getattr(counter, "dialect", "openai"))
         self.edits = {seq: _edit(entries[seq]) for seq in state.live}
         self.fingerprint, self.slots = self._slots()
 
@@ -254,6 +302,10 @@ class SlowView:
             running.update(head_content(self.entries[self.facts.head].body))
         slots: list[SlotAppearance] = []
         units = self.facts.units
+        if sealed := [unit for unit in units if unit.sealed]:
+            slots.append(self._sealed(sealed))
+            running.update(slot_fingerprint(slots[-1]))
+            units = units[len(sealed) :]
         while units:
             found = self._fold_over(units[0].key)
             last = units[0].key if found is None else found[1].last
@@ -266,6 +318,13 @@ class SlowView:
     def was_sent(self) -> bool:
         """Whether a request was logged."""
         return any(isinstance(entry.body, Sent) for entry in self.entries)
+
+    def _sealed(self, units: Sequence[Unit]) -> SlotAppearance:
+        """The slot of what the provider has compacted: nothing shows."""
+        assert self.facts.compaction is not None
+        keys = tuple(unit.key for unit in units)
+        seq = self.facts.compaction.seqs[0]
+        return SlotAppearance(keys[0], keys[-1], seq, "", (), keys, Sizes(0, 0, 0, 0))
 
     def _fold_over(self, key: int) -> tuple[int, Fold] | None:
         """The outermost live fold over a key. Folds only take what is visible, so it is the youngest."""
@@ -319,6 +378,10 @@ class SlowView:
             return False
         if self.facts.in_flight is not None and fold.last >= self.facts.in_flight:
             return False
+        if self.facts.compaction is not None and fold.first <= self.facts.compaction.key:
+            return False
+        if any(fold.last >= key for key in self.facts.waiting.values()):
+            return False
         # saving = range - pinned - text must be positive
         saving = sum(slot.sizes.bytes for slot in taken) - BYTES_PER_MESSAGE - utf8(fold.text)
         for unit in self.facts.units:
@@ -335,7 +398,7 @@ class SlowView:
         assert isinstance(fact, Fact)
         kind, index = trim.part
         part = dict(parts_of(fact)).get((kind, index))
-        if part is None:
+        if part is None or getattr(part, "compaction", False):
             return False
         if kind == "reasoning":
             return not trim.keep and not self._is_at_work(
@@ -389,6 +452,7 @@ class SlowView:
             head=facts.head,
             left_out=tuple(sorted(facts.left_out.items())),
             open=tuple(sorted(unit.key for unit in facts.units if unit.open_calls())),
+            waiting=tuple(sorted(facts.waiting.items())),
             first_task=facts.first_task,
             newest_user=facts.newest_user,
             restored=tuple(slot.first for slot in self.slots if self._is_restored(slot)),
@@ -440,9 +504,29 @@ def slow_views(entries: Sequence[Entry], counter: TokenCounter) -> Iterator[Slow
         yield view
 
 
+def _behind_compaction(view: SlowView, turn: Assistant, entry: Entry) -> str:
+    """The fingerprint of what precedes a turn with the provider's own compaction, once that is in the log."""
+    key = entry.seq if turn.answers is None or turn.answers != view.facts.in_flight else turn.answers
+    newest = view.facts.compaction
+    if newest is not None and key < newest.key:  # a newer one has hidden it: it is bound to what it was made on
+        return view.fingerprint if turn.answers is None else ""
+    running = hashlib.blake2b(digest_size=16)
+    if view.facts.head is not None:
+        running.update(head_content(view.entries[view.facts.head].body))
+    if any(unit.key < key for unit in view.facts.units):
+        running.update(_fingerprint([plain("")]))
+    return running.hexdigest()
+
+
 def _next_state(state: EditState, view: SlowView, entry: Entry) -> EditState:
     """The state after one more entry. An edit that does not apply changes nothing."""
     body = entry.body
+    if (
+        isinstance(body, Assistant)
+        and body.is_compaction
+        and body.dialect == getattr(view.counter, "dialect", "openai")
+    ):
+        return state._replace(prefixes=(*state.prefixes, (entry.seq, _behind_compaction(view, body, entry))))
     was_read = entry.meta is not None and entry.meta.source is not None
     if isinstance(body, Assistant) and (body.answers is None or (was_read and state.live)):
         made_on = "a list that the window does not show any more" if state.live else view.fingerprint

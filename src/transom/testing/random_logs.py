@@ -76,10 +76,24 @@ MEDIA: tuple[Part, ...] = (
 
 
 Kind = Literal[
-    "user", "turn", "reply", "result", "synthetic", "other", "sent", "head", "summary", "fold", "trim", "pin", "undo"
+    "user",
+    "turn",
+    "reply",
+    "provider",
+    "result",
+    "synthetic",
+    "other",
+    "sent",
+    "head",
+    "summary",
+    "fold",
+    "trim",
+    "pin",
+    "undo",
 ]
-"""The kinds of steps. A "reply" is a turn with bound reasoning; a "synthetic" result closes calls; "other" are facts
-that neither a user, a model nor a tool wrote."""
+"""The kinds of steps. A "reply" is a turn with bound reasoning; "provider" is a turn with a compaction of the provider
+or with calls of its own tools; a "synthetic" result closes calls; "other" are facts that neither a user, a model nor a
+tool wrote."""
 
 
 class Step(NamedTuple):
@@ -180,6 +194,26 @@ def _reply(builder: LogBuilder, step: Step) -> None:
     if step.c % 4 == 3:
         _trim(builder, step)
     _turn(builder, step._replace(c=1 + 2 * (step.c % 2), d=step.d % 5))
+
+
+def _provider(builder: LogBuilder, step: Step) -> None:
+    """a: which call of the provider's, b: 0 compaction, 1 and 2 a call with a later result, 3 such a result, 4 a call
+    of the client's that the provider's code makes; c: bound reasoning, d: as in a turn, and 4 hides it."""
+    label, kind = f"p{step.a % 3}", step.b % 5
+    answers = builder.in_flight() if step.d < 6 else None
+    raw = {"type": ("compaction", "use", "use", "outcome", "note")[kind], "words": "of the provider " * (1 + step.a)}
+    calls = (Call(f"c{len(builder.log)}", "sh", "{}"),) if kind in {1, 4} else ()
+    thought = Reasoning("thinking about it, step by step", bound=True)
+    turn = Assistant(
+        parts=(Other(raw, compaction=kind == 0),),
+        shape="parts",
+        calls=calls,
+        reasoning=(thought,) * (step.c % 2),
+        answers=answers,
+        waits=(label,) if kind in {1, 2, 4} else (),
+        needs=(label,) if kind in {3, 4} else (),
+    )
+    builder.append(turn, hidden=step.d == 4)
 
 
 def _result(builder: LogBuilder, step: Step) -> None:
@@ -299,6 +333,7 @@ _WRITERS: dict[Kind, Callable[[LogBuilder, Step], None]] = {
     "user": _user,
     "turn": _turn,
     "reply": _reply,
+    "provider": _provider,
     "result": _result,
     "synthetic": _synthetic,
     "sent": _sent,
@@ -310,7 +345,19 @@ _WRITERS: dict[Kind, Callable[[LogBuilder, Step], None]] = {
     "undo": _undo,
     "summary": _summary,
 }
-_FACTS: tuple[Kind, ...] = ("user", "turn", "result", "result", "reply", "reply", "synthetic", "other", "summary")
+_FACTS: tuple[Kind, ...] = (
+    "user",
+    "turn",
+    "result",
+    "result",
+    "reply",
+    "reply",
+    "provider",
+    "provider",
+    "synthetic",
+    "other",
+    "summary",
+)
 _EDITS: tuple[Kind, ...] = ("fold", "fold", "fold", "trim", "trim", "pin", "undo", "undo")
 
 

@@ -18,6 +18,7 @@ def appearance_of(view: View) -> Appearance:
         head=view.head_entry.seq if view.head_entry is not None else None,
         left_out=tuple((seq, REASONS[code]) for seq, code in enumerate(view.unit_of) if code in REASONS),
         open=tuple(sorted(view.open_units)),
+        waiting=tuple(sorted(view.waiting.items())),
         first_task=view.first_task,
         newest_user=view.newest_user,
         restored=tuple(slot.first for slot in slots if view.user_restored(slot)),

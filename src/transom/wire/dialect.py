@@ -109,9 +109,12 @@ class Dialect(Struct, frozen=True):
         return []
 
     def render_slot(self, slot: Slot) -> list[Rendered]:
-        """The messages of a slot. Of a `Folded`: its text, then the units that are pinned out of it."""
+        """The messages of a slot. Of a `Folded`: its text, then the units that are pinned out of it; none if the
+        provider has compacted what is in it."""
         if isinstance(slot, Unit):
             return self.render_unit(slot)
+        if slot.sealed:
+            return []
         text = without_surrogates([self.digest_message(slot)])
         return [*text, *chain.from_iterable(map(self.render_unit, slot.surfaced_units))]
 
@@ -137,7 +140,8 @@ class Dialect(Struct, frozen=True):
         """The rendered messages of a window as the list that is sent. Some APIs want neighbours of one role as one
         message.
 
-        The given messages are not changed. More messages at the end never change the messages before the last one.
+        The given messages are not changed. More messages at the end never change the messages before the last one,
+        except a call of the provider's own tool that waited for its result and got none.
         """
         return [rendered.message for rendered in messages]
 
@@ -162,6 +166,10 @@ class Dialect(Struct, frozen=True):
         """The part of a request's body that the conversation gives: messages, instructions, and tools if there are
         any."""
         return {"messages": messages, **self._tools(tools)}
+
+    def continuation(self, turn: Assistant) -> Raw:  # noqa: ARG002 - most APIs need none
+        """Other fields of a body that goes on with `turn`, the model's newest turn."""
+        return {}
 
     def _tools(self, tools: Sequence[Raw]) -> Raw:
         """The `tools` of a body. No such key without tools: APIs refuse an empty list."""

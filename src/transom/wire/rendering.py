@@ -8,7 +8,8 @@ from typing import Any, cast
 from msgspec import to_builtins
 
 from transom.core.derived import Derived
-from transom.core.unit import Slot
+from transom.core.message import Assistant
+from transom.core.unit import Folded, Slot
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import InvalidSetting, quote
@@ -39,7 +40,19 @@ def render(shown: Window | View, dialect: str | Dialect = "openai", derived: Der
         raise InvalidSetting(f"render: needs a window or a view, not {quote(shown)}")
     spoken = dialect_named(dialect)
     rendered = _rendered(view, spoken, view.slots, derived or Derived())
-    return to_builtins(spoken.body(view.head, spoken.join(rendered), view.head.tools))
+    body = spoken.body(view.head, spoken.join(rendered), view.head.tools)
+    turn = _newest_turn(view)
+    return to_builtins(body if turn is None else {**body, **spoken.continuation(turn)})
+
+
+def _newest_turn(view: View) -> Assistant | None:
+    """The newest turn of the model that the window shows itself; None if a fold hides it, or there is none."""
+    for slot in reversed(view.slots):
+        if isinstance(slot, Folded):
+            return None
+        if isinstance(turn := slot.first_fact, Assistant):
+            return turn
+    return None
 
 
 def render_messages(view: View, dialect: Dialect, derived: Derived | None = None) -> list[dict[str, Any]]:

@@ -22,11 +22,12 @@ def check_reachable(view: View, dialect: str = "openai") -> None:
     """Law 9: everything that a plan folded or trimmed can be read back by a reference in the window.
 
     Every reference in the text of a plan's fold, and in the note of a plan's trim, is parsed and read back, and the
-    result is compared with the texts of the log. Edits without a `why` are the caller's own and may show any text.
+    result is compared with the texts of the log. Edits without a `why` are the caller's own and may show any text. What
+    the provider has compacted is known to the model only through its compaction.
     """
     shown = list(strings_in(render(view, dialect)))
     for slot in view.slots:
-        if isinstance(slot, Folded) and slot.why:
+        if isinstance(slot, Folded) and slot.why and not slot.sealed:
             assert _is_shown(slot.text, shown), f"the text of fold {slot.seq} is not in the window"
             surfaced = {unit.key for unit in slot.surfaced_units}
             hidden = {seq for unit in units_in(slot) if unit.key not in surfaced for seq in unit.seqs}

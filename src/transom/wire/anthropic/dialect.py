@@ -19,6 +19,7 @@ from transom.wire.anthropic.parse import NAME, parse, read
 from transom.wire.anthropic.render import by_user, system_of, unit_messages, words
 from transom.wire.anthropic.reply import USAGE, parse_reply
 from transom.wire.anthropic.rules import violations
+from transom.wire.anthropic.server_tools import repaired
 from transom.wire.anthropic.stream import AnthropicAccumulator
 from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
@@ -63,6 +64,7 @@ class AnthropicDialect(Dialect, frozen=True):
 
         A system message cannot be the first (A9): there it becomes a user message.
         """
+        messages = repaired(messages)
         if messages and messages[0].message["role"] == "system":
             messages = [by_user("system", messages[0]), *messages[1:]]
         if self.user_first and messages and messages[0].message["role"] == "assistant":
@@ -113,6 +115,10 @@ class AnthropicDialect(Dialect, frozen=True):
         system = system_of(head.messages)
         fields: Raw = {"system": system} if system else {}
         return with_valid_marks({**fields, "messages": messages, **self._tools(tools)})
+
+    def continuation(self, turn: Assistant) -> Raw:
+        """The container, while a tool of the provider's waits: calls that its code has made are answered in it."""
+        return {"container": turn.container} if turn.dialect == NAME and turn.container and turn.waits else {}
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body, user_first=self.user_first, unsigned=self.unsigned)

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
+from transom.wire.anthropic.server_tools import call_of, with_spans
 from transom.wire.dialect import Placed
 from transom.wire.fields import (
     as_text,
+    is_text,
     json_copy,
     kind_of,
     message_list,
@@ -55,7 +57,7 @@ def read(messages: Sequence[object], where: str) -> list[Placed]:
         if fields["role"] == before.get("role"):
             last = out[-1][1]
             if isinstance(last, Assistant) and isinstance(facts[0], Assistant) and _goes_on(last):
-                out[-1] = (out[-1][0], continued(last, facts[0]))
+                out[-1] = (out[-1][0], with_spans(continued(last, facts[0])))
                 continue
             facts[0] = replace(facts[0], separate=True)
         out.extend((at, fact) for fact in facts)
@@ -67,7 +69,7 @@ def _goes_on(turn: Assistant) -> bool:
     """Whether the next message of the model belongs to the same turn: this one ends with open calls, or a call of the
     provider's own tool. Blank texts do not count: they are not sent."""
     last = next((part for part in reversed(turn.parts) if not isinstance(part, Text) or part.text.strip()), None)
-    return bool(turn.calls) or (isinstance(last, m.Other) and last.raw["type"].endswith("_tool_use"))
+    return bool(turn.calls) or (isinstance(last, m.Other) and bool(call_of(last.raw)))
 
 
 def as_message(value: object) -> object:
@@ -91,7 +93,7 @@ def parse(message: object, where: str = "message") -> list[Fact]:
     role = take_role(fields, where, NAME, ("assistant", "user", "system"))
     if role == "assistant":
         items, shape = take_content(fields, "content", where, _CONTENT, _item)
-        return [turn_of(items, shape=shape, extra=fields or None, dialect=NAME)]
+        return [with_spans(turn_of(items, shape=shape, extra=fields or None, dialect=NAME))]
     if role == "system":
         parts, shape = take_content(fields, "content", where, _CONTENT, _part)
         return [m.Instruction(parts=parts, shape=shape, extra=fields or None, dialect=NAME)]
@@ -117,6 +119,8 @@ def _part(block: Raw, where: str, path: str) -> m.Part:
     if kind == "text":
         _drop_response_only(block)
         return text_part(block, "text", where, path, drop={"type", "text"})
+    if kind == "compaction":  # without a content, the compaction failed: it stands for nothing
+        return m.Other(block, compaction=any(is_text(block.get(key)) for key in ("content", "encrypted_content")))
     return other_part(block, MEDIA_TYPES)
 
 

@@ -8,8 +8,8 @@ turn of only the work of the provider's own tools, also as the last (A16, A12: R
 cannot be checked in a request: reasoning that was changed (A13), and reasoning that was signed for another prefix
 (A15). A12 depends on the model, but is a violation: only old models still take a prefill.
 
-A `Violation.rule` is A1 to A6, A9 to A12, A14, A17 to A19; or, where a rule has no number: empty, message, role,
-content, call, name, thinking, system, text.
+A `Violation.rule` is A1 to A6, A9 to A12, A14, A16 to A19; or, where a rule has no number: empty, message, role,
+content, call, name, thinking, system, text, container, compaction.
 """
 
 from __future__ import annotations
@@ -187,6 +187,8 @@ def _of_turns(messages: list[Json], thinking: Json) -> Iterator[Violation]:
         yield from _of_results(turn, before)
         yield from _unanswered(before, turn)
     yield from _of_the_end(len(messages) - 1, turns[-1])
+    yield from _of_server_tools(turns)
+    yield from _of_compactions(turns)
     if thinking.get("type") == "enabled" and len(turns) > 1:
         yield from _of_thinking(turns[-2], turns[-1])
 
@@ -241,6 +243,60 @@ def _of_the_end(index: int, turn: _MergedTurn) -> Iterator[Violation]:
         yield Violation("A11", index, "the model's last words end in white space")
     if last.get("type") in ("text", *_THOUGHTS):  # A12 (D); R: it may end with a provider's own tool (`pause_turn`)
         yield Violation("A12", index, "ends with the model's own words")
+
+
+def _of_server_tools(turns: list[_MergedTurn]) -> Iterator[Violation]:
+    """Violations of A16: calls and results of the provider's own tools. A result stands behind its call, in the same
+    turn or at most results of the user's later; such a call without a result may only stand at the end."""
+    waiting, known = dict[str, int](), set[str]()
+    for turn in turns:
+        kinds = [text(block, "type") for _, block in turn.blocks]
+        if turn.role != "assistant":
+            if any(kind != "tool_result" for kind in kinds):
+                yield from _without_result(waiting)
+                waiting.clear()
+            continue
+        if waiting and not any(_of_provider_call(block) in waiting for _, block in turn.blocks):
+            yield from _without_result(waiting)
+            waiting.clear()
+        for at, block in turn.blocks:
+            kind, label = text(block, "type"), _of_provider_call(block)
+            if kind.endswith("_tool_use"):
+                if text(block, "id") in known:  # D: an id names one call
+                    yield Violation("A16", at, f"a second {kind} {text(block, 'id')!r}")
+                known.add(text(block, "id"))
+                waiting[text(block, "id")] = at
+            elif kind.endswith("_tool_result"):
+                # A16 (E: claude-code#64383, "each `..._tool_result` block must have a corresponding `server_tool_use`")
+                if waiting.pop(label, None) is None:
+                    yield Violation("A16", at, f"a {kind} for {label!r}, which no call before it waits for")
+            elif label and label not in waiting and label not in known:
+                yield Violation("A16", at, f"a {kind} that {label!r} has made, which is not before it")
+
+
+def _of_provider_call(block: Json) -> str:
+    """The id of the provider's call that a block of the model refers to: as its result, or as its caller."""
+    if text(block, "type").endswith("_tool_result"):
+        return text(block, "tool_use_id")
+    return text(as_dict(block.get("caller")), "tool_id")
+
+
+def _without_result(waiting: dict[str, int]) -> Iterator[Violation]:
+    for label, at in waiting.items():
+        # A16 (E: anthropic-sdk-python#1151, "tool use with id srvtoolu_… was found without a corresponding `…_result`")
+        yield Violation("A16", at, f"no result for the provider's own call {label!r}")
+
+
+def _of_compactions(turns: list[_MergedTurn]) -> Iterator[Violation]:
+    """Violations of compaction: a block that was made on demand, which is signed, stands first, and once (D:
+    `compaction_block_misplaced`, `compaction_block_ambiguous`). Of one that a threshold made, the API skips what stands
+    before it."""
+    blocks = [(at, block) for turn in turns for at, block in turn.blocks]
+    signed = [(at, block) for at, block in blocks if block.get("type") == "compaction" and text(block, "signature")]
+    for at, _ in signed[1:]:
+        yield Violation("compaction", at, "a second compaction")
+    if signed and signed[0][1] is not blocks[0][1]:
+        yield Violation("compaction", signed[0][0], "a compaction behind other blocks")
 
 
 def _of_thinking(turn: _MergedTurn, last: _MergedTurn) -> Iterator[Violation]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
-from transom.wire.anthropic.reply import USAGE, parse_reply
+from transom.wire.anthropic.reply import USAGE, parse_reply, without_loose_ends
 from transom.wire.arguments import read_object
 from transom.wire.sdk_objects import dumped, read_usage
 from transom.wire.stop_reason import stop_reason
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields, is_whole_object
-from transom.wire.violations import as_dict, dicts, text
+from transom.wire.violations import as_dict, text
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 """The field of a block to which each kind of delta adds."""
@@ -36,6 +35,7 @@ class AnthropicAccumulator(Accumulator):
         self._arguments: dict[Place, str] = {}
         self._ended: set[Place | None] = set()
         self._usage: Raw = {}
+        self._container: object = None
         self._stop: object = None
 
     def feed(self, chunk: object) -> None:
@@ -46,6 +46,7 @@ class AnthropicAccumulator(Accumulator):
         if kind == "message_start":
             message = as_dict(fields.get("message"))
             self._usage |= as_dict(message.get("usage"))
+            self._container = message.get("container")
             self._model = message.get("model")
         elif kind == "content_block_start":
             self._start(fields.get("index"), as_dict(fields.get("content_block")))
@@ -55,7 +56,9 @@ class AnthropicAccumulator(Accumulator):
             self._ended.add(self._places.newest(fields.get("index")))
         elif kind == "message_delta":
             self._usage |= as_dict(fields.get("usage"))
-            self._stop = as_dict(fields.get("delta")).get("stop_reason") or self._stop
+            delta = as_dict(fields.get("delta"))
+            self._container = delta.get("container") or self._container
+            self._stop = delta.get("stop_reason") or self._stop
             self.finished = self.finished or bool(self._stop)
             self.stop = stop_reason(self._stop)
         elif kind == "error":
@@ -65,9 +68,9 @@ class AnthropicAccumulator(Accumulator):
     def turn(self) -> Assistant:
         content = [block for at in sorted(self._blocks) if (block := self._whole(at)) is not None]
         if not self.finished:
-            content = _without_loose_ends(content)
+            content = without_loose_ends(content)
         reply: Raw = {"role": "assistant", "content": content, "usage": self._usage, "model": self._model}
-        return parse_reply(reply, bound=self._bound)
+        return parse_reply({**reply, "stop_reason": self._stop, "container": self._container}, bound=self._bound)
 
     @property
     def usage(self) -> Usage | None:
@@ -98,6 +101,11 @@ class AnthropicAccumulator(Accumulator):
             self._arguments[at] = self._arguments.get(at, "") + str(delta.get("partial_json", ""))
         elif kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+        elif kind == "compaction_delta":  # the block began with nulls in the place of all that comes here
+            for key, value in delta.items():
+                if key != "type" and value is not None:
+                    before = block.get(key)
+                    block[key] = before + value if isinstance(before, str) and isinstance(value, str) else value
         elif isinstance(kind, str) and kind in _TEXTS:
             key = _TEXTS[kind]
             block[key] = str(block.get(key) or "") + str(delta.get(key, ""))
@@ -121,13 +129,3 @@ class AnthropicAccumulator(Accumulator):
 
 _OF_THE_HELPER = frozenset({"text", "thinking", "signature", "input_json", "citation", "message_stop"})
 """Events of the SDK's helper that repeat what came before. They are not read."""
-
-
-def _without_loose_ends(content: list[Raw]) -> list[Raw]:
-    """The blocks of an unfinished message without what the API refuses: a call of the provider's own tool that has no
-    result, and thinking at the end."""
-    answered: set[Any] = {block.get("tool_use_id") for block in dicts(content)}
-    out = [block for block in content if block.get("type") != "server_tool_use" or block.get("id") in answered]
-    while out and out[-1].get("type") in ("thinking", "redacted_thinking"):
-        out.pop()
-    return out

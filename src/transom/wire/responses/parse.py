@@ -6,7 +6,7 @@ remembers their order. An item of anybody else, or the output of a call, ends it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any, cast
@@ -29,6 +29,7 @@ from transom.wire.fields import (
     take_text,
 )
 from transom.wire.parts import MediaTypes, other_part, text_part
+from transom.wire.responses.approvals import with_spans
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
 from transom.wire.turns import turn_of
 
@@ -58,6 +59,9 @@ A message there has `content` only if that was a string or empty: then the turn 
 
 TOOLS = "additional_tools"
 """The type of an item in which the developer adds tools."""
+
+COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
+"""The types of items in which the provider has compacted what precedes them."""
 
 RESPONSE_ONLY = ("created_by", "parsed_arguments", "provider_specific_fields")
 """Fields of items that only responses have. See docs/why/response-fields.md."""
@@ -92,22 +96,39 @@ def is_models(item: Raw) -> bool:
     return item.get("role") == "assistant" if type_ == "message" else type_ not in outputs and type_ != TOOLS
 
 
-def read(items: Sequence[object], prefix: str = "") -> list[Placed]:
+def read(items: Sequence[object], prefix: str = "", *, compacted: bool = False) -> list[Placed]:
     """The facts of a list of items, each with the index of its first item. `prefix`: what errors say first.
 
-    Raises InvalidMessage for an item that is not in this dialect.
+    Messages that `responses.compact` has kept in front of its compaction belong to the turn of the compaction.
+    `compacted`: the list is such an answer; otherwise they are known by their ids: only the provider gives an id to a
+    message of the user. Raises InvalidMessage for an item that is not in this dialect.
     """
     known = [(at, where := f"{prefix}item {at}", _fields_of(item, where)) for at, item in enumerate(items)]
     outputs = client_outputs(fields for _, _, fields in known)
+    kept = _kept_by_compaction([fields for _, _, fields in known], compacted=compacted)
     out: list[Placed] = []
-    for models, run in groupby(known, lambda item: item[0] not in outputs and _is_of_turn(item[2])):
+    for models, run in groupby(
+        known, lambda item: item[0] in kept or (item[0] not in outputs and _is_of_turn(item[2]))
+    ):
         if models:
-            out.append(_turn(list(run)))
+            out.append(_turn(list(run), kept))
             continue
         for at, where, fields in run:
             label = outputs.get(at)
             out.append((at, _others(fields, where) if label is None else read_output(fields, label, NAME)))
     return out
+
+
+def _kept_by_compaction(items: list[Raw], *, compacted: bool) -> set[int]:
+    """The indexes of the messages that `responses.compact` has kept in front of its compaction. `compacted`: see
+    `read`."""
+    kept, run = set[int](), list[int]()
+    for at, item in enumerate(items):
+        if kind(item) in COMPACTIONS and any(not is_models(items[before]) for before in run):
+            kept.update(run)
+        is_kept = kind(item) == "message" and (compacted or is_text(item.get("id")))
+        run = [*run, at] if is_kept else []
+    return kept
 
 
 def _is_of_turn(item: Raw) -> bool:
@@ -158,13 +179,19 @@ def _user_fields(fields: Raw, key: str, where: str) -> dict[str, Any]:
     return {"parts": parts, "shape": shape, "extra": fields or None, "dialect": NAME}
 
 
-def _turn(items: list[_Item]) -> Placed:
-    """The turn of neighbouring items of the model, and the index of the first."""
+def _turn(items: list[_Item], kept: Collection[int]) -> Placed:
+    """The turn of neighbouring items of the model, and the index of the first. `kept`: the indexes of messages that
+    belong to a compaction."""
     pieces: list[m.Addressed] = []
     messages: list[Raw | None] = []
     order = ""  # with a bar before each message
-    for _, where, fields in items:
-        if kind(fields) == "reasoning":
+    for at, where, fields in items:
+        if at in kept or kind(fields) in COMPACTIONS:
+            is_whole = at in kept or is_text(fields.get("encrypted_content"))
+            pieces.append(m.Other(fields, compaction=is_whole))
+            order += "|p"
+            messages.append(None)
+        elif kind(fields) == "reasoning":
             pieces.append(_thought(fields, where))
             order += "r"
         elif kind(fields) in CALLS or is_clients(fields):
@@ -177,7 +204,8 @@ def _turn(items: list[_Item]) -> Placed:
             messages.append(fields if kind(fields) == "message" else None)
     shape = "parts" if messages else "absent"
     turn = turn_of(pieces, shape=shape, extra={ITEMS: messages} if messages else None, dialect=NAME)
-    return items[0][0], replace(turn, order=order) if len(messages) > 1 else turn
+    turn = with_spans(replace(turn, order=order) if len(messages) > 1 else turn)
+    return items[0][0], turn
 
 
 def _message(fields: Raw, where: str) -> tuple[Part, ...]:

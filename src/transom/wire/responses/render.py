@@ -17,7 +17,14 @@ from transom.core.unit import Unit
 from transom.wire.arguments import sent_text
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, call_item, is_built_in, is_clients, output_items
 from transom.wire.responses.parse import CALLS, INSTRUCTIONS, ITEMS, MODEL_TEXT, NAME, OUTPUTS, TEXTS, TOOLS, USER_TEXT
-from transom.wire.responses.repair import is_sendable, left_out, repair, with_distinct_ids, without_orphans
+from transom.wire.responses.repair import (
+    beside_compaction,
+    is_sendable,
+    left_out,
+    repair,
+    with_distinct_ids,
+    without_orphans,
+)
 from transom.wire.translate import safe_name, translate_fact, unique_calls
 from transom.wire.turns import copied, runs
 
@@ -73,7 +80,7 @@ def _turn(whole: Fact, head: Assistant) -> list[Raw]:
         thoughts = [thought.extra for thought in head.reasoning]
         lost = len(thoughts) < len(whole.reasoning) or any(not is_sendable(thought or {}) for thought in thoughts)
         items = items if head.parts == whole.parts else without_orphans(items)
-        items = with_distinct_ids(items, lost=True) if lost else items
+        items = beside_compaction(with_distinct_ids(items, lost=True) if lost else items)
         while items and items[-1].get("type") == "reasoning":  # R5: nothing that it produced follows
             items.pop()
     return [repair(each) for each in items] or [left_out()]

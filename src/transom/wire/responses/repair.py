@@ -11,7 +11,7 @@ from typing import Any
 from transom import texts
 from transom.core.message import Raw
 from transom.wire.responses.built_in import is_clients
-from transom.wire.responses.parse import ANSWERS, CALLS, MODEL_TEXT, TEXTS, USER_TEXT, is_models, kind
+from transom.wire.responses.parse import ANSWERS, CALLS, COMPACTIONS, MODEL_TEXT, TEXTS, USER_TEXT, is_models, kind
 
 _BLURRED = frozenset(
     {*CALLS, "message", "tool_search_call", "tool_search_output", "shell_call", "shell_call_output", "apply_patch_call"}
@@ -39,7 +39,7 @@ def left_out() -> Raw:
 def _unbound(item: Raw) -> Raw:
     """A copy of an item of the model without the id that binds it to reasoning. An item that needs its id becomes a
     placeholder."""
-    if kind(item) == "compaction":  # it was made of all that went before, and R9 wants it untouched
+    if kind(item) in COMPACTIONS:  # it was made of all that went before, and R9 wants it untouched
         return item
     if kind(item) in _NAMED and is_clients(item):  # its output stays, so it does: under an id that nothing binds
         return {**item, "id": f"{_NAMED[kind(item)]}_{item['call_id']}"}
@@ -75,6 +75,23 @@ def without_orphans(items: list[Raw]) -> list[Raw]:
     asked = [item.get("call_id") for item in items if kind(item) == "tool_search_call"]
     alone = [item for item in items if kind(item) == "tool_search_output" and item.get("call_id") not in asked]
     return [left_out() if item in alone else item for item in items]
+
+
+def beside_compaction(items: list[Raw]) -> list[Raw]:
+    """A turn's items, of which those of the model that stand beside a compaction have no ids unless reasoning precedes
+    them: some models ask by such an id for the reasoning, which went into the compaction. Of several compactions the
+    newest stays, because it holds the others."""
+    newest = max((at for at, item in enumerate(items) if kind(item) in COMPACTIONS), default=-1)
+    if newest < 0:
+        return items
+    out, has_reasoning = list[Raw](), False
+    for at, item in enumerate(items):
+        has_reasoning = has_reasoning or kind(item) == "reasoning"
+        if kind(item) in ("message", *CALLS) and is_models(item) and not has_reasoning:
+            out.append(_unbound(item))
+        elif at == newest or kind(item) not in COMPACTIONS:
+            out.append(item)
+    return out
 
 
 def with_distinct_ids(items: list[Raw], *, lost: bool = False) -> list[Raw]:
@@ -118,7 +135,7 @@ def repair(item: Raw) -> Raw:
         item[key] = [_part(part, role) for part in item[key]] if isinstance(item[key], list) else item[key]
     elif kind(item) == "reasoning" and not isinstance(item.get("summary"), list):
         item["summary"] = []
-    elif kind(item) == "compaction" and not isinstance(item.get("encrypted_content"), str):  # R9: nothing is left of it
+    elif kind(item) in COMPACTIONS and not isinstance(item.get("encrypted_content"), str):  # R9: nothing is left of it
         return left_out()
     return item
 

@@ -45,7 +45,8 @@ def parse_response(reply: object, *, bound: bool) -> Assistant:
     require_reply(response, "a response")
     if not isinstance(response.get("output"), list):
         raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
-    turn = _turn(response["output"], bound=bound, model=response.get("model"))
+    compacted = response.get("object") == "response.compaction"
+    turn = _turn(response["output"], bound=bound, model=response.get("model"), compacted=compacted)
     if changes := tuple(dicts(response.get(TRANSFORMATIONS))):
         turn = replace(turn, input_transformations=changes)
     return with_usage(turn, as_item(response.get("usage")), USAGE)
@@ -56,11 +57,12 @@ def as_item(value: object) -> object:
     return dumped(value, mode="json", exclude_unset=True, by_alias=True)
 
 
-def _turn(items: list[object], *, bound: bool, model: object = None) -> Assistant:
-    """The turn in a list of items, empty if there are none. Raises InvalidMessage if they are more than one turn."""
+def _turn(items: list[object], *, bound: bool, model: object = None, compacted: bool = False) -> Assistant:
+    """The turn in a list of items, empty if there are none. `compacted`: they are an answer of `responses.compact`.
+    Raises InvalidMessage if they are more than one turn."""
     if not items:
         return Assistant(shape="absent", dialect=NAME)
-    facts = [fact for _, fact in read([as_item(item) for item in items], "reply, ")]
+    facts = [fact for _, fact in read([as_item(item) for item in items], "reply, ", compacted=compacted)]
     if bound:
         facts = [bind(fact, model) for fact in facts]
     if len(facts) == 1 and isinstance(facts[0], Assistant):

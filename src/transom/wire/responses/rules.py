@@ -7,14 +7,14 @@ because they need the response that an item came in: missing reasoning (R6), and
 organisation (R8).
 
 A `Violation.rule` is R1, R2, R4 (DeepSeek's, only on request), R5, R7 or R9; or, where a rule has no number: empty,
-item, role, content, call, name, id, text.
+item, role, content, call, name, id, text, approval.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import NoneType
 
 from transom.wire.dialect import Violation
@@ -85,7 +85,8 @@ def violations(request: object, *, strict: bool = False) -> list[Violation]:
     unseen = elsewhere or any(_kind(item) == "item_reference" for item in items)
     each = map(_of_item, items) if items else [lone_surrogates(given)]
     pairs = _of_pairs(items, unseen=unseen, strict=strict)
-    return collect_violations(_of_request(fields, elsewhere=elsewhere), each, pairs, _of_neighbours(items))
+    more = chain(_of_neighbours(items), _of_approvals(items, unseen=unseen), _of_compactions(items))
+    return collect_violations(_of_request(fields, elsewhere=elsewhere), each, pairs, more)
 
 
 def _kind(item: Json) -> str:
@@ -174,6 +175,32 @@ def _of_pairs(items: list[Json], *, unseen: bool, strict: bool) -> Iterator[Viol
     for label, index in waiting.items():
         # R1 (E: trae-agent#245, "No tool output found for function call call_…"; R: none of 304 accepted)
         yield Violation("R1", index, f"no output for {label!r}")
+
+
+def _of_approvals(items: list[Json], *, unseen: bool) -> Iterator[Violation]:
+    """Violations between requests for an approval and their answers (E: openai-openapi#470)."""
+    asked, answered = set[str](), set[str]()
+    for index, item in enumerate(items):
+        if _kind(item) == "mcp_approval_request":
+            asked.add(text(item, "id"))
+        elif _kind(item) == "mcp_approval_response":
+            label = text(item, "approval_request_id")
+            if label not in asked and not unseen:
+                yield Violation("approval", index, f"no request {label!r} before this answer")
+            elif label in answered:
+                yield Violation("approval", index, f"a second answer to {label!r}")
+            answered.add(label)
+
+
+def _of_compactions(items: list[Json]) -> Iterator[Violation]:
+    """Violations of R9 beside a compaction: a message of the model that has its id, without any reasoning before it
+    (E: openai-agents-python#2727, "Item 'msg_…' was provided without its required 'reasoning' item")."""
+    newest = max((index for index, item in enumerate(items) if _kind(item) == "compaction"), default=0)
+    for index, item in enumerate(items[:newest]):
+        if _kind(item) == "reasoning":
+            return
+        if _kind(item) == "message" and item.get("role") == "assistant" and text(item, "id"):
+            yield Violation("R9", index, f"{text(item, 'id')!r} has an id, and its reasoning went into the compaction")
 
 
 def _waits(item: Json) -> bool:

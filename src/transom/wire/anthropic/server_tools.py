@@ -1,0 +1,218 @@
+"""Server tools: tools that Anthropic runs itself, with the call and its result among the blocks of the model.
+
+A result stands behind its call, in the same reply or, where the turn also calls a client's tool, at the top of the next
+one (with code that calls tools, at the top of a later one). While such a tool waits, a user message holds results
+alone. `repaired` makes a list of messages obey this: it moves texts of the user behind the reply with the result, and
+leaves out calls without a result and results without a call. What was valid comes out unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from transom import texts
+from transom.core.message import Assistant, Other, Raw
+from transom.wire.turns import Rendered
+from transom.wire.violations import as_dict, dicts, text
+
+
+def call_of(block: Raw) -> str:
+    """The id of a call of the provider's own tool; empty for any other block."""
+    kind = text(block, "type")
+    return text(block, "id") if kind.endswith("_tool_use") else ""
+
+
+def result_of(block: Raw) -> str:
+    """The id of the call that this result of the provider's own tool belongs to; empty for any other block."""
+    kind = text(block, "type")
+    return text(block, "tool_use_id") if kind.endswith("_tool_result") else ""
+
+
+def caller_of(block: Raw) -> str:
+    """The id of the provider's call whose code has made this call of a client's tool; empty for any other block."""
+    return text(as_dict(block.get("caller")), "tool_id")
+
+
+def with_spans(turn: Assistant) -> Assistant:
+    """A copy of the turn that says which calls of the provider's own tools reach into other turns: `waits`, `needs`."""
+    blocks = [part.raw for part in turn.parts if isinstance(part, Other)]
+    made = dict.fromkeys(label for block in blocks if (label := call_of(block)))
+    closed = {label for block in blocks if (label := result_of(block))}
+    callers = dict.fromkeys(label for call in turn.calls if (label := caller_of(call.extra or {})))
+    waits = tuple(label for label in {**made, **callers} if label not in closed)
+    needs = tuple(label for label in dict.fromkeys([*sorted(closed), *callers]) if label not in made)
+    return replace(turn, waits=waits, needs=needs) if waits or needs else turn
+
+
+class _Place(NamedTuple):
+    """Where a block stands: index of the message, and of the block in it."""
+
+    message: int
+    block: int
+
+
+def repaired(messages: Sequence[Rendered]) -> Sequence[Rendered]:
+    """The messages of a window, valid as to the provider's own tools. See the module."""
+    if not any(_reaches_out(block) for rendered in messages for block in _blocks(rendered)):
+        return messages  # nearly always
+    ordered = _with_texts_behind(messages)
+    unfit = _unfit(ordered)
+    return [_without(rendered, unfit.get(at, set())) for at, rendered in enumerate(ordered)]
+
+
+def _reaches_out(block: Raw) -> bool:
+    return bool(call_of(block) or result_of(block) or caller_of(block))
+
+
+def _blocks(rendered: Rendered) -> list[Raw]:
+    return dicts(rendered.message["content"])
+
+
+def _is_models(rendered: Rendered) -> bool:
+    return rendered.message["role"] == "assistant"
+
+
+def _holds_results(rendered: Rendered) -> bool:
+    """Whether a message is the user's and holds results of calls and nothing else."""
+    blocks = _blocks(rendered)
+    return rendered.message["role"] == "user" and bool(blocks) and all(b.get("type") == "tool_result" for b in blocks)
+
+
+def _needed(rendered: Rendered) -> Iterator[str]:
+    """The ids of calls that this message of the model has results of, or whose code made its calls."""
+    for block in _blocks(rendered):
+        yield from (label for label in (result_of(block), caller_of(block)) if label)
+
+
+# ---- the order
+
+
+def _with_texts_behind(messages: Sequence[Rendered]) -> list[Rendered]:
+    """The messages in an order in which none but results stands between a call and the turn with its result. Where that
+    turn has not come yet, the texts behind the results are left out until it has."""
+    out, held = list[Rendered](), list[Rendered]()
+    waiting, has_calls = set[str](), False
+    needed = _needed_next(messages)
+    for at, rendered in enumerate(messages):
+        if _is_models(rendered):
+            if at == 0 or not _is_models(messages[at - 1]):  # a new turn
+                if not waiting & (needed[at] or set()):
+                    out += held
+                    held.clear()
+                    waiting.clear()
+                has_calls = False
+            for block in _blocks(rendered):
+                waiting.add(call_of(block))
+                waiting.discard(result_of(block))
+                has_calls = has_calls or block.get("type") == "tool_use"
+            waiting.discard("")
+            out.append(rendered)
+        elif _holds_results(rendered):
+            out.append(rendered)
+        else:
+            if not waiting:
+                out += held
+                held.clear()
+            following = needed[at]
+            is_held = bool(waiting) and (has_calls if following is None else bool(waiting & following))
+            (held if is_held else out).append(rendered)
+    return out if waiting else out + held
+
+
+def _needed_next(messages: Sequence[Rendered]) -> list[set[str] | None]:
+    """For each message what `_needed` has for its whole turn or, if it is not the model's, for the next turn of the
+    model; None if none follows."""
+    out: list[set[str] | None] = [None] * len(messages)
+    following: set[str] | None = None
+    for at in range(len(messages) - 1, -1, -1):
+        if _is_models(messages[at]):
+            is_last = at + 1 == len(messages) or not _is_models(messages[at + 1])
+            following = {*(set[str]() if is_last or following is None else following), *_needed(messages[at])}
+        out[at] = following
+    return out
+
+
+# ---- what is left out
+
+
+class _Pairs:
+    """Pairs calls of the provider's own tools with their results. `unfit`: the blocks to be left out, by message."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, _Place] = {}
+        self._callers: list[tuple[_Place, _Place | None]] = []
+        self._fit: set[_Place] = set()
+        self.unfit: dict[int, set[int]] = {}
+
+    def goes_on(self, needed: set[str]) -> bool:
+        """Whether a turn that needs these calls goes on with one that waits."""
+        return bool(needed & self._waiting.keys())
+
+    def give_up(self) -> None:
+        """No call that waits gets its result any more."""
+        self._waiting.clear()
+
+    def add(self, place: _Place, block: Raw) -> None:
+        """Add a block of the model."""
+        if label := call_of(block):
+            self._waiting[label] = place
+            self._leave_out(place)  # until its result comes
+        elif label := result_of(block):
+            called = self._waiting.pop(label, None)
+            if called is None:
+                self._leave_out(place)
+            else:
+                self._fit.add(called)
+        elif label := caller_of(block):
+            self._callers.append((place, self._waiting.get(label)))
+
+    def finish(self) -> None:
+        """At the end of the window, calls may wait. A call of a client's tool is unfit if its caller is left out."""
+        self._fit.update(self._waiting.values())
+        for place in self._fit:
+            self.unfit[place.message].discard(place.block)
+        for place, called in self._callers:
+            if called not in self._fit:
+                self._leave_out(place)
+
+    def _leave_out(self, place: _Place) -> None:
+        self.unfit.setdefault(place.message, set()).add(place.block)
+
+
+def _unfit(messages: Sequence[Rendered]) -> dict[int, set[int]]:
+    """The blocks to be left out, by message: calls whose result does not come, results without a call, and calls of a
+    client's tool that name a call which is left out."""
+    pairs, needed = _Pairs(), _needed_next(messages)
+    for at, rendered in enumerate(messages):
+        if not _is_models(rendered):
+            if not _holds_results(rendered):
+                pairs.give_up()
+            continue
+        if (at == 0 or not _is_models(messages[at - 1])) and not pairs.goes_on(needed[at] or set()):
+            pairs.give_up()
+        for index, block in enumerate(_blocks(rendered)):
+            pairs.add(_Place(at, index), block)
+    pairs.finish()
+    return pairs.unfit
+
+
+def _without(rendered: Rendered, unfit: set[int]) -> Rendered:
+    """A copy of a message without these blocks. A placeholder stands for a result; a call of a client's tool stays,
+    without the name of its caller. Nothing is left at its end that may not stand there."""
+    if not unfit:
+        return rendered
+    content = list[Raw]()
+    for index, block in enumerate(_blocks(rendered)):
+        if index not in unfit:
+            content.append(block)
+        elif block.get("type") == "tool_use":
+            content.append({key: value for key, value in block.items() if key != "caller"})
+        elif result_of(block):
+            content.append({"type": "text", "text": texts.left_out_marker("part")})
+    while content and content[-1].get("type") in ("thinking", "redacted_thinking"):
+        content.pop()
+    message = {**rendered.message, "content": content or [{"type": "text", "text": texts.left_out_marker("text")}]}
+    return replace(rendered, message=message)
