@@ -13,6 +13,7 @@ TEXT = {"type": "text", "text": "x"}
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 THOUGHT = {"type": "thinking", "thinking": "", "signature": "s"}
 SERVER = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
+SERVED = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
 MARK = {"cache_control": {"type": "ephemeral"}}
 MARKED = {**TEXT, **MARK}
 
@@ -50,7 +51,7 @@ VALID = {
     "a result's too (A10)": [turn(use(), use("b")), said(got(content=""), got("b", content=[]))],
     "a result without content": [turn(use()), said({"type": "tool_result", "tool_use_id": "a"})],
     "ends with a provider's tool (A12, A16)": [USER, turn(TEXT, SERVER)],
-    "nothing but a provider's tool (A16)": [USER, turn(SERVER), USER],
+    "nothing but a provider's tool (A16)": [USER, turn(SERVER, SERVED), USER],
     "thinking": [USER, turn(THOUGHT, {"type": "redacted_thinking", "data": "d"}, TEXT), USER],
     "white space at the end of a turn in the middle (A11)": [USER, turn({**TEXT, "text": "x "}), USER],
     "100 images (A17)": [said(*[IMAGE] * 100)],

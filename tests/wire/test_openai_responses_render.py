@@ -107,10 +107,12 @@ def test_when_one_of_two_thoughts_is_gone_so_is_the_other():
 def test_what_cannot_be_without_its_id_goes_with_its_reasoning_and_that_is_said():
     compaction = {"type": "compaction", "id": "cmp_1", "encrypted_content": "x"}
     found = {"type": "tool_search_call", "id": "tsc_1", "call_id": None, "arguments": {}}
-    conversation = read({"input": [USER, THOUGHT, SEARCH, found, compaction, SAID]})
+    conversation = read({"input": [USER, THOUGHT, SEARCH, found, SAID]})
     conversation.edit(Trim(entry=1, part=("reasoning", 0)))
     items = request_of(conversation)["input"]
-    assert items == [USER, LEFT_OUT, without(found, "id"), compaction, EASY]
+    assert items == [USER, LEFT_OUT, without(found, "id"), EASY]
+    conversation = read({"input": [USER, THOUGHT, SEARCH, found, compaction, SAID]})
+    assert request_of(conversation)["input"] == [compaction, EASY]
 
 
 def test_reasoning_that_nothing_follows_is_not_sent():

@@ -262,7 +262,7 @@ def _of_server_tools(turns: list[_MergedTurn]) -> Iterator[Violation]:
         for at, block in turn.blocks:
             kind, label = text(block, "type"), _of_provider_call(block)
             if kind.endswith("_tool_use"):
-                if text(block, "id") in known:  # D: an id names one call
+                if text(block, "id") in waiting:  # D: one result cannot answer both
                     yield Violation("A16", at, f"a second {kind} {text(block, 'id')!r}")
                 known.add(text(block, "id"))
                 waiting[text(block, "id")] = at

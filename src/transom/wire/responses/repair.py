@@ -78,19 +78,23 @@ def without_orphans(items: list[Raw]) -> list[Raw]:
 
 
 def beside_compaction(items: list[Raw]) -> list[Raw]:
-    """A turn's items, of which those of the model that stand beside a compaction have no ids unless reasoning precedes
-    them: some models ask by such an id for the reasoning, which went into the compaction. Of several compactions the
-    newest stays, because it holds the others."""
+    """A turn's items from its newest compaction on. Before it stay calls, which have outputs, and messages that
+    `responses.compact` has kept: then there are messages of the user among them.
+
+    Items of the model have no ids here unless reasoning precedes them: some models ask by such an id for the reasoning,
+    which went into the compaction.
+    """
     newest = max((at for at, item in enumerate(items) if kind(item) in COMPACTIONS), default=-1)
     if newest < 0:
         return items
+    has_kept = any(kind(item) == "message" and not is_models(item) for item in items[:newest])
+    staying = ("message", *CALLS) if has_kept else CALLS
+    before = [item for item in items[:newest] if kind(item) in staying or is_clients(item)]
     out, has_reasoning = list[Raw](), False
-    for at, item in enumerate(items):
+    for item in (*before, *items[newest:]):
         has_reasoning = has_reasoning or kind(item) == "reasoning"
-        if kind(item) in ("message", *CALLS) and is_models(item) and not has_reasoning:
-            out.append(_unbound(item))
-        elif at == newest or kind(item) not in COMPACTIONS:
-            out.append(item)
+        is_bound = kind(item) in ("message", *CALLS) and is_models(item) and not has_reasoning
+        out.append(_unbound(item) if is_bound else item)
     return out
 
 
