@@ -131,3 +131,27 @@ def test_what_is_left_out_is_said_in_one_line(tmp_path):
     assert skipped == [f"{tmp_path}/a.json, conversation 1: {why}"]
     [done] = import_file(tmp_path / "a.json", MemoryStore())
     assert done.skipped == tuple(skipped)
+
+
+HUMAN = {"type": "human", "data": {"content": "Hi.", "type": "human", "remark": "a b c"}}
+REQUEST = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi.", "remark": "a b c"}]}
+
+
+@pytest.mark.parametrize("message", [HUMAN, REQUEST], ids=["langchain", "pydantic_ai"])
+def test_histories_of_langchain_and_pydantic_ai_are_compared_too(tmp_path, message):
+    (tmp_path / "a.json").write_text(json.dumps([message]))
+    skipped: list[str] = []
+    assert len(list(read(tmp_path / "a.json", on_skip=skipped.append))) == 1
+    assert skipped == [f"{tmp_path}/a.json: left out 1 text with 5 characters, under remark"]
+
+
+def test_a_block_that_pi_has_and_nobody_knows_is_kept_as_json(tmp_path):
+    blocks = [{"type": "text", "text": "See."}, {"type": "table", "rows": [["a b"]]}]
+    lines = [
+        {"type": "session", "id": "s", "timestamp": "2026-01-02T03:04:05Z", "cwd": "/"},
+        {"type": "message", "message": {"role": "user", "content": blocks}},
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    [found] = read(tmp_path / "a.jsonl")
+    [message] = found.messages
+    assert [part["text"] for part in message["content"]] == ["See.", '{"type":"table","rows":[["a b"]]}']

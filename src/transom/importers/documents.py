@@ -305,8 +305,9 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
         if kind == "unified":
             metas = tuple(unified.meta_of(as_dict(message)) for message in messages)
         source, messages = messages, list(_chat_messages(kind, messages))
-        if whole and kind in MESSAGE_FORMATS:
-            _report_left_out(where, left_out_texts(source, messages, MESSAGE_FORMATS[kind].labels), settings)
+        if whole and kind != "unified":  # what that has beside its messages is in their metadata
+            labels = MESSAGE_FORMATS[kind].labels if kind in MESSAGE_FORMATS else _METADATA
+            _report_left_out(where, left_out_texts(source, messages, labels), settings)
     system = bodies.system_of(body, kind)
     return Recorded(
         id=title or name,
@@ -343,6 +344,10 @@ _LIBRARIES: dict[str, Callable[[object], bool]] = {
     **{name: each.is_message for name, each in MESSAGE_FORMATS.items()},
 }
 """The formats of messages that no API has, each with the test for one of its messages."""
+
+
+_METADATA = frozenset({"lc", "finish_reason", "service_tier", "system_fingerprint", "tool_kind", "media_type"})
+"""Keys of messages of LangChain and pydantic-ai under which there are no texts."""
 
 
 def _chat_messages(kind: str, messages: list[object]) -> Iterator[object]:

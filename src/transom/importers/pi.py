@@ -15,7 +15,7 @@ from typing import cast
 
 from transom.core.message import Raw
 from transom.importers.session_events import Ranges, Said, SessionEvent, seconds_of
-from transom.importers.values import objects_in
+from transom.importers.values import dumped, objects_in
 from transom.wire.fields import as_text
 from transom.wire.violations import as_dict, text
 
@@ -168,7 +168,8 @@ def _part(block: Raw) -> Raw:
     if text(block, "type") == "image":
         url = f"data:{text(block, 'mimeType')};base64,{text(block, 'data')}"
         return {"type": "image_url", "image_url": {"url": url}}
-    return {"type": "text", "text": text(block, "text")}
+    known = text(block, "type") in {"text", ""}
+    return {"type": "text", "text": text(block, "text") if known else dumped(block)}
 
 
 def _shell(message: Raw) -> str:
