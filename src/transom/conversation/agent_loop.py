@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,6 +44,7 @@ from transom.conversation.events import (
     ToolCalled,
     ToolReturned,
 )
+from transom.conversation.facts import parse_result
 from transom.conversation.reply import Partial, read_reply
 from transom.conversation.request import Request
 from transom.conversation.retry import Attempts, NextTry, Retry
@@ -391,8 +392,11 @@ class AgentLoop:
 
     def _fact_of(self, called: ToolCalled, content: Any) -> ToolResult:
         try:
-            fact = self._conv.dialect.parse_tool_result(called.id, content)
-        except InvalidMessage:  # parts of another API, or an object where this one takes none
+            if isinstance(content, list):
+                fact = parse_result(self._conv.dialect, called.id, cast("list[Any]", content))
+            else:
+                fact = self._conv.dialect.parse_tool_result(called.id, content)
+        except InvalidMessage:  # parts that no API has
             fact = self._conv.dialect.parse_tool_result(called.id, as_text(content))
         assert isinstance(fact, ToolResult)
         return fact

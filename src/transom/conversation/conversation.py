@@ -21,6 +21,7 @@ from transom.conversation.effects import Inherited, SummarySteps
 from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.facts import append_facts, parse_result, split_head
 from transom.conversation.head_parts import HeadPart, checked_parts
+from transom.conversation.mcp_results import read_mcp
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
 from transom.conversation.pump import drained, pump
@@ -417,14 +418,17 @@ class Conversation:
 
     @_locked
     def tool_result(self, call_id: str, content: object, *, failed: bool = False) -> int:
-        """Log the answer to a tool call: a text, a list of content parts, or any JSON value.
+        """Log the answer to a tool call: a text, a list of content parts, any JSON value, or an MCP `CallToolResult`.
 
         Returns the number of the entry. A call without an id (Gemini's) is answered by its name. `failed`: the tool
         reported an error. Raises InvalidMessage if no call has this id. If a request has left meanwhile, the call was
         closed with a synthetic result, and the model reads this answer in a note, as a late result. If the call has a
         real result already, the second one is stored but never shown, and `logging` gets a warning.
         """
-        fact = parse_result(self.dialect, check.call_id(call_id), check.tool_content(content))
+        mcp = read_mcp(content)
+        given = check.tool_content(content if mcp is None else mcp.parts)
+        failed = failed or (mcp is not None and mcp.failed)
+        fact = parse_result(self.dialect, check.call_id(call_id), given)
         return self._append_facts([replace(fact, failed=True) if failed else fact], known_calls_only=True)[0]
 
     @_locked

@@ -16,8 +16,11 @@ from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolRe
 from transom.core.view import STRAY, View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed
+from transom.wire.dialects import dialect_named
 from transom.wire.fields import compact_json
+from transom.wire.media import form_of_parts
 from transom.wire.openai import OPENAI_CHAT
+from transom.wire.translate import translate_fact
 
 _logger = logging.getLogger(__name__)
 
@@ -41,12 +44,17 @@ def split_head(
 
 
 def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw) -> Fact:
-    """A tool result. An object goes to a dialect that takes objects; for the others it is its JSON text."""
+    """A tool result. An object goes to a dialect that takes objects; for the others it is its JSON text. Parts in the
+    form of another API are translated."""
     if isinstance(content, dict):
         with suppress(InvalidMessage):
             return dialect.parse_tool_result(call_id, content)
         content = compact_json(content)
-    return dialect.parse_tool_result(call_id, content)
+    form = form_of_parts(content) if isinstance(content, list) else None
+    own = dialect.parse_tool_result(call_id, "").dialect
+    if form is None or form == own:
+        return dialect.parse_tool_result(call_id, content)
+    return translate_fact(dialect_named(form).parse_tool_result(call_id, content), own)
 
 
 def append_facts(

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from transom import texts
 from transom.conversation import argument_checks as check
 from transom.conversation.effects import ToolOutcome
+from transom.conversation.mcp_results import read_mcp
 from transom.conversation.tools import error_text
 from transom.errors import InvalidMessage
 
@@ -22,6 +23,8 @@ def readable(outcome: ToolOutcome) -> ToolOutcome:
     """The outcome with a content that the model can read. Never raises: an object that cannot be read (its repr
     raises, it is nested too deep) makes the call a failed one that says so."""
     try:
+        if (mcp := read_mcp(outcome.content)) is not None:
+            return replace(outcome, content=mcp.parts or texts.NO_OUTPUT, failed=outcome.failed or mcp.failed)
         return replace(outcome, content=result_content(outcome.content))
     except Exception as error:  # noqa: BLE001 - the code of the object has run
         why = "it is nested too deep" if isinstance(error, RecursionError) else error_text(error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import Any, cast
 
@@ -183,3 +183,24 @@ _KNOWN: dict[str, tuple[Callable[[Raw], Asset | None], Callable[[Asset], Raw | N
     "gemini": (_read_gemini, _write_gemini),
 }
 """For each dialect the function that reads a part, and the one that writes it."""
+
+_FORMS = {
+    **dict.fromkeys(("image_url", "input_audio", "file"), "openai"),
+    **dict.fromkeys(("input_image", "input_file", "input_text", "output_text"), "responses"),
+    **dict.fromkeys(("image", "document"), "anthropic"),
+}
+"""The types of parts that one dialect has alone."""
+
+
+def form_of_parts(parts: Sequence[object]) -> str | None:
+    """The dialect that a list of content parts is in; None if they could be any, or are of several."""
+    forms = {form for part in parts if (form := _form(as_dict(part))) is not None}
+    return forms.pop() if len(forms) == 1 else None
+
+
+def _form(part: Raw) -> str | None:
+    """The dialect of a part; None if several have such a part."""
+    kind = part.get("type")
+    if isinstance(kind, str):
+        return _FORMS.get(kind)
+    return "gemini" if any(key in part for key in (*_FILES, "text")) else None
