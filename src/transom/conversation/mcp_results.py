@@ -57,8 +57,7 @@ def _fields(value: object) -> Raw:
 def _plain(block: Any) -> Raw:
     """A block as a dict without nulls, with the field names of the protocol."""
     dump = None if isinstance(block, dict) else getattr(block, "model_dump", None)
-    fields: object = dump(mode="json", by_alias=True, exclude_none=True) if callable(dump) else block
-    return as_dict(fields)
+    return as_dict(cast("object", dump(mode="json", by_alias=True, exclude_none=True) if callable(dump) else block))
 
 
 def _is_mcp(block: Raw) -> bool:
