@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13 3.14
 
-.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories spans reasoning streams writers laws local embedders bench policies costs runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories spans reasoning streams writers laws local embedders bench policies costs unchanged extras runs reference clean
 
 setup: .venv/.made
 
@@ -96,6 +96,12 @@ bench: setup  ## what a turn costs, and opening a long log
 	$(RUN) python benchmarks/run_cost.py
 	$(RUN) python benchmarks/repo_map.py
 	$(RUN) python benchmarks/turn_cost.py --store "sqlite:///.transom/bench.db"
+
+unchanged: setup  ## fit at 200,000 tokens: every recorded conversation that fits, to the last byte; every Nth one (N=10)
+	$(RUN) python tests/campaigns/unchanged.py $(DATA) --every $(or $(N),10)
+
+extras: setup  ## each extra alone, from a wheel, in an environment of its own; needs the network (EXTRAS="openai map")
+	$(RUN) python -m scripts.try_extras $(EXTRAS)
 
 policies: setup  ## every named policy over the recorded families, to docs/policies.md
 	$(RUN) python benchmarks/policies.py $(DATA)

@@ -14,7 +14,6 @@ from pathlib import Path
 import transom
 from transom.conversation import events
 from transom.providers.scripted import Scripted, call
-from transom.readback import TOOLS
 
 FILES = {
     "prices.py": "def total(prices: list[float]) -> float:\n    return sum(prices[1:])\n",
@@ -68,7 +67,7 @@ def main(model: str = "") -> None:
         for name, text in FILES.items():
             Path(folder, name).write_text(text, encoding="utf-8")
         repository = Repository(Path(folder))
-        tools = [repository.read, repository.replace, repository.run, *TOOLS]
+        tools = [repository.read, repository.replace, repository.run]
         task = "test_prices.py fails. Find out why, and mend it."
         system = "You mend programs. Run the test before and after a change."
         with transom.Conversation.open("memory:", "mend", budget=32_000, system=system) as conv:

@@ -10,6 +10,9 @@ with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000, syst
     conv.observe(reply)
 """
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from transom.conversation.agents import SubAgent
 from transom.conversation.async_conversation import AsyncConversation
 from transom.conversation.conversation import Conversation
@@ -114,3 +117,12 @@ __all__ = [
     "open_store",
     "render",
 ]
+
+__version__: str
+"""The version of the installed package, read at first use."""
+
+
+def __getattr__(name: str) -> _Any:
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _import_module("importlib.metadata").version(__name__)

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from transom import texts
 from transom.errors import InvalidSetting, quote
+from transom.extras import install_command
 
 __all__ = ["Redactor", "Span", "redactor", "secrets_in", "without_keys"]
 
@@ -243,7 +244,7 @@ def _detectors() -> tuple[Any, ...]:
     try:
         from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class  # noqa: PLC0415 - an extra
     except ImportError:
-        raise InvalidSetting("redact: \"secrets\" needs detect-secrets: pip install 'transom[redact]'") from None
+        raise InvalidSetting(f'redact: "secrets" needs detect-secrets: {install_command("redact")}') from None
     found = get_mapping_from_secret_type_to_class()
     return tuple(found[kind]() for kind in sorted(found) if kind not in _SKIPPED)
 

@@ -12,6 +12,7 @@ from conversation_files import chat, write_jsonl
 from transom.cli.compare import print_table
 from transom.cli.figures import COMPARE, READABILITY, REPLAY
 from transom.cli.picture import Point, draw_picture, pareto_front
+from transom.extras import install_command
 from transom.measure.compare import Compared
 from transom.measure.readability import Readability
 from transom.measure.replay_stats import ReplayStats
@@ -297,7 +298,7 @@ def test_without_matplotlib_the_extra_is_named(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--chart", "a.svg")
     assert (code, out) == (2, "")
-    assert err == "transom: --chart needs matplotlib: pip install 'transom[charts]'\n"
+    assert err == f"transom: --chart needs matplotlib: {install_command('charts')}\n"
 
 
 def test_the_front_has_the_points_that_no_other_beats():

@@ -467,7 +467,7 @@ def test_without_a_key_only_a_server_of_the_users_own_is_called(server, dialect,
 def test_a_provider_without_its_sdk_says_what_to_install(monkeypatch):
     for name in ("transom.providers.anthropic", "anthropic"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(InvalidSetting, match=r"install transom\[anthropic\]"):
+    with pytest.raises(InvalidSetting, match=r"install -e '?\S+\[anthropic\]"):
         provider_named("anthropic:claude-sonnet-4-5")
 
 

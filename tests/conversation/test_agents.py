@@ -137,6 +137,7 @@ def test_what_agents_use_counts_for_the_caller() -> None:
                 tools=[agent(provider=inner, prices=prices)],
                 max_total_tokens=500,
                 prices=prices,
+                readback=False,
             )
         used = stopped.value.result.usage
         assert used.agents.output == 500

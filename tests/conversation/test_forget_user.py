@@ -54,7 +54,7 @@ def _tables(store, schema):
 
 
 def _in_memory(store):
-    logs = [repr([*store.open(name).read()]) for name in store.names()]
+    logs = [repr([*store.open(name).read()]) for name in (*store.names(), *store.names("."))]
     with store.search_index()._file.reading() as db:
         logs += db.iterdump()
     return "\n".join(logs).encode()
@@ -83,14 +83,15 @@ def test_nothing_is_left(place):
     for user in USERS:
         fill(store, user)
     store.open("nobody's").append(talk("hello"), 0)
-    before = store.names()
+    before, own = store.names(), store.names(".")
     assert MARKS["ana"].encode() in everything()
     removed = forget_user(store, "ana")
     assert set(removed.conversations) == {name for name in before if name.endswith("of 0") or "of 0/" in name}
     assert len(removed.conversations) == 3
     assert set(removed.memory) == {".memory/ana/memory/human", ".memory/ana/other/plan", ".memory-archive/ana/memory"}
     assert removed.damaged == ()
-    assert store.names() == [name for name in before if name not in {*removed.conversations, *removed.memory}]
+    assert store.names() == [name for name in before if name not in removed.conversations]
+    assert store.names(".") == [name for name in own if name not in removed.memory]
     assert MARKS["ana"].encode() not in everything()
     assert search_index(store).search(MARKS["ana"], embedder=Lengths(), filters=SearchFilters(user_id="ana")) == []
     assert forget_user(store, "ana") == UserData()

@@ -87,9 +87,9 @@ def test_other_settings_are_named(changed, what):
 
 
 def test_a_policy_of_the_same_name_with_other_settings_is_another_one():
-    policy = Policy(name="mine", arrival=(ClipTurn(tokens=100),), trigger=0.9)
-    same = Policy(name="mine", arrival=(ClipTurn(tokens=100),), trigger=0.9)
-    other = Policy(name="mine", arrival=(ClipTurn(tokens=200),), trigger=0.8)
+    policy = Policy(name="mine", arrival=(ClipTurn(share=0.1),), trigger=0.9)
+    same = Policy(name="mine", arrival=(ClipTurn(share=0.1),), trigger=0.9)
+    other = Policy(name="mine", arrival=(ClipTurn(share=0.2),), trigger=0.8)
     store = MemoryStore()
     windows = list(steps(store, policy=policy))
     assert [step.at for step in steps(store, policy=same)] == [step.at for step in windows]

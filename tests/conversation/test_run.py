@@ -211,7 +211,7 @@ def test_what_the_model_gets_wrong_is_a_failed_result(conv: Conversation) -> Non
             ScriptedCall("nothing"),
         )
     )
-    conv.run("Go", provider=Scripted(wrong, "Sorry."), tools=[weather])
+    conv.run("Go", provider=Scripted(wrong, "Sorry."), tools=[weather], readback=False)
     assert results(conv) == [
         ("[failed] arguments: Expected `str`, got `int` - at `$.city`", True),
         (f"[failed] arguments: not valid JSON: {EXPECTED}", True),
@@ -286,7 +286,7 @@ def test_calls_are_approved_first(conv: Conversation, run: Callable[..., RunResu
 
 def test_unavailable_tools_are_refused_and_stay_in_the_request(conv: Conversation) -> None:
     provider = Scripted(call("weather", city="Rome"))
-    conv.run("Go", provider=provider, tools=[weather], unavailable={"weather"})
+    conv.run("Go", provider=provider, tools=[weather], unavailable={"weather"}, readback=False)
     assert results(conv) == [("[not run: the tool weather is not available now]", True)]
     assert all(len(request["tools"]) == 1 for request in provider.requests)
 

@@ -68,8 +68,8 @@ class Full:
         log.append = guarded
         return log
 
-    def names(self):
-        return self.inner.names()
+    def names(self, prefix=""):
+        return self.inner.names(prefix)
 
     def forget(self, name):
         self.inner.forget(name)

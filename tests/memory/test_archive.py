@@ -57,7 +57,8 @@ def test_memory_is_not_found_among_conversations(store):
     for filters in (SearchFilters(), SearchFilters(user_id="ana")):
         assert [hit.conversation for hit in index.search("safe", filters=filters)] == ["chat"]
     assert [one.number for one in memory.archive.search("safe")] == [0]
-    assert all(map(is_own_log, (name for name in store.names() if name != "chat")))
+    assert store.names() == ["chat"]
+    assert all(map(is_own_log, store.names(".memory")))
 
 
 def test_a_file_that_no_text_can_name_is_refused(store):

@@ -92,12 +92,12 @@ def test_an_edit_that_cannot_be_made_says_why_and_changes_nothing(store, edit, w
 def test_a_value_of_another_type_is_refused_in_one_line_and_stores_nothing(store, edit, message):
     memory = Memory.open(store)
     before = memory.add_block("human", text="banana")
-    logs = sorted(store.names())
+    logs = store.names(".memory")
     with pytest.raises(InvalidSetting) as raised:
         edit(memory)
     assert str(raised.value) == message
     assert memory.blocks() == [before]
-    assert sorted(store.names()) == logs
+    assert store.names(".memory") == logs
 
 
 def test_two_agents_at_once_lose_no_edit(store):
@@ -145,7 +145,7 @@ def test_nobody_sees_the_blocks_of_others(store):
     ana.forget("human")
     assert ana.labels() == []
     assert all(other.labels() == ["human"] for other in others)
-    assert not any("secret of ana" in str(list(store.open(name).read())) for name in store.names())
+    assert not any("secret of ana" in str(list(store.open(name).read())) for name in store.names(".memory"))
 
 
 def test_a_model_reads_and_edits_its_memory(store):

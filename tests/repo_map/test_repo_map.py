@@ -16,6 +16,7 @@ from transom import Conversation
 from transom.core.reducer import build_view
 from transom.core.tokens import FormatCounter
 from transom.errors import InvalidSetting
+from transom.extras import install_command
 from transom.repo_map import RepoMap
 from transom.testing import WordCounter, call, result, says, talk
 from transom.tokenizer import o200k
@@ -225,7 +226,7 @@ def test_without_the_extra_it_says_what_to_install(folder, package):
     )
     done = subprocess.run([sys.executable, "-c", code, folder, package], capture_output=True, text=True, check=True)
     name = package.replace("_", "-")
-    assert done.stdout == f"the repo map needs {name}: pip install 'transom[map]'\n"
+    assert done.stdout == f"the repo map needs {name}: {install_command('map')}\n"
 
 
 @pytest.mark.parametrize("focus", [3, [3], {"a"}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 import transom
 from transom.conversation.conversation import Conversation
@@ -10,8 +11,9 @@ from transom.core.budget import Budget, pressure
 from transom.core.policy import Policy
 from transom.core.required import fixed_size
 from transom.core.unit import Folded
-from transom.policies import DEFAULT, policy_named
+from transom.policies import DEFAULT, LAST_RESORT, policy_named
 from transom.stores import MemoryStore
+from transom.strategies import Digest, Omit, Rolling
 from transom.testing import WordCounter
 
 BUDGET = Budget(context=2_000)
@@ -116,7 +118,7 @@ def test_they_work_wherever_a_policy_is_named() -> None:
         ("default:keep_recent=2", "policy: keep_recent must be a share of the room, from 0 to 1, not '2'"),
         ("default:keep_recent=nan", "policy: keep_recent must be a share of the room, from 0 to 1, not 'nan'"),
         ("default:keep_recent", "policy: keep_recent must be a share of the room, from 0 to 1, not ''"),
-        ("default:recent=0.2", "policy: there is no setting 'recent': there are keep_recent, trigger, target"),
+        ("default:recent=0.2", "policy: there is no setting 'recent': there are keep_recent, clip, trigger, target"),
         ("default:trigger=0.2:trigger=0.2", "policy: a setting is given twice"),
         ("default:target=0.9:trigger=0.8", "policy: target 0.9 must not be above trigger 0.8"),
         (
@@ -141,3 +143,32 @@ def test_a_wrong_setting_says_what_is_right(name: str, why: str) -> None:
 def test_a_setting_is_a_number(value: object) -> None:
     with pytest.raises(transom.InvalidSetting, match="must be a share of the room"):
         policy_named("default", keep_recent=value)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_policy_of_ones_own_compacts_at_its_trigger() -> None:
+    for steps in ((Digest(),), (Omit(),), (Rolling(),)):
+        for trigger in (0.4, 0.5, 0.7, 0.9):
+            policy = Policy(name="mine", pressure=steps, last_resort=LAST_RESORT, trigger=trigger)
+            for tools in (True, False):
+                found = compactions(policy, tools=tools)
+                assert all(trigger - 0.07 < before < trigger for before, _, _ in found)
+                assert all(after < trigger for _, after, _ in found)
+                assert len(found) < 110
+
+
+def test_a_target_follows_the_trigger() -> None:
+    assert Policy(name="x", trigger=0.5).target_share == 0.375
+    assert [Policy(name="x", trigger=trigger).target_share for trigger in (0.8, 0.95, 1.0, float("inf"))] == [0.6] * 4
+    assert replace(DEFAULT, trigger=0.5).target_share == 0.375
+    assert Policy(name="x", trigger=0.5, target=0.5).target_share == 0.5
+    assert policy_named("sliding:trigger=0.5").target == 0.45
+    assert policy_named("manus", trigger=0.3).target == pytest.approx(0.2)
+    assert policy_named("manus", trigger=0.9).target == 0.4
+    for target in (0.51, 0.6, 0.61, 1.0):
+        with pytest.raises(transom.InvalidSetting, match=f"policy: target {target} must not be above trigger 0.5"):
+            Policy(name="x", trigger=0.5, target=target)
+
+
+def test_a_policy_with_a_lower_trigger_is_the_same_by_name_and_by_hand() -> None:
+    by_hand = replace(DEFAULT, trigger=0.5)
+    assert compactions(policy_named("default:trigger=0.5")) == compactions(by_hand)

@@ -248,7 +248,7 @@ class Compact(Struct, frozen=True, kw_only=True):
     """
 
     id: o.Id
-    budget: o.Budget
+    budget: o.LastBudget = None
     policy: o.Policy = "summary"
     focus: o.SummaryFocus = ""
     note: o.Notes = None
@@ -350,7 +350,7 @@ class Window(Struct, frozen=True, kw_only=True):
     """
 
     id: o.Id
-    budget: o.Budget
+    budget: o.LastBudget = None
     policy: o.Policy = "default"
     prices: o.Prices = None
     dialect: o.AnyDialect = None

@@ -5,12 +5,11 @@ from __future__ import annotations
 import shlex
 
 from transom.cli.commands import Compact
-from transom.cli.edits import open_conversation
+from transom.cli.edits import budget_of, open_conversation
 from transom.cli.locate import open_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.summary_settings import summary_settings
-from transom.core.budget import Budget
 from transom.core.summary import Summary
 
 
@@ -19,7 +18,7 @@ def run(options: Compact) -> int:
     made_by = summary_settings(options.model)  # raises before anything is opened
     with open_log(options.store, options.id, writing=True) as log:
         conversation = open_conversation(
-            log, Budget(context=options.budget), options.policy, options.dialect, summarizer=made_by
+            log, budget_of(log, options.budget), options.policy, options.dialect, summarizer=made_by
         )
         done = conversation.compact(focus=options.focus, notes=options.note or [])
         conversation.close()

@@ -15,7 +15,6 @@ from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.codec import encode
 from transom.core.entry import Sent
 from transom.errors import InvalidSetting, StoreDamaged, UnknownLog
-from transom.search.source import is_own_log
 from transom.stores import JsonlStore, Store, StoredLog
 from transom.stores.postgres_url import without_password
 
@@ -83,7 +82,7 @@ def conversations_in(
     It reads the first entries and the last one of each; with `full`, all entries. `update`: called with the share that
     is done and a label.
     """
-    names = [name for name in store.names() if not is_own_log(name)]
+    names = store.names()
     for number, name in enumerate(names):
         label = f"{number:,} of {counted(len(names), 'conversation')}"
 

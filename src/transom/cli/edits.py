@@ -118,8 +118,7 @@ def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
         edit = _wanted_edit(options)
         edits, after = [edit], conversation.preview_edit(edit)
         seqs = [] if options.dry_run else [conversation.edit(edit)]
-    limit = next((entry.body.limit for entry in reversed([*log.read()]) if isinstance(entry.body, Sent)), None)
-    _print_change(log.name, edits, seqs, before, after, limit, json=options.json)
+    _print_change(log.name, edits, seqs, before, after, last_limit(log), json=options.json)
 
 
 def _wanted_edit(options: commands.Pin | commands.Undo) -> Pin | Undo:
@@ -174,7 +173,7 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
         raise InvalidSetting("--json is for programs and --as text is for people: use one of them")
     if options.full and options.form != "text":
         raise InvalidSetting("--full needs --as text")
-    budget = Budget(context=options.budget, prices=Prices.named(options.prices))
+    budget = budget_of(log, options.budget, Prices.named(options.prices))
     conversation = open_conversation(log, budget, options.policy, options.dialect)
     window, edits = conversation.window(), conversation.edit_costs()
     if options.json:
@@ -183,7 +182,7 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
         return
     console = terminal()
     print_wrapped(console, (f"{one_line(log.name)}: the window of the next call, not logged", "bold"))
-    print_wrapped(console, f"{window.tokens:,} of {options.budget:,} tokens, {window.size.messages:,} messages")
+    print_wrapped(console, f"{window.tokens:,} of {budget.context:,} tokens, {window.size.messages:,} messages")
     if options.form == "text":
         console.print()
         if print_window_text(console, window, full=options.full):
@@ -203,10 +202,27 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
 
 def _window_options(options: commands.Window) -> list[object]:
     """Return the options that decide what is in the window, as they were given."""
-    given = ["--budget", options.budget]
+    given: list[object] = [] if options.budget is None else ["--budget", options.budget]
     given += ["--policy", options.policy] if options.policy != "default" else []
     given += ["--prices", options.prices] if options.prices is not None else []
     return [*given, *(["--dialect", options.dialect] if options.dialect is not None else [])]
+
+
+def budget_of(log: StoredLog, tokens: int | None, prices: Prices | None = None) -> Budget:
+    """The budget of so many tokens; None: as many as the conversation's last request was planned with.
+
+    Raises InvalidSetting if there was no request.
+    """
+    if tokens is None:
+        tokens = last_limit(log)
+        if tokens is None:
+            raise InvalidSetting(f"{one_line(log.name)}: no request was planned yet: give --budget N")
+    return Budget(context=tokens, prices=prices)
+
+
+def last_limit(log: StoredLog) -> int | None:
+    """The tokens that the last request was planned with; None if there was none."""
+    return next((entry.body.limit for entry in reversed([*log.read()]) if isinstance(entry.body, Sent)), None)
 
 
 def open_conversation(

@@ -105,7 +105,7 @@ def _next_commands(result: Explained, options: Explain) -> list[tuple[str, str]]
     if shortened := [row.entry for row in result.rows if row.state == "shortened"]:
         commands.append((next_command("read", "entry", shortened[-1]), "a shortened entry, whole"))
     if result.call is None and result.limit:
-        text = next_command("window", given=["--budget", result.limit, "--as", "text"])
+        text = next_command("window", given=["--as", "text"])
         commands.append((text, "what the model reads next"))
     if result.call is None and result.plans:
         edit = max(seq for seqs in result.plans[-1].edits.values() for seq in seqs)

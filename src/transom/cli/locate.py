@@ -17,7 +17,6 @@ from transom.cli.runs import FOLDER, STORE, make_folder, split_name, stored_name
 from transom.cli.streams import counted, print_notice
 from transom.core.view import View
 from transom.errors import InvalidSetting, UnknownLog
-from transom.search.source import is_own_log
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.postgres_url import without_password
 from transom.stores.urls import parse_location
@@ -135,7 +134,6 @@ def find_name(names: list[str], part: str, url: str) -> str:
     too. Raises InvalidSetting if `part` is empty, which would be a part of every id.
     """
     check_part(part)
-    names = [name for name in names if not is_own_log(name)]
     if Path(store_path(url)) != STORE:
         return _find(names, part, without_password(url))
     runs: dict[int, list[str]] = {}

@@ -10,7 +10,7 @@ from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import InvalidSetting, quote
 from transom.memory import Block, Memory
-from transom.memory.memory import is_users_block
+from transom.memory.memory import ROOT, is_users_block
 from transom.stores import Store
 from transom.stores.postgres_url import without_password
 
@@ -56,7 +56,11 @@ def _check_there(memory: Memory, label: str, store: Store, options: Options) -> 
 
     It does not say which user.
     """
-    if options.user is None and label not in memory.labels() and is_users_block(store.names(), options.name, label):
+    if (
+        options.user is None
+        and label not in memory.labels()
+        and is_users_block(store.names(f"{ROOT}/"), options.name, label)
+    ):
         raise InvalidSetting(f"memory: there is no block {quote(label)} of everybody; a user has one: give --user ID")
 
 

@@ -18,6 +18,17 @@ def entry_number(reference: str | int) -> int:
     return int(match[1])
 
 
+def tokens(text: str | int) -> int:
+    """Parse a number of tokens: 128000, 128k or 1m. Raises BadParameter for any other text."""
+    from transom.core.budget import tokens_from  # noqa: PLC0415 - nothing slow is imported before a command runs
+    from transom.errors import InvalidSetting  # noqa: PLC0415 - likewise
+
+    try:
+        return tokens_from(str(text))
+    except InvalidSetting as wrong:
+        raise BadParameter(str(wrong)) from None
+
+
 Files = Annotated[
     list[Path],
     Argument(
@@ -76,14 +87,30 @@ ExportOut = Annotated[
 ]
 ExportJson = Annotated[bool, Option("--json", help="Print one JSON object about the export. Needs -o.")]
 Id = Annotated[str, Argument(metavar="ID", help="The conversation's id, or an unambiguous part of it.")]
-Budget = Annotated[int, Option(metavar="N", help="The most tokens that a request may have (counted with o200k_base).")]
-DemoBudget = Annotated[int, Option(metavar="N", help="The most tokens that a request may have.")]
+Budget = Annotated[
+    int,
+    Option(
+        parser=tokens,
+        metavar="N",
+        help="The most tokens that a request may have (counted with o200k_base): 128000, 128k or 1m.",
+    ),
+]
+LastBudget = Annotated[
+    int | None,
+    Option(
+        parser=tokens,
+        metavar="N",
+        help="The most tokens that a request may have: 128000, 128k or 1m. Default: the budget of the conversation's "
+        "last request.",
+    ),
+]
+DemoBudget = Annotated[int, Option(parser=tokens, metavar="N", help="The most tokens that a request may have.")]
 Policy = Annotated[
     str,
     Option(
         metavar="NAME",
         help="How a full window is made smaller: default, sliding, passthrough, or the name of a system, for example "
-        "codex. Settings may follow, as shares of the room: default:keep_recent=0.3:trigger=0.9:target=0.6.",
+        "codex. Settings may follow, as shares of the room: default:keep_recent=0.3:clip=0.4:trigger=0.9:target=0.6.",
     ),
 ]
 Prices = Annotated[
@@ -120,10 +147,10 @@ Model = Annotated[
 ChatBudget = Annotated[
     int | None,
     Option(
-        min=1,
+        parser=tokens,
         metavar="N",
-        help="The most tokens that a request may have. Default: the model's context window if it is known, else "
-        "128,000.",
+        help="The most tokens that a request may have: 128000, 128k or 1m. Default: the model's context window if it "
+        "is known, else 128,000.",
     ),
 ]
 ChatTools = Annotated[
@@ -275,7 +302,9 @@ Last = Annotated[
 Folder = Annotated[
     Path, Argument(metavar="FOLDER", show_default=False, help="The folder of source code. Default: this one.")
 ]
-MapTokens = Annotated[int, Option("--tokens", min=1, metavar="N", help="The most tokens that the map may have.")]
+MapTokens = Annotated[
+    int, Option("--tokens", parser=tokens, metavar="N", help="The most tokens that the map may have: 2000 or 2k.")
+]
 Focus = Annotated[
     list[str] | None,
     Option(metavar="TEXT", help="What the map is for: a task, a question, a path, a name. May be given several times."),

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from transom import private_files
 from transom.errors import InvalidSetting
+from transom.extras import install_command
 
 KINDS = (".svg", ".png")
 SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "transom", "font.size": 10, "font.family": "sans-serif"}
@@ -49,7 +50,7 @@ def picture_paths(path: Path) -> tuple[Path, ...]:
     try:
         import_module("matplotlib")
     except ImportError:
-        raise InvalidSetting("--chart needs matplotlib: pip install 'transom[charts]'") from None
+        raise InvalidSetting(f"--chart needs matplotlib: {install_command('charts')}") from None
     if not path.parent.is_dir():
         raise InvalidSetting(f"--chart: there is no folder {path.parent}")
     files = (path,) if path.suffix else tuple(path.parent / f"{path.name}{kind}" for kind in KINDS)

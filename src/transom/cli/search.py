@@ -13,7 +13,6 @@ from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.log import owner_of
 from transom.search import SearchFilters, SearchHit, SearchIndex, search_index
 from transom.search.base import require_roles
-from transom.search.source import is_own_log
 from transom.stores import Store
 from transom.stores.postgres_url import without_password
 
@@ -58,7 +57,7 @@ def run(options: Search) -> int:
 
 def _why_nothing(store: Store, name: str | None, user: str | None) -> str:
     """Say in how many conversations nothing was found, and whether any of them is the user's."""
-    names = [name] if name is not None else [each for each in store.names() if not is_own_log(each)]
+    names = [name] if name is not None else store.names()
     said = f"nothing found in {counted(len(names), 'conversation')}"
     if user is None:
         return said

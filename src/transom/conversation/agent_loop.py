@@ -45,6 +45,7 @@ from transom.conversation.events import (
     ToolReturned,
 )
 from transom.conversation.facts import parse_result
+from transom.conversation.readback_tools import with_readback
 from transom.conversation.reply import Partial, read_reply
 from transom.conversation.request import Request
 from transom.conversation.retry import Attempts, NextTry, Retry
@@ -89,6 +90,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     providers: tuple[Provider, ...]
     schemas: Sequence[Raw | Tool] | None = None
     functions: Mapping[str, FunctionTool] = {}
+    readback: bool | None = None
     unavailable: Callable[[], Collection[str]] = tuple
     approve: Approval | None = None
     state: Mapping[str, Any] | None = None
@@ -116,7 +118,8 @@ class AgentLoop:
         self._used_before = conversation.view.usage
         self._provider = settings.providers[0]
         self._max_tokens = settings.max_tokens
-        self._known = names_of(conversation.head.tools if settings.schemas is None else settings.schemas)
+        self._schemas = with_readback(conversation, settings.schemas, settings.readback)
+        self._known = names_of(conversation.head.tools if self._schemas is None else self._schemas)
 
     def steps(self) -> RunSteps:
         """The run. Raises ProviderError, BudgetImpossible, RunStopped, and whatever a pump throws in."""
@@ -220,7 +223,7 @@ class AgentLoop:
         self._use_model(self._provider, was_refused=was_refused)
         before = conv.view
         begin = conv._request_steps  # pyright: ignore[reportPrivateUsage] - an effect of its own, so that a pump waits
-        request = yield from begin(tools=settings.schemas, state=settings.state, cache=True)
+        request = yield from begin(tools=self._schemas, state=settings.state, cache=True)
         entries = [conv.log[seq] for seq in range(before.length, conv.view.length)]
         if not any(isinstance(entry.body, Fold) for entry in entries):
             return request, None

@@ -51,7 +51,7 @@ class SubAgent(FunctionTool):
         description: str,
         *,
         system: str | None = None,
-        budget: Budget | int | None = None,
+        budget: Budget | int | str | None = None,
         policy: str | Policy = "default",
         max_depth: int = MAX_DEPTH,
         agent_timeout: float | None = None,

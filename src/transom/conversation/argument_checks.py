@@ -12,7 +12,7 @@ from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
-from transom.core.budget import UNLIMITED, Budget
+from transom.core.budget import UNLIMITED, Budget, tokens_from
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta
 from transom.core.log import Owner
@@ -54,12 +54,15 @@ def system(value: object) -> object:
 
 
 def limits(budget: object, other_limits: Budget | None = None) -> Budget:
-    """Return the Budget that was given; of a number, the budget with that context window and these other limits.
+    """Return the Budget that was given; of a number, or a text such as "128k", the budget with that context window and
+    these other limits.
 
     Raises InvalidSetting.
     """
     if isinstance(budget, Budget):
         return budget
+    if isinstance(budget, str):
+        budget = tokens_from(budget, "budget")
     if type(budget) is not int:
         raise InvalidSetting(f"budget: must be a Budget or a whole number of tokens, not {quote(budget)}")
     return Budget(context=budget) if other_limits is None else replace(other_limits, context=budget)

@@ -245,7 +245,7 @@ class AsyncConversation:
         return self.conversation.budget
 
     @budget.setter
-    def budget(self, budget: Budget | int) -> None:
+    def budget(self, budget: Budget | int | str) -> None:
         self.conversation.budget = budget
 
     @property

@@ -100,7 +100,7 @@ class Conversation:
         self,
         log: StoredLog,
         *,
-        budget: Budget | int,
+        budget: Budget | int | str,
         policy: str | Policy,
         counter: TokenCounter,
         system: str | Sequence[Instruction] | None = None,
@@ -146,7 +146,7 @@ class Conversation:
         store: str | os.PathLike[str] | Store,
         id: str,  # noqa: A002 - the design's name, and the users'
         *,
-        budget: Budget | int | None = None,
+        budget: Budget | int | str | None = None,
         policy: str | Policy = "default",
         system: object = None,
         dialect: str | Dialect = "openai",
@@ -226,7 +226,7 @@ class Conversation:
         *,
         store: str | os.PathLike[str] | Store = "memory:",
         id: str = "conversation",  # noqa: A002 - as for `open`
-        budget: Budget | int | None = None,
+        budget: Budget | int | str | None = None,
         policy: str | Policy = "default",
         system: object = None,
         dialect: str | Dialect = "openai",
@@ -290,7 +290,7 @@ class Conversation:
         return self._planner.budget
 
     @budget.setter
-    def budget(self, budget: Budget | int) -> None:
+    def budget(self, budget: Budget | int | str) -> None:
         self._planner.budget = check.limits(budget, self._planner.budget)
 
     @property
@@ -836,7 +836,7 @@ class Conversation:
         return new
 
 
-def _limits(budget: Budget | int | None) -> Budget:
+def _limits(budget: Budget | int | str | None) -> Budget:
     """The limits of a new conversation. Without a budget it warns, and the warning shows the line that called `open`
     (`stacklevel`)."""
     if budget is None:

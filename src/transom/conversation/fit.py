@@ -27,7 +27,7 @@ from transom.wire.rendering import render_messages
 def fit(
     messages: Sequence[object],
     *,
-    budget: Budget | int | None = None,
+    budget: Budget | int | str | None = None,
     counter: TokenCounter | None = None,
     policy: str | Policy = "default",
     dialect: str | Dialect = "openai",

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from transom.core.log import owner_of
 from transom.errors import InvalidSetting, StoreDamaged, quote
-from transom.memory.memory import is_memory_of
-from transom.search.source import is_own_log
+from transom.memory.memory import ROOT, is_memory_of
 from transom.stores import Store, open_store
 from transom.stores.base import forget_all
 
@@ -58,8 +57,6 @@ def data_of_user(store: Store, user_id: object, progress: Progress | None = None
     names = store.names()
     conversations, damaged = list[str](), list[str]()
     for at, name in enumerate(names):
-        if is_own_log(name):
-            continue
         if progress is not None:
             progress(at / len(names), name)
         try:
@@ -67,5 +64,5 @@ def data_of_user(store: Store, user_id: object, progress: Progress | None = None
                 conversations.append(name)
         except StoreDamaged:
             damaged.append(name)
-    memory = (name for name in names if is_memory_of(name, user_id))
+    memory = (name for name in store.names(ROOT) if is_memory_of(name, user_id))
     return UserData(conversations=tuple(conversations), memory=tuple(memory), damaged=tuple(damaged))

@@ -35,6 +35,10 @@ class RunOptions(TypedDict, total=False):
     `provider` again."""
     tools: Sequence[Any]
     """Functions (sync or async), FunctionTools, schemas of tools that the provider runs. None: the last schemas."""
+    readback: bool
+    """Whether the model has the tools that read back what its window leaves out (`transom.readback.TOOLS`), which the
+    run answers itself. Not given: it has them if the conversation's first request had them; that one does if it has
+    other tools and a budget of at least 8,000 tokens. A change later on breaks the cached prefix."""
     unavailable: Collection[str] | Callable[[], Collection[str]]
     """Names of tools that are refused now. They stay in the request, so that the cached prefix holds."""
     approve: Approval
@@ -136,6 +140,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         providers=providers,
         schemas=schemas,
         functions=functions,
+        readback=_readback(options.get("readback")),
         unavailable=_names(options.get("unavailable", ())),
         approve=_approval(options.get("approve")),
         state=options.get("state"),
@@ -164,6 +169,12 @@ def _listed(name: str, value: object) -> Sequence[Any]:
     if not isinstance(value, (list, tuple)):
         raise InvalidSetting(f"{name}: must be a list, not {quote(value)}")
     return cast("Sequence[Any]", value)
+
+
+def _readback(given: object) -> bool | None:
+    if given is not None and not isinstance(given, bool):
+        raise InvalidSetting(f"readback: must be True or False, not {quote(given)}")
+    return given
 
 
 def _names(given: object) -> Callable[[], Collection[str]]:

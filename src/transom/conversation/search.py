@@ -66,8 +66,8 @@ class _OneLog:
     def __init__(self, log: StoredLog) -> None:
         self._log = log
 
-    def names(self) -> list[str]:
-        return [self._log.name] if len(self._log) else []
+    def names(self, prefix: str = "") -> list[str]:
+        return [self._log.name] if len(self._log) and self._log.name.startswith(prefix) else []
 
     def open(self, name: str) -> StoredLog:  # noqa: ARG002 - there is one
         return self._log

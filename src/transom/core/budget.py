@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 from msgspec import Struct
@@ -67,6 +68,23 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             self.max_images if self.max_images is not None else UNLIMITED,
             self.max_messages if self.max_messages is not None else UNLIMITED,
         )
+
+
+_TOKENS = re.compile(r"(\d{1,15}(?:\.\d{1,6})?|\d{1,3}(?:[,_]\d{3}){1,4}) ?([km]?)", re.ASCII)
+_TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+def tokens_from(text: str, name: str = "tokens") -> int:
+    """The number of tokens that a text names: "128000", "128,000", "128k", "1.5m". A k is 1,000, an m 1,000,000.
+
+    Raises InvalidSetting for any other text, and for a number that is not whole or below 1. `name`: of the setting, for
+    the error.
+    """
+    match = _TOKENS.fullmatch(text.strip().lower())
+    tokens = 0.0 if match is None else float(re.sub("[,_]", "", match[1])) * _TIMES[match[2]]
+    if tokens < 1 or tokens != int(tokens):
+        raise InvalidSetting(f"{name}: must be a whole number of tokens, such as 128000 or 128k, not {quote(text)}")
+    return int(tokens)
 
 
 UNLIMITED = 1 << 60

@@ -73,8 +73,17 @@ def is_due(view: View, budget: Budget, policy: Policy) -> bool:
 
     False is no promise: prices, new state and recalled text may still make the next plan compact.
     """
-    full = pressure(view.total, fixed_size(view), policy_limit(budget, policy, view.calibration))
-    return full >= policy.trigger or not fits(view.total, budget.limits(view.calibration))
+    limit = budget.limits(view.calibration)
+    lower = policy_limit(budget, policy, view.calibration)
+    return not fits(view.total, limit) or _is_full(view.total, fixed_size(view), lower, limit, policy.trigger)
+
+
+def _is_full(size: Size, fixed: Size, lower: Size, limit: Size, trigger: float) -> bool:
+    """Whether a window of this size is at the trigger. What fits exactly is not full, if nothing but the budget limits
+    it: a trigger of 1 then means that it no longer fits."""
+    if trigger == 1 and lower == limit and fits(size, limit):
+        return False
+    return pressure(size, fixed, lower) >= trigger
 
 
 class BudgetEnforcer:
@@ -124,7 +133,7 @@ class BudgetEnforcer:
         pin_required(self.draft)
         view = self.draft.view
         if self.policy.arrival and view.shared_slots < len(view.slots):
-            self._take_edits(self.policy.arrival, self._target_without_pressure(), only_as_needed=False)
+            self._take_edits(self.policy.arrival, self._target_on_arrival(), only_as_needed=False)
         if self.budget.prices is not None:
             self._lower_limit_where_it_pays(self.budget.prices)
         self._now = now
@@ -339,7 +348,7 @@ class BudgetEnforcer:
 
     def _has_room_below_trigger(self, size: Size) -> bool:
         """Whether a window of this size would be below the trigger."""
-        return pressure(size, fixed_size(self.draft.view), self.policy_limit) < self.policy.trigger
+        return not _is_full(size, fixed_size(self.draft.view), self.policy_limit, self.limit, self.policy.trigger)
 
     def _is_surely_quiet(self) -> bool:
         """Whether the window is certainly below the trigger, and below the soft trigger if summaries are asked for.
@@ -356,8 +365,7 @@ class BudgetEnforcer:
         )
 
     def _target_without_pressure(self) -> Target:
-        """The target of arrival strategies and recall steps: the limits themselves, nothing required. Arrival
-        strategies trim an entry because of its own size."""
+        """The target of recall steps: the limits themselves, nothing required."""
         return Target(
             goal=self.limit,
             deep_goal=self.limit,
@@ -371,9 +379,17 @@ class BudgetEnforcer:
             redact=self.redact,
         )
 
+    def _target_on_arrival(self) -> Target:
+        """The target of arrival strategies: it is met while the window is below the trigger, due notes included."""
+        view, goal = self.draft.view, self.policy_limit
+        if self.policy.trigger < 1:
+            goal = between(fixed_size(view), goal, self.policy.trigger)
+        return replace(self._target_without_pressure(), goal=goal.minus(self.used().minus(view.total)))
+
     def _target(self, *, over_limit: bool) -> Target:
         """What `pressure` strategies, or `last_resort` ones, must reach now."""
-        notes, fixed, share = due_size(self.draft.view, self.state), fixed_size(self.draft.view), self.policy.target
+        notes, fixed = due_size(self.draft.view, self.state), fixed_size(self.draft.view)
+        share = self.policy.target_share
         if not over_limit:
             notes = notes.plus(self.due_recall.size(self.draft.view, self._target_without_pressure))
         goal = self.limit if over_limit else between(fixed, self.policy_limit, share)
@@ -394,6 +410,8 @@ class BudgetEnforcer:
             derived=self.derived,
             redact=self.redact,
             may_replace_summary=self._may_replace_summary and not over_limit,
+            trigger=self.policy.trigger,
+            share=self.policy.target,
         )
 
     def _as_full_in_tokens(self, limit: Size, fixed: Size) -> Size:

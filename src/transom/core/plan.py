@@ -29,10 +29,6 @@ from transom.core.window import Window, assemble
 
 __all__ = ["Plan", "Ref", "compaction", "entry_ref", "needs_nothing", "plan"]
 
-LATE_CHARACTERS = 20_000
-"""The maximum number of characters of a late result that its note quotes. A small window quotes fewer: as many
-characters as it has tokens, which is about a quarter of it. The log has the whole result."""
-
 
 def entry_ref(seq: int) -> str:
     """The words by which texts name an entry of a log: "entry 412"."""
@@ -180,9 +176,10 @@ def _synthetic_result(call: Call, label: str, place: tuple[int, int]) -> ToolRes
 def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
     """Add a note for each real result that came after a synthetic one, so that the model learns what it was.
 
-    A text that is longer than `LATE_CHARACTERS` allows is cut in its middle.
+    A text of more characters than the window has tokens, which is about a quarter of it, is cut in its middle. The log
+    has it whole.
     """
-    most = budget.share(LATE_CHARACTERS, 1.0)
+    most = budget.usable
     for seq, (key, index) in draft.view.late_results:
         result = draft.view.fetch(seq).body
         unit = draft.view.unit(key)

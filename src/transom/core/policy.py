@@ -22,7 +22,9 @@ from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
 from transom.errors import InvalidSetting, quote
 
-DEFAULT_TARGET = 0.6
+DEFAULT_TARGET, TARGET_BELOW_TRIGGER = 0.6, 0.75
+"""The target of a policy that gives none: 0.6, and at most this part of the trigger, so that the next requests need no
+compaction."""
 
 NO_LIMITS = Budget(context=UNLIMITED)
 """The `own_limits` of a policy that has none: a budget that no window exceeds."""
@@ -50,6 +52,7 @@ class Target(Struct, frozen=True):
     - `may_replace_summary`: true if another summary of turns that are folded already may be made, and take the place
       of the one that their fold shows.
     - `redact`: applied to the text of every fold before it is logged; None redacts nothing.
+    - `trigger`, `share`: the policy's trigger and target, as shares of the room; `share` is None if it gives no target.
     """
 
     goal: Size
@@ -69,6 +72,8 @@ class Target(Struct, frozen=True):
     may_replace_summary: bool = False
     summaries_cost: bool = True
     redact: Redact | None = None
+    trigger: float = 1.0
+    share: float | None = None
 
     @property
     def again(self) -> bool:
@@ -134,8 +139,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     `last_resort` strategies run when the window is over a limit, until it fits.
 
     - `trigger`, `target`: how full the fullest limit is, as shares of the room that it leaves beside the head and the
-      required messages. A trigger of infinity means never; at 0 every request is compacted. A `Digest` does not stop
-      at `target`: it leaves the share `Digest.quiet` of the room free. `policy_named(…, target=…)` sets both.
+      required messages. A trigger of infinity means never; at 0 every request is compacted. A target that is None
+      follows the trigger: 0.6, but at most three quarters of the trigger. A `Digest` has shares of its own; they are
+      scaled to a target that is given, and to a trigger below 1.
     - `keepers`: name units that the `pressure` strategies do not fold away; the `last_resort` ones may.
     - `soft_trigger`: a share of the trigger. From there on, the summaries that the `pressure` strategies want are made
       in the background. None: they are made when those strategies run, and the request waits.
@@ -160,7 +166,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     last_resort: tuple[Strategy, ...] = ()
     recall: tuple[RecallStep, ...] = ()
     trigger: float = 0.95
-    target: float = DEFAULT_TARGET
+    target: float | None = None
     soft_trigger: float | None = None
     own_limits: Budget = NO_LIMITS
     choices: tuple[Choice, ...] = ()
@@ -172,15 +178,22 @@ class Policy(Struct, frozen=True, kw_only=True):
         for name in ("trigger", "target"):
             share = cast("object", getattr(self, name))
             never = name == "trigger" and share == float("inf")
+            if name == "target" and share is None:
+                continue
             if not isinstance(share, (int, float)) or not (0 <= share <= 1 or never):
                 raise InvalidSetting(f"policy: {name} must be a share of the room, from 0 to 1, not {quote(share)}")
         soft = cast("object", self.soft_trigger)
         if soft is not None and not (isinstance(soft, (int, float)) and 0 <= soft <= 1):
             raise InvalidSetting(f"policy: soft_trigger must be a share of the trigger, from 0 to 1, not {quote(soft)}")
-        if self.target > self.trigger > 0 and self.target != DEFAULT_TARGET:
+        if self.target is not None and self.target > self.trigger > 0:
             raise InvalidSetting(f"policy: target {self.target} must not be above trigger {self.trigger}")
         if not isinstance(cast("object", self.own_limits), Budget):
             raise InvalidSetting(f"policy: own_limits must be a Budget, not {quote(self.own_limits)}")
+
+    @property
+    def target_share(self) -> float:
+        """The target, or what follows from the trigger if none is given."""
+        return min(DEFAULT_TARGET, TARGET_BELOW_TRIGGER * self.trigger) if self.target is None else self.target
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """Warm the strategies' indexes before the next plan. Optional: it changes latency, never a window.

@@ -119,7 +119,7 @@ class Memory:
     def labels(self) -> list[str]:
         """Return the labels of the blocks, sorted."""
         prefix = self._log_name("")
-        return sorted(unquote(name.removeprefix(prefix)) for name in self._store.names() if name.startswith(prefix))
+        return sorted(unquote(name.removeprefix(prefix)) for name in self._store.names(prefix))
 
     def block(self, label: str) -> Block:
         """Return a block as it is now. Raises InvalidSetting if there is none with this label.

@@ -38,6 +38,10 @@ _CODE_IN_TEXT = re.compile(r"[a-z]+(?:_[a-z]+)+")
 """A word in snake case, which may be an error code inside a text."""
 
 
+_NUMBER = re.compile(r"(?<![\w.\[-])\d{4,12}(?![\w.]\d)")
+"""A number of four digits or more that stands alone: one of three may be a status."""
+
+
 class Overflow(Struct, frozen=True):
     """A provider's statement that a request was too long, with the numbers that it gave, in tokens (None: not given).
 
@@ -67,12 +71,18 @@ def classify(status: int | None, body: object) -> Overflow | None:
     words = " ".join(value for _, value in leaves if isinstance(value, str))
     text = _plain(words.lower()[:CHARACTERS])
     found = {} if rules.NO_TOKENS.search(text) else _numbers_in(text)
-    coded = any(_snake(value) in rules.CODES for _, value in leaves) or any(
-        word in rules.CODES for word in _CODE_IN_TEXT.findall(text)
-    )
-    if not coded and not _is_too_long(status, text, found):
-        return None
-    return _overflow(text, found, {key: value for key, value in leaves if isinstance(value, int)})
+    coded = any(_is_code(_snake(value)) for _, value in leaves) or any(map(_is_code, _CODE_IN_TEXT.findall(text)))
+    fields = _fields(leaves)
+    named = " ".join(_snake(key) for key, value in leaves if isinstance(value, int))
+    says_so = coded or _is_too_long(status, text, named, found | fields)
+    return _overflow(text, found, fields) if says_so else None
+
+
+def _fields(leaves: list[tuple[str, str | int]]) -> dict[str, int]:
+    """The numbers in fields of their own, by name: "limit", "input"."""
+    numbers = [(_snake(key), value) for key, value in leaves if isinstance(value, int)]
+    kinds = {"limit": rules.LIMIT_FIELD, "input": rules.INPUT_FIELD}
+    return {kind: value for kind, rule in kinds.items() for key, value in reversed(numbers) if rule.fullmatch(key)}
 
 
 def _parsed(body: object) -> object:
@@ -144,18 +154,24 @@ def _snake(value: str | int) -> str:
     return words.lower().replace("-", "_")
 
 
-def _is_too_long(status: int | None, text: str, found: dict[str, int]) -> bool:
+def _is_code(word: str) -> bool:
+    """Whether a word in snake case is a code that says that an input is too long."""
+    return word in rules.ODD_CODES or rules.CODE.fullmatch(word) is not None
+
+
+def _is_too_long(status: int | None, text: str, fields: str, found: dict[str, int]) -> bool:
     """Whether an error says that the request is too long: by the numbers in its text (more input than the limit), by a
     known phrase, or by status 413. False for look-alikes and for errors about the length of the answer.
 
-    `found`: the numbers in the text, by what they count.
+    `fields`: the names of its fields with numbers. `found`: the numbers, by what they count.
     """
-    if any(rule.search(text) for rule in rules.LOOK_ALIKES):
+    said = f"{text} {fields}"
+    if any(rule.search(said) for rule in rules.OTHER_MATTERS):
         return False
-    if not rules.INPUT_WORDS.search(text):
-        if any(rule.search(text) for rule in rules.OUTPUT_CAPS):
-            return False
-    elif "token" in text and found.get("input", 0) > found.get("limit", inf):
+    mentions_input = rules.INPUT_WORDS.search(said) is not None
+    if not mentions_input and rules.ANSWER.search(text):
+        return False
+    if mentions_input and rules.UNIT.search(said) and found.get("input", 0) > found.get("limit", inf):
         return True
     return status == 413 or any(rule.search(text) for rule in rules.PHRASES)
 
@@ -163,13 +179,13 @@ def _is_too_long(status: int | None, text: str, found: dict[str, int]) -> bool:
 def _overflow(text: str, found: dict[str, int], fields: dict[str, int]) -> Overflow:
     """The Overflow with the numbers of the text and of the error's other fields. A number in a field of its own counts
     more."""
-    limit = next((fields[key] for key in rules.LIMIT_FIELDS if key in fields), found.get("limit"))
-    used = next((fields[key] for key in rules.INPUT_FIELDS if key in fields), found.get("input"))
+    limit = fields.get("limit", found.get("limit"))
+    used = fields.get("input", found.get("input"))
     output = found.get("output") or None
     if limit is None or used is None:
         answer_is_too_long = bool(rules.INPUT_AND_ANSWER.search(text))
     else:
-        asked = output or any(rule.search(text) for rule in rules.OUTPUT_CAPS)
+        asked = output or rules.ANSWER.search(text)
         answer_is_too_long = used < limit and bool(asked)
     return Overflow(limit, used, "shrink_max_tokens" if answer_is_too_long else "shrink_input", output)
 
@@ -182,7 +198,22 @@ def _plain(text: str) -> str:
 
 
 def _numbers_in(text: str) -> dict[str, int]:
-    """The numbers in the text, by name: "limit", "input", "output"."""
+    """The numbers in the text, by name: "limit", "input", "output".
+
+    If no pattern names a limit and an input that is larger, and the text has two numbers of one unit, the larger one is
+    the input.
+    """
+    found = _named_numbers(text)
+    if "output" in found or found.get("input", 0) > found.get("limit", inf):
+        return found
+    numbers = {int(number) for number in _NUMBER.findall(text)}
+    if len(numbers) == 2 and rules.UNIT.search(text) and rules.INPUT_WORDS.search(text):
+        return {"limit": min(numbers), "input": max(numbers)}
+    return found
+
+
+def _named_numbers(text: str) -> dict[str, int]:
+    """The numbers that a pattern names."""
     matches = (match for pattern in rules.BOTH_SIDES if (match := re.search(pattern, text)))
     found = next(map(_named, matches), dict[str, int]())
     if "limit" not in found:

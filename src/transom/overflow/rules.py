@@ -1,12 +1,17 @@
-"""The wordings by which `overflow/classify.py:classify` recognises that a request was too long, and those that only
-look like it.
+"""What makes an error an overflow, for `overflow/classify.py:classify`: the rules that recognise that a request was too
+long, and what only looks like it.
 
-A rule is a pattern with the place where its wording was seen. Patterns describe wordings, not whole messages: a gateway
-that rewrites a message, or a server in no list, mostly keeps the words. They are searched in the text in lower case,
-with single blanks.
+The rules name things and relations, not messages: an input, a limit, and that one is more than the other. Every server
+says that in its own words; the words for these three things are few, also across languages. A rule is searched in the
+text in lower case, with single blanks, and has the place where it was needed first.
 
-An error with one of CODES is an overflow. Otherwise the text must match one of PHRASES, and none of LOOK_ALIKES.
-OUTPUT_CAPS count only in a text that does not mention the input. LIMITS, INPUTS and BOTH_SIDES then find the numbers.
+An error is an overflow if
+
+- a field or a word of it is a code that joins an input and an excess (CODE, ODD_CODES), or
+- nothing of it is about another matter (OTHER_MATTERS), and its numbers say so (more tokens of input than the limit) or
+  its words do (PHRASES). An error that speaks of the answer alone (ANSWER) says nothing about the input.
+
+LIMITS, INPUTS and BOTH_SIDES find the numbers. Where they name none, the larger one of two numbers is the input.
 """
 
 from __future__ import annotations
@@ -35,101 +40,101 @@ def _rule(pattern: str, source: str) -> Rule:
     return Rule(pattern, source)
 
 
-CODES = {
-    "context_length_exceeded": "OpenAI, Azure OpenAI, Groq: error.code",
-    "context_window_exceeded": "UKGovernmentBEIS/inspect_ai: gateways that rename OpenAI's code",
-    "context_window_exceeded_error": "BerriAI/litellm: ContextWindowExceededError",
-    "exceed_context_size_error": "ggml-org/llama.cpp#15780: error.type",
-    "context_exceeded": "antirez/ds4#150: error.type",
-    "model_context_window_exceeded": "Anthropic, Z.ai: stop_reason and finish_reason",
-    "model_max_prompt_tokens_exceeded": "GitHub Copilot: error.code",
+CODE = re.compile(
+    r"(?!.*(?:output|image|file|rate_|quota|per_|budget|string|array|name|url|header))"
+    r"(?:.*_)?(?:(?:context|prompt|inputs?|model_length|request|conversation|messages?|sequence)(?:_.*)?"
+    r"_(?:exceeded|overflow|full|too_(?:long|large|big))|exceeds?_context.*)(?:_error)?"
+)
+"""A code, type, status or finish reason in snake case that says that an input is too much: context_length_exceeded
+(OpenAI), request_too_large (Anthropic), exceed_context_size_error (llama.cpp), model_max_prompt_tokens_exceeded
+(Copilot), model_context_window_exceeded (finish reasons of Anthropic and Z.ai)."""
+
+ODD_CODES = {
     "reason_max_context": "UKGovernmentBEIS/inspect_ai, grok.py: finish_reason",
     "model_length": "Mistral: finish_reason",
-    "request_too_large": "Anthropic: error.type, status 413",
     "1261": "Zhipu (docs.bigmodel.cn, error codes): Prompt 超长",
 }
-"""Values of `code`, `type`, `status` or a finish reason, in snake case, that say that the request is too long."""
+"""Codes that mean the same and do not say it."""
 
-LOOK_ALIKES = (
-    # throttling and accounts
-    _rule(r"rate.?limit|too many requests|throttl|slow down", "OpenAI, Anthropic, Groq, Bedrock: status 429"),
+OTHER_MATTERS = (
     _rule(
-        r"\b(?:tokens?|requests?) ?(?:per|/) ?(?:min|day|hour|sec)|\bper-\w+ limit|this minute|\b(?:tpm|rpm|tpd|rpd)\b",
-        "github:FoundationAgents/MetaGPT#523",
+        r"rate.?(?:limit|bucket)|too many requests|throttl|slow down|overloaded|exhausted|erschöpft|(?:at|"
+        r"over) capacity|"
+        r"try again (?:later|in)\b|please wait|deadline|time.?out|timed out|cancell?ed|concurren|parallel|"
+        r"\b(?:tokens?|requests?) ?(?:per|/) ?(?:min|day|hour|sec)|per.(?:minute|day|hour|\w+ limit)|this minute|"
+        r"\b[tr]p[md](?:\b|_)|限流|频率|速率|并发",
+        "OpenAI, Anthropic, Groq, Bedrock: status 429; github:FoundationAgents/MetaGPT#523",
     ),
     _rule(
-        r"\bquota|billing|\bcredits?\b|insufficient (?:balance|funds)|can only afford|extra usage",
+        r"\bquota|kontingent|allowance|\b(?:dai|month)ly|\btier\b|\bplan\b|billing|\bcredits?\b|"
+        r"insufficient (?:balance|funds)|afford|extra usage|usage|"
+        r"\baccount|(?:cost|spend)\w*\b|budget has|额度|配额|用量",
         "github:anthropics/claude-code#42616; OpenRouter: status 402",
     ),
-    _rule(r"resource.{0,3}exhausted|overloaded|(?:at|over) capacity|try again (?:later|in)\b", "Vertex; Anthropic 529"),
-    _rule(r"please wait|deadline|time.?out|timed out|cancell?ed", "Bedrock; Go: context deadline exceeded"),
-    _rule(r"限流|频率|额度|配额|并发", "Zhipu, DashScope: throttling"),
-    # another length
     _rule(
-        r"\b(?:string|array|list|name|id|url|field|description|password)(?: is)? too long|above_max_length",
-        "github:agno-agi/agno#5382",
+        r"\b(?:string|array|list|name|id|url|field|description|password|member|stop|metadata|keys?|headers?|cookie)s?\b"
+        r".{0,40}?(?:too l\w+|exceed|more than|above|length|at most|less than)|above_max_length|"
+        r"(?:too many|at most|more than|(?:number|maximum) of) (?:\d+ )?(?:image|tool|function|document|file|page|"
+        r"item|message|"
+        r"key|stop sequence|block)\w*(?:\(s\))?(?! tokens)",
+        "github:agno-agi/agno#5382; OpenAI: array too long; Anthropic: too many images",
     ),
     _rule(
-        r"too many (?:images?|tools?|functions?|documents|files|pages|stop sequences)|number of (?:images?|tools?)",
-        "OpenAI: array too long; Anthropic: too many images",
-    ),
-    _rule(
-        r"\b(?:image|file|pdf|audio|video)s? ?(?:\w+ ){0,3}(?:exceeds?|too (?:large|big|long))|image dimensions",
-        "Anthropic: image exceeds 5 MB maximum",
+        r"\b(?:image|file|pdf|audio|video|upload)s?\b.{0,40}?(?:exceed|too \w+|longer|over|limit)|image dimensions|"
+        r"exceeds upload|图片|文件|\b(?:minimum|min_\w+) |\bmin\w* \w+ is|content is too small|\bcaching\b",
+        "Anthropic: image exceeds 5 MB maximum; Vertex: cached content is too small",
     ),
 )
-"""A text with one of these is another error."""
+"""A text with one of these is about throttling and money, another thing than the input, or too little."""
 
-OUTPUT_CAPS = (
-    _rule(r"max\w*.{0,3}tokens? (?:value )?(?:that )?(?:you )?requested exceeds?", "github:charmbracelet/crush#946"),
-    _rule(
-        r"\bmax_\w*tokens\b.{0,30}? (?:too (?:large|high|big)|>|exceeds?|cannot|must be (?!at least|greater|positive))",
-        "Anthropic: max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens",
-    ),
-    _rule(
-        r"(?:at most|up to|maximum of) \d+ (?:completion|output)|\boutput tokens?\b", "OpenAI: supports at most 4096"
-    ),
-    _rule(r"range of max_(?:output_)?tokens", "DashScope: Range of max_tokens should be [1, 8192]"),
+ANSWER = _rule(
+    r"max\w*.{0,3}tokens? (?:value )?(?:that )?(?:you )?requested exceeds?|"
+    r"\bmax_?\w*tokens\b.{0,30}? (?:too (?:large|high|big)|>|exceeds?|cannot|(?:greater|larger|higher|more) than|"
+    r"must be (?!at least|greater|positive))|(?:at most|up to|maximum of) \d+ (?:completion|output)|"
+    r"\b(?:output|completion) (?:tokens?|limit)\b|range of max_(?:output_)?tokens|max_tokens.{0,12}输出",
+    "Anthropic: max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens; DashScope",
 )
-"""A text with one of these says that the wanted answer is longer than the model can write. That says nothing about the
-input."""
+"""A text with this says that the wanted answer is longer than the model can write. That says nothing about the input,
+unless the text mentions the input too."""
 
-INPUT_WORDS = re.compile(r"context|prompt|\binputs?\b|messages|conversation")
+INPUT_WORDS = re.compile(
+    r"context|prompt|\binputs?\b|input_|messages|conversation|\brequest (?:has|holds|contains|of|with|body)|history|"
+    r"entr[aé]|anfrage|"
+    r"eingabe|вход|контекст|输入|提示|上下文|入力|입력|n_ctx"
+)
 """A text with one of these mentions the input."""
 
 _SUBJECT = (
-    r"(?:prompts?|inputs?|context|conversation|chat|histor(?:y|ies)|messages?|requests?|payload|query|text|sequence|"
-    r"tokens?|document|total)"
+    r"(?:prompts?|inputs?|context|conversation|chat|histor(?:y|ies)|messages?|requests?|payload|body|query|text|"
+    r"sequence|"
+    r"tokens?|document|total|combined|anfrage|eingabe|entrada|n_past)"
 )
 _EXCEEDS = (
-    r"(?:exceed(?:s|ed|ing)?|(?:longer|greater|larger|bigger|more|higher) than|overflow(?:s|ed)?|overr[au]ns?|"
-    r"surpass(?:es|ed)?|beyond|\bover\b|above|(?:not|n't) fit|too (?:long|large|big|many))"
+    r"(?:exceed\w*|(?:longer|greater|larger|bigger|more|higher) than|overflow\w*|overr[au]ns?|surpass\w*|beyond|"
+    r"\b(?:go|run)\w* past|reach\w*|\bover\b|above|(?:not|n't) (?:fit|be served)|too (?:long|large|big|many|much|"
+    r"small)|>=?|"
+    r"überschreit\w*|übersteigt|supera|excede|dépasse\w*)"
 )
 _MAX = r"max(?!_(?:output_|completion_|new_)?tokens\b)\w*"
 _WINDOW = (
-    r"(?:(?:context|model|token|input|prompt|sequence|length|size)[-_ ](?:length|window|size|limit|maximum|capacity)|"
-    rf"context\b|n_ctx|{_MAX}[-_ ](?:(?:number of|\w+) ){{0,3}}?(?:length|len|size|window|tokens?|limit|context)|"
-    r"(?:length|limit|maximum|capacity) of the model|(?:the )?model(?:'s|s')? (?:\w+ )?(?:limit|maximum|capacity))"
+    r"(?:(?:context|model|tokens?|input|prompt|sequence|length|size)[-_ ](?:length|len|window|size|limit|maximum|"
+    r"capacity)|"
+    rf"context\b|n_ctx|kontextfenster|{_MAX}[-_ ](?:(?:number of|\w+) ){{0,3}}?(?:length|len|size|window|tokens?|limit|"
+    r"context)|(?:length|limit|maximum|capacity|window) (?:of|for) (?:the|this) "
+    r"model|model(?:'s|s')? (?:can|(?:\w+ )?(?:limit|maximum|capacity)))"
 )
 
 PHRASES = (
     _rule(
-        rf"{_SUBJECT}.{{0,80}}?{_EXCEEDS}.{{0,60}}?{_WINDOW}",
-        "Gemini: The input token count (…) exceeds the maximum number of tokens allowed; vLLM, SGLang, llama.cpp, Kimi",
-    ),
-    _rule(rf"{_WINDOW}.{{0,60}}?(?:{_EXCEEDS}|reached)", "LM Studio: context size has been exceeded; MiniMax"),
-    _rule(
-        r"(?:prompt|input|context|conversation|history|messages|request)(?: \w+){0,2}? too (?:long|large|big)",
-        "github:earendil-works/pi#102",
+        rf"{_SUBJECT}.{{0,80}}?{_EXCEEDS}.{{0,60}}?{_WINDOW}|{_WINDOW}.{{0,60}}?(?:{_EXCEEDS}|reached|exhausted)",
+        "Gemini: The input token count (…) exceeds the maximum number of tokens allowed; LM Studio, vLLM, Kimi",
     ),
     _rule(
-        r"too many (?:\w+ ){0,3}(?:tokens|bytes|characters)",
-        "github:strands-agents/sdk-python tests/strands/models/test_bedrock.py; Cohere",
-    ),
-    _rule(
-        r"max\w* (?:\w+ )?(?:length|size|window|context|tokens?)\b.{0,60}?\d.{0,80}?"
-        r"(?:request|messages|inputs?\b|prompt|resulted|contains?|received|got|given|have|has)",
-        "OpenAI: This model's maximum context length is 4097 tokens. However, you requested …; xAI, OpenRouter",
+        r"(?:prompt|input|context|conversation|history|messages?|request|payload|entity)(?: \w+){0,3}? "
+        r"(?:too (?:long|large|big)|over (?:length|long)|exceeds? the (?:limit|maximum|length))|too much (?:context|"
+        r"input)|"
+        r"too many (?:\w+ ){0,3}(?:tokens|bytes|characters)|out of context|outside (?:the|its) context",
+        "github:earendil-works/pi#102; Bedrock: too many total text bytes; Vertex: Request payload size exceeds …",
     ),
     _rule(
         r"(?:reduce|shorten|decrease|trim|truncate) (?:the |your )?(?:(?:length|size) of )?(?:the |your )?"
@@ -137,36 +142,33 @@ PHRASES = (
         "Groq: Please reduce the length of the messages or completion",
     ),
     _rule(
-        r"max\w* (?:context|prompt|input|model) (?:length|size|window) is \d|context (?:length|size|window) is only \d",
-        "OpenRouter: This endpoint's maximum context length is …",
-    ),
-    _rule(r"range of input length", "github:agentscope-ai/QwenPaw#6255"),
-    _rule(
-        r"max_\w*tokens must be (?:at least 1|greater than 0|positive).{0,12}-\d",
-        "github:UKGovernmentBEIS/inspect_ai vllm.py: max_tokens = the window less the input",
-    ),
-    _rule(r"inputs?\W{0,2}(?: tokens?)? ?\+ ?\W?max_\w*tokens", "text-generation-inference: inputs + max_new_tokens"),
-    _rule(
-        r"(?:request|payload|entity|body)(?: \w+){0,2} (?:too large|exceeds? the (?:limit|maximum))",
-        "Vertex: 400 Request payload size exceeds the limit",
+        r"max\w* (?:context|prompt|input|model) (?:length|size|window) is \d|context (?:length|size|window) is only \d|"
+        r"range of input length|only (?:supports?|accepts?|handles?|takes?|reads?) (?:up to )?\d+ ?(?:input |"
+        r"prompt )?tokens|"
+        r"(?:input|messages|prompt|request)s? exceeds? \d+ tokens",
+        "OpenRouter: This endpoint's maximum context length is …; github:agentscope-ai/QwenPaw#6255",
     ),
     _rule(
-        r"requested tokens.{0,20}exceed|tokens? (?:limit|count) (?:was |has been )?exceed",
-        "github:fedora-copr/logdetective-website#193",
+        r"max_\w*tokens must be (?:at least 1|greater than 0|positive).{0,12}-\d|"
+        r"inputs?\W{0,2}(?: tokens?)? ?\+ ?\W?max_\w*tokens",
+        "github:UKGovernmentBEIS/inspect_ai vllm.py: max_tokens = the window less the input; text-generation-inference",
     ),
     _rule(
-        r"(?:total|number of|prompt|input).{0,20}tokens?.{0,40}(?:cannot|must not|should not|may not) exceed",
-        "github:cohere-ai/sandbox-topically#4",
+        r"(?:tokens?|number of|prompt|input|requested).{0,40}(?:(?:cannot|must not|should not|may not|would) exceed|"
+        r"exceeded)",
+        "github:cohere-ai/sandbox-topically#4; github:fedora-copr/logdetective-website#193",
     ),
     _rule(
-        r"(?:prompt|input|输入|上下文|消息|内容|文本|请求|长度|token).{0,12}(?:超长|过长|超过|超出|超限)|"
-        r"(?:超过|超出).{0,16}(?:长度|上下文|上限|限制)",
+        r"(?:prompt|input|输入|提示|上下文|消息|内容|文本|请求|长度|token|入力|コンテキスト|입력|컨텍스트).{0,24}"
+        r"(?:超长|过长|超过|超出|超限|大于|超え|超過|초과)|(?:超过|超出).{0,16}(?:长度|上下文|上限|限制)",
         "Zhipu, Moonshot, DashScope",
     ),
-    _rule(r"context (?:overflow|exhausted|exceeded)|out of context|outside (?:the|its) context", "LM Studio"),
-    _rule(r"only (?:supports?|accepts?|handles?|takes?) (?:up to )?\d+ ?(?:input |prompt )?tokens", "own wording"),
 )
-"""Wordings that say that the request is too long."""
+"""Words that say that the request is too long: an input and its excess over a window, or one of them so that the other
+is clear."""
+
+UNIT = _rule(r"token|length|context|n_ctx|токен|トークン|토큰|长度", "any: what the sizes of an input count")
+"""A text that matches this, mentions the input and has two numbers has a limit and a size of one unit."""
 
 INPUT_AND_ANSWER = re.compile(
     r"inputs?\W{0,2}(?: length| tokens?)? ?(?:and|plus|\+) ?\W?max_\w*tokens|"
@@ -177,9 +179,12 @@ INPUT_AND_ANSWER = re.compile(
 NO_TOKENS = re.compile(r"\b(?:bytes|characters|chars|[kmg]i?b)\b|invalid params, context window exceeds limit")
 """The numbers in a text with one of these are not numbers of tokens. (MiniMax's wording ends with an error code.)"""
 
-LIMIT_FIELDS = ("n_ctx", "max_context_length", "context_length", "context_window", "max_input_tokens", "max_model_len")
-INPUT_FIELDS = ("n_prompt_tokens", "prompt_tokens", "input_tokens", "num_prompt_tokens")
-"""Fields of an error, beside its text, that have the limit or the input (llama.cpp and its relatives)."""
+LIMIT_FIELD = re.compile(
+    r"(?!max_(?:output_|completion_|new_)?tokens$).*(?:limit|max|n_ctx|context_(?:length|window|size)).*"
+)
+INPUT_FIELD = re.compile(r"(?!.*(?:limit|max)).*(?:(?:prompt|input)_?tokens|actual|current|given|requested).*")
+"""Fields of an error, beside its text, that have the limit or the input: n_ctx and n_prompt_tokens of llama.cpp,
+limit_value and actual_value of a validator."""
 
 
 def _numbers(*patterns: str) -> tuple[str, ...]:

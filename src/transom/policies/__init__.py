@@ -29,7 +29,12 @@ POLICIES = {**dict.fromkeys(_PLAIN.split(), "plain"), **dict.fromkeys(_NAMED.spl
 
 
 def policy_named(
-    name: object, *, keep_recent: float | None = None, trigger: float | None = None, target: float | None = None
+    name: object,
+    *,
+    keep_recent: float | None = None,
+    clip: float | None = None,
+    trigger: float | None = None,
+    target: float | None = None,
 ) -> Policy:
     """The policy with this name; a Policy is returned as it is. Settings that are given replace its own.
 
@@ -38,14 +43,16 @@ def policy_named(
 
     - `keep_recent`: how much of the newest turns stays whole. Only `default` and its variants have it: 0.25 (less
       below a `target` of 0.35), and always the last complete round.
+    - `clip`: how much the fresh results of one turn may take in a full window before they are clipped: 0.25; 1 clips
+      nothing. Only `default` and its variants have it. As long as there is room, no result is clipped.
     - `trigger`: how full the window is when it is compacted.
-    - `target`: how full a compaction leaves it at most; for `default` 0.8 of the trigger.
+    - `target`: how full a compaction leaves it at most. It follows the trigger: for `default` it is 0.8 of it.
 
     They may also follow the name, as on the command line: "default:keep_recent=0.3:target=0.6". Raises InvalidSetting
-    for an unknown name or setting, a share that is not from 0 to 1, a `keep_recent` for a policy that has none, or
-    settings that contradict each other (a target above the trigger).
+    for an unknown name or setting, a share that is not from 0 to 1, a `keep_recent` or `clip` for a policy that has
+    none, or settings that contradict each other (a target above the trigger).
     """
-    settings = {"keep_recent": keep_recent, "trigger": trigger, "target": target}
+    settings = {"keep_recent": keep_recent, "clip": clip, "trigger": trigger, "target": target}
     if not isinstance(name, Policy):
         plain, *more = name.split(":") if isinstance(name, str) else (name,)
         if not isinstance(plain, str) or plain not in POLICIES:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import cast
 
 from transom.errors import InvalidSetting, quote
+from transom.extras import install_command
 from transom.providers.base import Provider
 
 __all__ = ["PROVIDERS", "Provider", "provider_named"]
@@ -52,7 +53,7 @@ def provider_named(provider: str | Provider) -> Provider:
     try:
         make = getattr(import_module(module), value)
     except ImportError as missing:
-        raise InvalidSetting(f"provider {name}: {missing}; install transom[{_EXTRAS.get(name, name)}]") from None
+        raise InvalidSetting(f"provider {name}: {missing}: {install_command(_EXTRAS.get(name, name))}") from None
     return cast("Provider", make(model, base_url=base_url))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from transom.errors import InvalidSetting
+from transom.extras import install_command
 
 _PYTHON = """
 (class_definition name: (identifier) @name) @class
@@ -180,7 +181,7 @@ def require_extra() -> None:
             import_module(package)
         except ImportError:
             name = package.replace("_", "-")
-            raise InvalidSetting(f"the repo map needs {name}: pip install 'transom[map]'") from None
+            raise InvalidSetting(f"the repo map needs {name}: {install_command('map')}") from None
 
 
 def versions() -> str:

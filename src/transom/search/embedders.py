@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from transom.errors import InvalidSetting
+from transom.extras import install_command
 
 
 class FastEmbedder:
@@ -45,4 +46,4 @@ def _library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as problem:
-        raise InvalidSetting(f"{name} is not installed: pip install transom[{name}]") from problem
+        raise InvalidSetting(f"{name} is not installed: {install_command(name)}") from problem

@@ -53,7 +53,7 @@ class LogSource(Protocol):
 class StoreSource(Protocol):
     """A store whose conversations are indexed: the methods of `transom.stores.Store` that an index needs."""
 
-    def names(self) -> list[str]: ...
+    def names(self, prefix: str = "") -> list[str]: ...
 
     def open(self, name: str) -> LogSource: ...
 
@@ -100,8 +100,9 @@ def log_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStamp
 def _all_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStamp]:
     if hasattr(store, "log_stamps"):
         return cast("Stamped", store).log_stamps(names)
-    known = store.names()
-    wanted = known if names is None else [name for name in set(names) if name in set(known)]
+    wanted = store.names()
+    if names is not None:
+        wanted = set(names).intersection((*wanted, *store.names(ARCHIVE)))
     return [LogStamp(name, "", str(len(store.open(name)))) for name in wanted]
 
 

@@ -101,8 +101,12 @@ class Store(Protocol):
         """
         ...
 
-    def names(self) -> list[str]:
-        """Return the names of all conversations, in the order in which they were created."""
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names of all conversations, in the order in which they were created.
+
+        With a `prefix`: of all logs whose name begins with it, also of Transom's own, which are no conversations
+        (".memory/"). `listed_names` makes this list from all names.
+        """
         ...
 
     def forget(self, name: str) -> None:

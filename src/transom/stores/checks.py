@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
 from transom.core.entry import Entry
 from transom.errors import StoreDamaged, StoreUnavailable, UnknownLog
+from transom.search.source import is_own_log
+
+
+def listed_names(names: Iterable[str], prefix: str = "") -> list[str]:
+    """Return what `Store.names` returns, from the names of all logs of a store, Transom's own included."""
+    return [name for name in names if (name.startswith(prefix) if prefix else not is_own_log(name))]
 
 
 def check_seqs(entries: Sequence[Entry], expect: int) -> Sequence[Entry]:

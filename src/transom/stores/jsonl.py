@@ -31,6 +31,7 @@ from transom.stores.checks import (
     check_seqs,
     check_snapshot,
     entries_missing,
+    listed_names,
     log_forgotten,
     no_such_log,
     reporting_leftovers,
@@ -377,8 +378,8 @@ class JsonlStore:
     def open(self, name: str) -> JsonlLog:
         return JsonlLog(self, name)
 
-    def names(self) -> list[str]:
-        return [name for _, name in sorted(self._headers())]
+    def names(self, prefix: str = "") -> list[str]:
+        return listed_names((name for _, name in sorted(self._headers())), prefix)
 
     def forget(self, name: str) -> None:
         if not self.forget_all((name,)):
@@ -423,7 +424,7 @@ class JsonlStore:
         paths = {name: self.path / f"{file_stem(name)}.jsonl" for name in names}
         place = next(iter(paths.values())) if len(paths) == 1 else self.path
         with os_errors_translated(place), self.lock():
-            known = set(self.names())
+            known = {name for _, name in self._headers()}
             snapshots: dict[str, list[Path]] = {}
             for snapshot in self.path.glob("*.view*"):
                 snapshots.setdefault(snapshot.name.partition(".")[0], []).append(snapshot)

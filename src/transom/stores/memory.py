@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from transom.core.entry import Entry
 from transom.errors import Conflict, UnknownLog
 from transom.search.source import LogStamp
-from transom.stores.checks import check_index, check_seqs, check_snapshot, log_forgotten, no_such_log
+from transom.stores.checks import check_index, check_seqs, check_snapshot, listed_names, log_forgotten, no_such_log
 
 if TYPE_CHECKING:
     from transom.search.sqlite_index import SqliteIndex
@@ -97,8 +97,8 @@ class MemoryStore:
     def open(self, name: str) -> MemoryLog:
         return MemoryLog(name, self)
 
-    def names(self) -> list[str]:
-        return list(self.created)
+    def names(self, prefix: str = "") -> list[str]:
+        return listed_names(self.created, prefix)
 
     def search_index(self) -> SqliteIndex:
         """Return the search index of this store, which is in memory too."""

@@ -16,7 +16,15 @@ from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged
 from transom.stores.blobs import body_key, encode_entry, join_entry, split_entry
-from transom.stores.checks import check_index, check_seqs, check_snapshot, log_forgotten, no_such_log, store_damaged
+from transom.stores.checks import (
+    check_index,
+    check_seqs,
+    check_snapshot,
+    listed_names,
+    log_forgotten,
+    no_such_log,
+    store_damaged,
+)
 from transom.stores.postgres_database import Db, PostgresDatabase, channel, release_database, shared_database
 from transom.stores.postgres_search import PostgresIndex, forget_words
 from transom.stores.postgres_url import parse_postgres_url
@@ -316,9 +324,9 @@ class PostgresStore:
     def open(self, name: str) -> PostgresLog:
         return PostgresLog(self, name)
 
-    def names(self) -> list[str]:
+    def names(self, prefix: str = "") -> list[str]:
         rows = self.database.fetch("SELECT name FROM {s}.logs ORDER BY id")
-        return [name.decode("utf-8", "surrogatepass") for (name,) in rows]
+        return listed_names((name.decode("utf-8", "surrogatepass") for (name,) in rows), prefix)
 
     def search_index(self) -> PostgresIndex:
         """Return the search index of this store. It is in tables of the same schema, so all processes share it."""

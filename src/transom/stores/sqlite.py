@@ -28,6 +28,7 @@ from transom.stores.checks import (
     check_seqs,
     check_snapshot,
     entries_missing,
+    listed_names,
     log_forgotten,
     no_such_log,
     reporting_leftovers,
@@ -241,9 +242,9 @@ class SqliteStore:
     def open(self, name: str) -> SqliteLog:
         return SqliteLog(self, name)
 
-    def names(self) -> list[str]:
+    def names(self, prefix: str = "") -> list[str]:
         with self.reading() as db:
-            return [_true_name(name) for (name,) in db.execute(_NAMES)]
+            return listed_names([_true_name(name) for (name,) in db.execute(_NAMES)], prefix)
 
     def forget(self, name: str) -> None:
         if not self.forget_all((name,)):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
 from transom.errors import InvalidSetting, quote
+from transom.extras import install_command
 from transom.stores.base import Store
 from transom.stores.jsonl import JsonlStore
 from transom.stores.memory import MemoryStore
@@ -99,7 +100,7 @@ def _postgres_store(url: str) -> Store:
     try:
         from transom.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
     except ImportError as problem:
-        needed = "needs the packages psycopg and psycopg_pool: pip install 'transom[postgres]'"
+        needed = f"needs the packages psycopg and psycopg_pool: {install_command('postgres')}"
         raise InvalidSetting(f"store {without_password(url)!r}: {needed}") from problem
     return PostgresStore(url)
 

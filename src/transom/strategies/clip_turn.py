@@ -1,10 +1,11 @@
-"""A strategy for arrival: the results of one turn may not fill the room that a compaction has made."""
+"""A strategy for arrival: the fresh results of one turn may not fill the room that a compaction has made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from math import inf
 
 from msgspec import Struct
 
@@ -13,13 +14,16 @@ from transom.core.edit import Edit, Trim
 from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
-from transom.strategies.candidates import MIN_ROOM, free_room, unsent_units
+from transom.strategies.candidates import free_room, unsent_units
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage, with_margins
 from transom.strategies.text.parts import TextPart, result_texts
 from transom.strategies.text.spans import joined
 from transom.strategies.text.truncation import Shortened, level, shorten
+
+LEAST = 100
+"""Results of fewer tokens are never clipped: the marker would be a good part of them."""
 
 MIN_PASSAGES = 3
 """A text of fewer passages leaves no choice between them."""
@@ -29,31 +33,29 @@ TRIES, RETRY_SHARE = 4, 0.98
 
 
 class ClipTurn(Struct, frozen=True, kw_only=True):
-    """Clips results of over `tokens`, and the results of one turn if together they take more than the share `over` of
-    F: these to the share `to` of F, the longest first. F is the room beside what must stay.
+    """Clips the fresh results of a turn that together take more than `share` of F, the longest first. F is the room
+    beside what must stay.
 
-    A clipped result keeps its ends and the passages with most of its names. Images stay.
+    As long as the window is below the trigger, nothing is clipped. A clipped result keeps its ends and the passages
+    with most of its names. Images stay.
     """
 
-    tokens: int = 5_000
-    allowance: float = 1.2
-    """A result is clipped only if it has over `tokens` times this, so that each clip is worth its marker."""
-    over: float = 0.2
-    to: float = 0.16
+    share: float = 0.25
+    to: float = 0.64
+    """The results keep this part of what they may take, so that a clip is worth its marker."""
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        limit, large = target.limit.tokens, self.tokens * self.allowance
-        if not any(unsent_units(view, target, over=min(large, self.over * MIN_ROOM * limit))):
-            return  # nothing is large enough, however little room there is
-        free = free_room(limit, view.head_size.tokens + _required_tokens(view))
-        for unit in unsent_units(view, target, over=min(large, self.over * free)):
+        if view.total.tokens <= target.goal.tokens and view.total.bytes <= target.goal.bytes:
+            return
+        free = free_room(target.limit.tokens, view.head_size.tokens + _required_tokens(view))
+        room = max(LEAST, self.share * free)
+        for unit in unsent_units(view, target, over=room):
             parts = [part for result in result_texts(view, unit) for part in result]
             sizes = [part.tokens for part in parts]
-            together = level([min(size, self.tokens) for size in sizes], int(self.to * free))
-            most = min(self.tokens, together if sum(sizes) > self.over * free else self.tokens)
+            most = level(sizes, int(self.to * room)) if sum(sizes) > room else inf
             passages: dict[int, dict[int, list[Passage]]] = {}
             for part in parts:
-                if part.tokens > (most if most < self.tokens else most * self.allowance):
+                if part.tokens > most:
                     index = Index.of(view, target.budget.usable, target.derived)
                     if part.entry not in passages:
                         passages[part.entry] = _by_text(index.at(view, part.entry).passages)

@@ -13,6 +13,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core.budget import Budget
 from transom.core.derived import Derived
@@ -80,6 +81,15 @@ TALK_CAP, TALK_MERGE = 0.35, 0.5
 TALK_QUIET = 0.9
 """The part of `quiet` that is given up where there is only talk and a record can hold all of it."""
 
+ALMOST = 0.9
+"""How full, as a share of the trigger, a compaction may leave a window of mere talk, if the policy gives no target."""
+
+LEAST_RECORD = 0.1
+"""The least share of F that records must have, between what stays whole and the target."""
+
+NO_ROOM = 0.01
+"""A share of F for records that counts as none, where shares are compared."""
+
 TALK_NAMES = 0.8
 """The part of the tokens for quotes that goes from names to words where there is only talk."""
 
@@ -100,6 +110,9 @@ class Digest(Struct, frozen=True, kw_only=True):
       the summary may still have 160, as long as they are no more than a quarter of F. Such a summary is shown only if
       it has notes, or if it and the record keep as much of what was said as a record alone (`keeps_as_much`).
     - `tools`: no share, but the table by which the lines of calls are written; put entries of your own in front.
+
+    With a policy whose trigger is below 1 or that gives a target, all these shares are scaled, so that a compaction
+    leaves the window below both.
 
     A turn that must stay, or is pinned, is not folded: the record ends before it, and another one begins behind it, so
     that everything in the window is in the order of the log.
@@ -127,6 +140,40 @@ class Digest(Struct, frozen=True, kw_only=True):
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
         """A summary of the turns that a compaction would fold now. None in a small room if the model's last summary was
         left out of the window: the next one would be paid for and left out, too."""
+        yield from self.scaled(target.trigger, target.share)._wants(view, target)
+
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        yield from self.scaled(target.trigger, target.share)._edits(view, target)
+
+    def scaled(self, trigger: float, target: float | None = None) -> Digest:
+        """The digest for a policy with this trigger and target: it leaves the window at most as full as `target`, and
+        the sizes of its records change in proportion to the room between that and the newest turns.
+
+        Without a target it is what the digest leaves of the whole room, × `trigger`. A trigger that does not come
+        before the window is full, or that is 0, scales nothing.
+        """
+        if target is None and not 0 < trigger < 1:
+            return self
+        most = max(LEAST_RECORD, (1 - self.quiet) * trigger if target is None else target)
+        full = max(most, ALMOST * trigger) if target is None else most
+        kept = self.with_keep_recent(min(self.keep_recent, most - LEAST_RECORD), most)
+        return replace(kept, quiet=1 - most, least_quiet=1 - full)
+
+    def with_keep_recent(self, keep_recent: float, most: float | None = None) -> Digest:
+        """The digest with another `keep_recent`; its records change in proportion to their room. `most`: how full it
+        leaves the window, if not as before."""
+        room = (1 - self.quiet if most is None else most) - keep_recent
+        scale = max(room, NO_ROOM) / max(1 - self.quiet - self.keep_recent, NO_ROOM)
+        return replace(
+            self,
+            keep_recent=keep_recent,
+            cap=self.cap * scale,
+            merge=self.merge * scale,
+            least=self.least * min(1.0, scale),
+            summary=self.summary * scale,
+        )
+
+    def _wants(self, view: View, target: Target) -> Iterator[Summarise]:
         if self.summary and not self._last_summary_was_left_out(view, target):
             cut = self._cut(view, target)
             old, free = cut.old, cut.free
@@ -136,7 +183,7 @@ class Digest(Struct, frozen=True, kw_only=True):
                 old, free = folded_before(old, target), whole_room(view, target)
                 yield from summary_want(view, target, old, free=free, most=summary_cap(self.summary, free))
 
-    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+    def _edits(self, view: View, target: Target) -> Iterator[Edit]:
         cut = self._cut(view, target)
         old, free = cut.old, cut.free
         if not _can_hide_a_unit(view, target, old):

@@ -253,6 +253,19 @@ class StoreConformance:
         for name in NAMES:
             assert list(opener().open(name).read()) == _one(name)
 
+    def test_names_are_those_of_conversations(self, opener: Opener) -> None:
+        own = [".memory/team//notes", ".memory-archive/team//notes", ".memory/ana/other/plan"]
+        store = opener()
+        for name in (own[0], "trip", own[1], ".memo", own[2], "trip/research 5.0"):
+            store.open(name).append(_one(name), 0)
+        assert store.names() == opener().names() == ["trip", ".memo", "trip/research 5.0"]
+        assert store.names(".memory/") == [own[0], own[2]]
+        assert store.names(".") == [own[0], own[1], ".memo", own[2]]
+        assert store.names("trip") == ["trip", "trip/research 5.0"]
+        assert store.names("tripp") == []
+        store.forget(own[0])
+        assert opener().names(".memory") == own[1:]
+
     def test_the_newest_snapshot_is_kept(self, opener: Opener) -> None:
         log, other = opener().open("trip"), opener().open("other")
         for one in (log, other):

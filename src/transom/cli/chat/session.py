@@ -17,7 +17,6 @@ from transom.conversation.conversation import Conversation
 from transom.core.message import Assistant, Text, User
 from transom.errors import InvalidMessage, RunStopped, TransomError
 from transom.providers import Provider, provider_named
-from transom.readback import TOOLS
 from transom.wire.arguments import read_object
 
 CONTINUE = "/retry or a message goes on"
@@ -45,7 +44,7 @@ class ChatSession:
         self._options = dict(options)
         self.screen = Screen()
         self._tools = tools
-        self._functions: list[Any] = [*functions, *TOOLS] if functions else []
+        self._functions: list[Any] = [*functions]
         self._markdown = MarkdownStream(self.screen.console)
         self._is_thinking = False
         self.has_failed = False

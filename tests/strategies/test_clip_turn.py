@@ -1,0 +1,154 @@
+"""Nothing is cut that has room: fresh results under `default` and its variants, and the setting `clip`."""
+
+from __future__ import annotations
+
+import pytest
+
+import transom
+from transom.conversation.conversation import Conversation
+from transom.core.budget import Budget
+from transom.core.edit import Fold, Trim
+from transom.policies import policy_named
+from transom.stores import MemoryStore
+
+ROOM = 10_000
+VARIANTS = ["default", "recall", "summary"]
+
+
+class Words:
+    """Counts words."""
+
+    name = "words"
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+def words(count: int, name: str = "w") -> str:
+    """A text of this number of words, ten on a line."""
+    lines = [" ".join(f"{name}{at + n}" for n in range(10)) for at in range(0, count, 10)]
+    return "\n".join(lines)
+
+
+def read_files(conversation: Conversation, *sizes: int) -> list[str]:
+    """One turn of the model that reads files of so many words. What the next request shows of each."""
+    turn = conversation.view.length
+    calls = [
+        {"id": f"c{turn}.{at}", "type": "function", "function": {"name": "read", "arguments": f'{{"at": {at}}}'}}
+        for at in range(len(sizes))
+    ]
+    conversation.observe({"role": "assistant", "content": None, "tool_calls": calls})
+    for one, size in zip(calls, sizes, strict=True):
+        conversation.tool_result(one["id"], words(size, f"x{turn}_"))
+    shown = {message.get("tool_call_id"): message["content"] for message in conversation.request()["messages"]}
+    return [shown[one["id"]] for one in calls]
+
+
+def opened(policy: str) -> Conversation:
+    conversation = Conversation(
+        MemoryStore().open("x"), budget=Budget(context=ROOM), policy=policy_named(policy), counter=Words()
+    )
+    conversation.user("read the files")
+    conversation.request()
+    return conversation
+
+
+def edits(conversation: Conversation, kind: type) -> int:
+    return sum(isinstance(entry.body, kind) for entry in conversation.log.read())
+
+
+@pytest.mark.parametrize("policy", VARIANTS)
+@pytest.mark.parametrize("sizes", [(2_000,), (6_000,), (9_800,), (3_000, 3_000, 3_000), (100,) * 50])
+def test_a_fresh_result_with_room_is_whole(policy: str, sizes: tuple[int, ...]) -> None:
+    conversation = opened(policy)
+    shown = read_files(conversation, *sizes)
+    assert [len(text.split()) for text in shown] == list(sizes)
+    assert (edits(conversation, Trim), edits(conversation, Fold)) == (0, 0)
+
+
+@pytest.mark.parametrize("policy", VARIANTS)
+def test_less_than_a_quarter_is_whole_in_a_full_window_too(policy: str) -> None:
+    conversation = opened(policy)
+    for _ in range(12):
+        (shown,) = read_files(conversation, 2_300)
+        assert len(shown.split()) == 2_300
+    assert edits(conversation, Fold) >= 2
+
+
+@pytest.mark.parametrize("policy", VARIANTS)
+def test_more_than_a_quarter_is_clipped_in_a_full_window(policy: str) -> None:
+    conversation = opened(policy)
+    read_files(conversation, 7_000)
+    (shown,) = read_files(conversation, 4_000)
+    assert 1_000 < len(shown.split()) < 2_500
+    assert "whole in entry" in shown
+    assert edits(conversation, Fold) == 0  # the clip was enough
+
+
+def test_the_results_of_one_turn_count_together_in_a_full_window() -> None:
+    conversation = opened("default")
+    read_files(conversation, 7_000)
+    shown = [len(text.split()) for text in read_files(conversation, 2_000, 100, 2_000)]
+    assert shown[1] == 100
+    assert sum(shown) < 2_500
+
+
+@pytest.mark.parametrize(("clip", "whole"), [("0.5", True), ("1", True), ("0.3", False), ("0", False)])
+def test_clip_is_the_share_of_the_room_that_fresh_results_may_take(clip: str, whole: bool) -> None:
+    conversation = opened(f"default:clip={clip}")
+    read_files(conversation, 7_000)
+    (shown,) = read_files(conversation, 4_000)
+    assert (len(shown.split()) == 4_000) is whole
+    assert len(shown.split()) > 30
+
+
+def test_clip_is_a_setting_beside_the_others() -> None:
+    whole = policy_named("default", keep_recent=0.3, clip=0.4, target=0.7)
+    assert whole.name == "default:keep_recent=0.3:clip=0.4:target=0.7"
+    assert policy_named("default:clip=.4:target=0.7:keep_recent=0.3") == whole
+    assert policy_named("recall", clip=0.25).arrival == policy_named("recall").arrival
+    for name in ("codex", "sliding", "passthrough"):
+        with pytest.raises(transom.InvalidSetting, match=f"policy {name} has no clip: it is a setting of default, rec"):
+            policy_named(name, clip=0.4)
+
+
+LISTS = {
+    "one result": [{"role": "tool", "tool_call_id": "c", "content": words(3_000)}],
+    "answered": [
+        {"role": "tool", "tool_call_id": "c", "content": words(2_500)},
+        {"role": "assistant", "content": "It is long."},
+        {"role": "user", "content": words(300, "q")},
+    ],
+    "parts": [{"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": words(1_000)}] * 3}],
+}
+CALL = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+BEGINNING = [{"role": "user", "content": "read"}, {"role": "assistant", "content": None, "tool_calls": [CALL]}]
+
+
+@pytest.mark.parametrize("policy", [*VARIANTS, "sliding", "passthrough", "default:clip=0.05"])
+@pytest.mark.parametrize("name", LISTS)
+def test_fit_returns_a_list_that_fits_unchanged(name: str, policy: str) -> None:
+    messages = [*BEGINNING, *LISTS[name]]
+    smallest = Conversation.from_messages(messages, budget=100_000, policy="passthrough", counter=Words())
+    tokens = smallest.window().tokens
+    for budget in (tokens, tokens + 1, 1_000_000):
+        assert transom.fit(messages, budget=budget, policy=policy, counter=Words()) == messages
+    assert transom.fit(messages, budget=1_000_000, policy="codex", counter=Words()) != messages
+    if policy != "passthrough":
+        assert transom.fit(messages, budget=tokens - 1, policy=policy, counter=Words()) != messages
+
+
+def test_a_late_result_is_whole_as_long_as_it_takes_less_than_a_quarter() -> None:
+    conversation = Conversation(
+        MemoryStore().open("x"), budget=Budget(context=100_000), policy=policy_named("default"), counter=Words()
+    )
+    conversation.user("read")
+    conversation.observe(BEGINNING[1])
+    conversation.user("go on")
+    conversation.request()
+    conversation.observe({"role": "assistant", "content": "I go on."})
+    late = words(8_000)
+    conversation.tool_result("c", late)
+    conversation.user("and?")
+    assert len(late) > 40_000
+    assert any(late in str(message["content"]) for message in conversation.request()["messages"])
