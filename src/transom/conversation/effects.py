@@ -62,7 +62,7 @@ class Inherited(Struct, frozen=True, kw_only=True, eq=False):
     counter: TokenCounter
     redact: Redactor | None
 
-    def settings(self, *, budget: Budget | int | None = None) -> dict[str, Any]:
+    def settings(self, *, budget: Budget | int | str | None = None) -> dict[str, Any]:
         """The arguments of `Conversation.open` for the child, with a budget of its own if one is given."""
         return {
             "store": "memory:" if self.store is None else self.store,
