@@ -165,6 +165,11 @@ def media_marker(ref: str, kind: str) -> str:
     return f"[{kind} left out; whole in {ref}]"
 
 
+def refused_part(ref: str, kind: str) -> str:
+    """What stands in place of an image, a file or another part that the provider refused."""
+    return f"[{kind} left out: the provider refused it; whole in {ref}]"
+
+
 def omission(span: str, units: int, tokens: int) -> str:
     """What stands in place of units that are left out to fit. `span`: the reference to them. `tokens`: how many these
     units have together."""

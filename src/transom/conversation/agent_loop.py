@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -52,13 +53,14 @@ from transom.conversation.retry import Attempts, NextTry, Retry
 from transom.conversation.runnable import RunnableConversation
 from transom.conversation.tool_output import as_text, readable
 from transom.conversation.tools import FunctionTool, names_of
-from transom.core.edit import Fold
+from transom.core.edit import Fold, Trim
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Fact, Failure, Raw, Text, ToolResult, Usage
 from transom.core.pairing import call_labels
+from transom.core.plan import entry_ref
 from transom.core.tool import Tool
 from transom.core.total_usage import SUB_AGENT, TotalUsage
-from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped, TransomError, quote
+from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, ProviderError, RunStopped, TransomError, quote
 from transom.providers.base import Provider, model_name
 from transom.wire.dialects import dialect_named
 from transom.wire.stop_reason import StopReason
@@ -205,8 +207,9 @@ class AgentLoop:
                 turn, stop = read_reply(effect, outcome)
             except ProviderError as raised:
                 partial = Partial.of(effect, outcome)
-                next_try = attempts.after(raised, request.window)
+                next_try = attempts.after(raised, request)
                 yield self._log_failure(partial, next_try, in_flight.seq)
+                self._leave_out(next_try)
                 if next_try.error is not None:
                     raise next_try.error from raised
                 yield Retrying(attempt=attempts.number, wait=next_try.wait, model=model_name(attempts.provider))
@@ -216,6 +219,14 @@ class AgentLoop:
             replied = self._log_reply(replace(turn, answers=in_flight.seq), stop)
             # not always the request's place: another writer may have sent a request since
             return turn, self._conv.view.unit_of[replied.entry], replied
+
+    def _leave_out(self, next_try: NextTry) -> None:
+        """Trim the parts that the provider refused, so that they are in no later request. An undo brings them back."""
+        for entry, part, kind in next_try.left_out:
+            note, why = texts.refused_part(entry_ref(entry), kind), f"the provider refused it: {next_try.text}"
+            with suppress(InvalidEdit):  # the placeholder may be longer than the part
+                self._conv.edit(Trim(entry=entry, part=part, note=note, why=why))
+            _logger.warning("conversation %s: %s", quote(self._conv.log.name), note)
 
     def _request(self, *, was_refused: bool) -> Generator[Effect, Any, tuple[Request, Compacted | None]]:
         """Log the next request, after a summary if its policy waits for one; and what it compacted, if it did."""

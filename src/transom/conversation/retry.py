@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from transom.conversation.argument_checks import LONGEST
+from transom.conversation.request import Request
 from transom.core.calibration import CEILING
 from transom.core.message import REASONING_REFUSED, Assistant
 from transom.core.window import Window
@@ -15,12 +16,15 @@ from transom.overflow import Overflow, classify
 from transom.providers.base import Provider
 from transom.redaction import without_keys
 from transom.wire.bound_reasoning import is_refusal
+from transom.wire.refused_parts import RefusedPart, refused_parts
 
 OVERFLOW_ATTEMPTS = 3
 SHRINK = (0.75, 0.4)
 """The request after the first overflow, and after the second, has at most this share of the tokens of the one before,
 if the provider did not say how many it had."""
 STRICTLY_LESS = 0.95
+PART_ATTEMPTS = 20
+"""How often parts that a provider refuses are left out before one reply: it may name one image after the other."""
 MOST_CLAIMED = 4.0
 """Tokens of a provider for one of ours, at most. A server that claims more has counted something else."""
 ERROR_CHARACTERS = 2_000
@@ -57,7 +61,8 @@ class Retry(Struct, frozen=True, kw_only=True):
 class NextTry(Struct, frozen=True, kw_only=True):
     """What follows a failure: `error` to give up with, or another attempt after `wait` seconds.
 
-    `limit`, `used`: of an overflow, as in `Failure`.
+    `limit`, `used`: of an overflow, as in `Failure`. `left_out`: parts that the provider refused, which the next
+    attempt is without.
     """
 
     kind: str
@@ -66,6 +71,7 @@ class NextTry(Struct, frozen=True, kw_only=True):
     wait: float = 0.0
     limit: int = 0
     used: int = 0
+    left_out: Sequence[RefusedPart] = ()
 
 
 class Attempts:
@@ -75,6 +81,7 @@ class Attempts:
         self._retry, self._providers = retry, list(providers)
         self._of_provider, self._overflows = 1, 0
         self._reasoning_refused = False
+        self._parts_refused = 0
         self.number = 1
         self.max_tokens = max_tokens
         self.refused: ProviderError | None = None
@@ -85,8 +92,9 @@ class Attempts:
         """Whom the next request goes to."""
         return self._providers[0]
 
-    def after(self, error: ProviderError, window: Window) -> NextTry:
-        """What to do after this failure of a request with this window."""
+    def after(self, error: ProviderError, request: Request) -> NextTry:
+        """What to do after this failure of a request."""
+        window = request.window
         self.number += 1
         said = None if error.status is None and not error.body else classify(error.status, error.body or str(error))
         text = shorten(without_keys(str(error)), ERROR_CHARACTERS)
@@ -96,6 +104,11 @@ class Attempts:
         if is_about_reasoning and not self._reasoning_refused:
             self._reasoning_refused = True  # once: the failure, when it is logged, hides what may have been refused
             return NextTry(kind=REASONING_REFUSED, text=text)
+        if error.kind == "bad_request" and self._parts_refused < PART_ATTEMPTS:
+            found = refused_parts(error.status, error.body or str(error), request, window.view)
+            if found:
+                self._parts_refused += 1
+                return NextTry(kind=error.kind, text=text, left_out=found)
         wait = self._retry.wait_before(self._of_provider + 1) if error.retry_after is None else error.retry_after
         if error.is_retryable and self._of_provider < self._retry.attempts and wait <= self._retry.longest:
             self._of_provider += 1

@@ -11,6 +11,7 @@ from transom.conversation.events import Compacted
 from transom.conversation.request import Request
 from transom.conversation.usage import WindowUsage
 from transom.core.budget import Budget
+from transom.core.edit import Edit
 from transom.core.entry import Meta
 from transom.core.message import Fact, Head, Raw
 from transom.core.summary import Summary, SummaryOptions
@@ -42,6 +43,10 @@ class RunnableConversation(Protocol):
 
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log a fact; the number of its entry."""
+        ...
+
+    def edit(self, edit: Edit) -> int:
+        """Log an edit; the number of its entry."""
         ...
 
     def extend(self, messages: Sequence[object]) -> list[int]:

@@ -1,0 +1,104 @@
+"""Finds the images, files and other parts that a provider refused: an error names them by their path, or by their kind.
+
+One image that is too large, or a part that the model does not take, would otherwise end a conversation for ever: it is
+in every later request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+from transom.core.message import Address, Addressed, Assistant, Media, Other, Raw, Text, addressed_parts, parts_of
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.wire.media import asset_of
+from transom.wire.violations import as_dict, as_list
+
+STATUSES = frozenset({400, 404, 413, 415, 422})
+"""The statuses with which a part is refused. (404: a file id that is gone.)"""
+_PATH = re.compile(r"\b(messages|input|contents)((?:[.\[][A-Za-z0-9_]+\]?)+)")
+_KINDS = (
+    (re.compile(r"(?i)\bimages?\b|\bimage_url\b|\binput_image\b"), "image"),
+    (re.compile(r"(?i)\bpdfs?\b|\bdocuments?\b|\baudio\b|\bvideo\b|\bmime[ _-]?type\b|\binput_file\b"), "file"),
+)
+"""What an error without a path says of images, and of other files."""
+
+
+class RefusedPart(NamedTuple):
+    """A part in the window: the seq of its entry, its address, and its kind."""
+
+    entry: int
+    part: Address
+    kind: str
+
+
+def refused_parts(status: int | None, error: str, request: Mapping[str, Any], view: View) -> list[RefusedPart]:
+    """The parts that an error names and that the window shows; empty if it is about something else.
+
+    By its path, if it has one. Otherwise those of the kind that it names: the ones that came since the last reply, or,
+    if none came, all of them. Only images, files and parts of other kinds are found: no text, call or reasoning.
+    """
+    if status not in STATUSES:
+        return []
+    shown = [(entry, address, part) for entry, address, part in _shown_parts(view)]
+    named = [_key(raw) for path in _PATH.finditer(error) for raw in _parts_at(request, path[1], path[2])]
+    if named:
+        return [_found(entry, address) for entry, address, part in shown if _key(part) in named]
+    kind = next((kind for pattern, kind in _KINDS if pattern.search(error)), None)
+    of_kind = [(entry, address) for entry, address, part in shown if isinstance(part, Media) and part.media == kind]
+    since = max((unit.key for unit in _units(view) if isinstance(unit.first_fact, Assistant)), default=-1)
+    fresh = [each for each in of_kind if each[0] > since]
+    return [_found(*each) for each in fresh or of_kind]
+
+
+def _found(entry: int, address: Address) -> RefusedPart:
+    return RefusedPart(entry, address, address[0] if address[0] != "other" else "part")
+
+
+def _units(view: View) -> Iterator[Unit]:
+    """The units that the window shows."""
+    for slot in view.slots:
+        yield from (slot,) if isinstance(slot, Unit) else slot.surfaced_units
+
+
+def _shown_parts(view: View) -> Iterator[tuple[int, Address, Media | Other]]:
+    """The images, files and other parts that the window shows, with their entries and addresses."""
+    for unit in _units(view):
+        for seq, whole, shown in zip(unit.seqs, unit.facts, unit.shown_facts(), strict=True):
+            left = parts_of(shown)
+            for address, part in addressed_parts(whole):
+                if isinstance(part, (Media, Other)) and part in left:
+                    yield seq, address, part
+
+
+def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[Raw]:
+    """The part at a path in a request: the innermost one that it leads into. If it leads to a message only, all parts
+    of that which are no texts."""
+    held: Any = request.get(root)
+    message: Raw = {}
+    found: Raw | None = None
+    for step in re.findall(r"[A-Za-z_]+|\d+", path):
+        if step.isdigit():
+            items = as_list(cast("object", held))
+            if int(step) >= len(items):
+                break
+            part = held = as_dict(items[int(step)])
+            message, found = (message, part) if message else (part, None)
+        elif isinstance(held, dict) and step in held:
+            held = cast("Raw", held)[step]  # any other word names a type, as in `content.1.image.source`
+    if found is not None:
+        return [found]
+    inner = [as_dict(each) for key in ("content", "parts", "output") for each in as_list(message.get(key))]
+    return [each for each in inner if "text" not in each]
+
+
+def _key(part: Raw | Addressed) -> object:
+    """What is the same in a part and in what was sent for it: its data, or its address."""
+    raw = part.raw if isinstance(part, (Media, Other)) else part
+    assert not isinstance(raw, Text)
+    asset = asset_of(Media("file", as_dict(raw)))
+    if asset is not None:
+        return asset.data or asset.url
+    return repr({key: value for key, value in as_dict(raw).items() if key != "cache_control"})

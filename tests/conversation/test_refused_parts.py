@@ -1,0 +1,146 @@
+"""A part that the provider refuses is left out of later requests: it would end the conversation for ever."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+import transom
+from transom.core.edit import Trim
+from transom.errors import ProviderError
+from transom.providers.scripted import Fault, Reply, Scripted, call
+
+
+def data(number: int) -> str:
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes([number]) * 900).decode()
+
+
+def image(dialect: str, number: int = 0) -> dict[str, Any]:
+    url = f"data:image/png;base64,{data(number)}"
+    return {
+        "openai": {"type": "image_url", "image_url": {"url": url}},
+        "responses": {"type": "input_image", "image_url": url},
+        "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data(number)}},
+        "gemini": {"inlineData": {"mimeType": "image/png", "data": data(number)}},
+    }[dialect]
+
+
+PATHS = {
+    "openai": ("messages", "Invalid 'messages[{0}].content[{1}].image_url.url'. The image is not valid."),
+    "responses": ("input", "Invalid 'input[{0}].content[{1}].image_url'. The image is not valid."),
+    "anthropic": ("messages", "messages.{0}.content.{1}.image.source.base64.data: image exceeds 5 MB maximum"),
+    "gemini": ("contents", "Invalid value at 'contents[{0}].parts[{1}].inline_data' (image)"),
+}
+WORDS = {
+    "openai": "Invalid image data. code: image_parse_error",
+    "responses": "The image data you provided does not represent a valid image.",
+    "anthropic": "Could not process image",
+    "gemini": "Unable to process input image. Please retry.",
+}
+
+
+class Strict:
+    """Refuses every request that has the image, as a provider does."""
+
+    def __init__(self, dialect: str, number: int, *, by_path: bool) -> None:
+        self.dialect, self.number, self.by_path = dialect, number, by_path
+
+    def __call__(self, body: dict[str, Any]) -> Reply | Fault:
+        root, words = PATHS[self.dialect]
+        for at, message in enumerate(body[root]):
+            parts = message.get("content") or message.get("parts") or []
+            for index, part in enumerate(parts if isinstance(parts, list) else []):
+                if data(self.number) in json.dumps(part):
+                    error = words.format(at, index) if self.by_path else WORDS[self.dialect]
+                    return Fault(kind="bad_request", status=400, body=json.dumps({"error": {"message": error}}))
+        return Reply(text="I see.")
+
+
+def opened(dialect: str) -> transom.Conversation:
+    return transom.Conversation.open("memory:", "x", budget=60_000, dialect=dialect)
+
+
+def images_in(request: object) -> list[int]:
+    return [number for number in range(3) if data(number) in json.dumps(request)]
+
+
+@pytest.mark.parametrize("by_path", [True, False], ids=["named by its path", "by its kind"])
+@pytest.mark.parametrize("dialect", PATHS)
+def test_the_run_goes_on_without_the_image(dialect, by_path, caplog):
+    with opened(dialect) as conv:
+        text = {"text": "See."} if dialect == "gemini" else {"type": "text", "text": "See."}
+        text = {"type": "input_text", "text": "See."} if dialect == "responses" else text
+        conv.user([text, image(dialect, 1)])
+        conv.run("Well?", provider=Scripted("Fine.", dialect=dialect))
+        provider = Scripted(then=Strict(dialect, 0, by_path=by_path), dialect=dialect)
+        result = conv.run([text, image(dialect, 0)], provider=provider)
+        assert (result.text, result.failures) == ("I see.", 1)
+        assert [images_in(request) for request in provider.requests] == [[0, 1], [1]]  # no other image is lost
+        assert conv.run("And now?", provider=provider).failures == 0
+        (trim,) = [entry for entry in conv.log if isinstance(entry.body, Trim)]
+        note = f"[image left out: the provider refused it; whole in entry {trim.body.entry}]"
+        assert trim.body.note == note
+        assert note in json.dumps(provider.requests[-1])
+        assert "image" in trim.body.why
+        assert note in caplog.text
+        conv.undo(trim.seq)
+        assert images_in(dict(conv.request())) == [0, 1]
+
+
+def test_an_image_inside_a_tool_result():
+    def shot() -> list[dict[str, Any]]:
+        "A screenshot."
+        return [image("anthropic", 0)]
+
+    def strict(body: dict[str, Any]) -> Reply | Fault:
+        if not images_in(body):
+            return Reply(text="No image, then.")
+        error = "messages.2.content.0.tool_result.content.0.image.source.base64.data: the image is too large"
+        return Fault(kind="bad_request", status=400, body=error)
+
+    with opened("anthropic") as conv:
+        provider = Scripted(call("shot"), then=strict, dialect="anthropic")
+        assert conv.run("Look.", provider=provider, tools=[shot]).text == "No image, then."
+
+
+def test_a_block_of_an_unknown_kind():
+    block = {"type": "hologram", "data": "x" * 4_000}
+
+    def strict(body: dict[str, Any]) -> Reply | Fault:
+        if "hologram" not in json.dumps(body):
+            return Reply(text="Fine.")
+        return Fault(kind="bad_request", status=400, body="messages.0.content.1: Input tag 'hologram' does not match")
+
+    with opened("anthropic") as conv:
+        provider = Scripted(then=strict, dialect="anthropic")
+        assert conv.run([{"type": "text", "text": "See."}, block], provider=provider).text == "Fine."
+
+
+OTHERS = {
+    "a text": (400, "messages.0.content.0.text: something is wrong"),
+    "no kind": (400, "Unsupported parameter: 'temperature'"),
+    "not refused": (401, "The image API needs another key"),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_an_error_about_something_else_costs_no_image(case):
+    status, body = OTHERS[case]
+    with opened("anthropic") as conv:
+        provider = Scripted(Fault(kind="bad_request", status=status, body=body), dialect="anthropic")
+        with pytest.raises(ProviderError):
+            conv.run([{"type": "text", "text": "See."}, image("anthropic", 0)], provider=provider)
+        assert images_in(dict(conv.request())) == [0]
+
+
+def test_an_error_that_nothing_answers_ends_the_run():
+    """The provider goes on refusing: the run ends with its error, after as many tries as there are images."""
+    fault = Fault(kind="bad_request", status=400, body="Could not process image")
+    with opened("anthropic") as conv:
+        provider = Scripted(then=fault, dialect="anthropic")
+        with pytest.raises(ProviderError):
+            conv.run([image("anthropic", 0), image("anthropic", 1)], provider=provider)
+        assert len(provider.requests) == 2
