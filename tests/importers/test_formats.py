@@ -107,3 +107,55 @@ def test_events_and_sessions_beside_a_conversation_make_it_no_session(tmp_path):
     [generation] = (FOLDER / "langfuse" / "export.jsonl").read_text().splitlines()
     (tmp_path / "b.jsonl").write_text(json.dumps({**json.loads(generation), "sessionId": "s1"}) + "\n")
     assert [one.format for one in read(tmp_path)] == ["inspect", "langfuse"]
+
+
+REPLIES = {
+    "responses": {
+        "id": "resp_1",
+        "object": "response",
+        "instructions": "Be brief.",
+        "input": "Go.",
+        "output": [
+            {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]}
+        ],
+    },
+    "openai": {
+        "id": "c",
+        "object": "chat.completion",
+        "choices": [{"message": {"role": "assistant", "content": "Yes."}}],
+    },
+    "anthropic": {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-x",
+        "content": [{"type": "text", "text": "Yes."}, {"type": "tool_use", "id": "t", "name": "ls", "input": {}}],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    },
+    "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Yes."}]}}], "modelVersion": "gemini-x"},
+}
+
+
+@pytest.mark.parametrize("api", REPLIES)
+@pytest.mark.parametrize("layout", ["document", "lines"])
+def test_a_reply_alone_is_read_with_what_it_repeats_of_the_request(tmp_path, api, layout):
+    path = tmp_path / ("a.json" if layout == "document" else "a.jsonl")
+    path.write_text(json.dumps(REPLIES[api]) + "\n")
+    skipped: list[str] = []
+    [found] = read(path, on_skip=skipped.append)
+    facts = [fact for _, fact in found.facts()[1]]
+    turns = ["User", "Assistant"] if api == "responses" else ["Assistant"]
+    assert (found.format, [type(fact).__name__ for fact in facts], skipped) == (api, turns, [])
+    assert said(facts)[-1][1] == "Yes."
+    assert found.system == ("Be brief." if api == "responses" else None)
+
+
+def test_a_further_choice_of_a_reply_is_reported(tmp_path):
+    choices = [
+        {"index": n, "message": {"role": "assistant", "content": words}} for n, words in enumerate(["Yes.", "No!"])
+    ]
+    (tmp_path / "a.json").write_text(json.dumps({"object": "chat.completion", "choices": choices}))
+    skipped: list[str] = []
+    assert [one.messages for one in read(tmp_path / "a.json", on_skip=skipped.append)] == [[choices[0]["message"]]]
+    assert skipped == [f"{tmp_path}/a.json: left out 1 text with 3 characters, under content"]
