@@ -91,23 +91,22 @@ def whole_spans(view: View, run: list[Slot]) -> list[Slot]:
     return run[start - first : stop - first] if stop - start >= (1 - MOST_OF_SPANS) * len(run) else run
 
 
-def cut_before_user(view: View, stop: int, end: int, most: float) -> int:
-    """Where a fold should end that would end before the slot `stop`: before the next message of the user, if at most so
-    many more tokens are folded then. `end`: no slot from this one on is folded.
+def cut_before_user(view: View, slots: Sequence[Slot], most: float) -> int:
+    """How many of these slots, which follow a fold, it should take too, so that it ends before a message of the user.
+    They have at most so many tokens; 0 if there is no such message.
 
     Only where reasoning is bound to its prefix. Every turn behind a fold loses its reasoning; one that is cut off from
     its user message stands there without the task that it was about, too.
     """
     if not view.prefix.has_signed:
-        return stop
-    for at in range(stop, end + 1):
-        slot = view.slots[at] if at < len(view.slots) else None
-        if slot is None or most < 0:
-            break
-        if isinstance(slot, Unit) and slot.by_user:
+        return 0
+    for at, slot in enumerate(slots):
+        if isinstance(slot, Unit) and slot.by_user and not view.is_in_span(view.slot_index(slot.key)):
             return at
         most -= slot.size.tokens
-    return stop
+        if most < 0:
+            break
+    return 0
 
 
 def hides_a_unit(view: View, target: Target, slots: Iterable[Slot]) -> bool:

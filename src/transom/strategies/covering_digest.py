@@ -256,7 +256,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         newest = sum(slot.size.tokens for slot in view.slots[stop:]) + target.due_notes.tokens
         end = stop
         stop -= how_many_fit(reversed(view.slots[start:stop]), recent * free - newest, notes=True)
-        stop = cut_before_user(view, stop, end, MOVED * recent * free)
+        stop += cut_before_user(view, view.slots[stop : end + 1], MOVED * recent * free)
         return _Cut(view.slots[start:stop], stop, fixed, free, recent, quiet, talk)
 
 

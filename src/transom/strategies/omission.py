@@ -16,6 +16,7 @@ from transom.core.unit import Folded, Slot
 from transom.core.view import View
 from transom.strategies.candidates import (
     MOST_OF_SPANS,
+    cut_before_user,
     foldable_runs,
     freed_by_folding,
     hides_a_unit,
@@ -25,6 +26,9 @@ from transom.strategies.candidates import (
     slots_before_newest,
 )
 from transom.strategies.text.references import range_reference
+
+MOVED = 0.1
+"""The greatest share of the goal that is left out beyond it, so that what stays begins with a user message."""
 
 MARKER = Size(60, 300, 0, 1)
 """The size of a marker, about."""
@@ -64,7 +68,10 @@ def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> t
             if not hides or not fits(view.total.minus(saved), target.goal):
                 continue
             if not view.is_in_span(view.slot_index(slot.first) + 1):
-                return taken, saved
+                more = run[len(taken[-1]) :]
+                more = more[: cut_before_user(view, more, MOVED * target.goal.tokens)]
+                taken[-1] += more
+                return taken, saved.plus(freed_by_folding(view, target, more))
             if enough is None:
                 enough = [list(each) for each in taken], saved
             elif len(taken[-1]) - len(enough[0][-1]) > MOST_OF_SPANS * len(taken[-1]):

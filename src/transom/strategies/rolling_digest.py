@@ -130,7 +130,8 @@ class Rolling(Struct, frozen=True, kw_only=True):
             after = sum(slot.size.messages for slot in view.slots[stop:] if slot.first not in target.required)
             last = min(last, target.deep_goal.messages - target.fixed_size.messages - 1 - after)
         kept = how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=last)
-        return view.slots[start : cut_before_user(view, stop - kept, stop, MOVED * tail)]
+        end = stop - kept
+        return view.slots[start : end + cut_before_user(view, view.slots[end : stop + 1], MOVED * tail)]
 
 
 def _summary_of(view: View, target: Target, folded: Sequence[Slot], most: float) -> Summary | None:
