@@ -21,7 +21,7 @@ from typing import Any
 
 import transom
 from transom.core.message import Head
-from transom.errors import BudgetImpossible
+from transom.errors import BudgetImpossible, InvalidMessage
 from transom.policies import POLICIES
 from transom.testing.histories import WORDS
 from transom.wire.dialects import dialect_named
@@ -197,7 +197,12 @@ def judge(dialect: str, seed: int) -> tuple[Counter[str], list[str]]:
             wrong += [f"{where}, request {turn}: {why}" for why in problems(conv, dialect, body, model)]
             wrong += [f"{where}, cut after {turn}: {why}" for why in cut_problems(draw, dialect, body, budget)]
             reply, calls = model.reply(body)
-            conv.observe(reply)
+            try:
+                conv.observe(reply)
+            except InvalidMessage:  # the stream was cut before anything that could be kept
+                seen["no reply"] += 1
+                conv.user(model.text())
+                continue
             answer(conv, dialect, model, calls)
     return seen, wrong
 

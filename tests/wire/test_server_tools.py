@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transom
+from transom import texts
 from transom.core.message import Assistant
 from transom.wire.anthropic import ANTHROPIC, violations
 
@@ -68,7 +69,7 @@ def test_a_message_of_the_user_goes_behind_the_reply_with_the_result_of_a_server
     conv.observe(answer(fetched("s1"), text("Both say 4."), stop="end_turn"))
     second = conv.request()
     assert second["messages"][:3] == first["messages"]
-    assert kinds(second)[3:] == [["web_fetch_tool_result", "text"], ["text", "text"]]
+    assert kinds(second)[3:] == [["web_fetch_tool_result", "text"], ["text", "text", "text"]]
     assert second["messages"][4]["content"][0] == text("And the weather?")
     assert violations(second) == []
 
@@ -82,7 +83,7 @@ def test_a_message_of_the_user_waits_over_several_turns(conv):
     conv.tool_result("t2", "5 rows")
     assert kinds(conv.request())[-2:] == [["web_fetch_tool_result", "server_tool_use", "tool_use"], ["tool_result"]]
     conv.observe(answer(fetched("s2"), text("Done."), stop="end_turn"))
-    assert conv.request()["messages"][-1]["content"] == "Hurry."
+    assert conv.request()["messages"][-1]["content"] == [text("Hurry."), text(texts.CONTINUE)]
 
 
 def test_a_result_that_never_comes_takes_its_call_out_and_lets_the_user_speak(conv):

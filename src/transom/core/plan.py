@@ -222,20 +222,6 @@ def _required_user_turn(view: View, frame: Frame) -> str:
     if not units or units[-1].answered_calls:
         return ""
     turn = units[-1].shown_facts()[0]
-    if isinstance(turn, Assistant) and _is_followed_in_window(view, turn):
-        return ""
     if isinstance(turn, Failure) and turn.shown:
         turn = Assistant(parts=(Text(turn.shown),))
     return frame.required_user_turn(turn) if isinstance(turn, Assistant) and not turn.calls else ""
-
-
-def _is_followed_in_window(view: View, turn: Assistant) -> bool:
-    """Whether a message that precedes the last turn in the log follows it in the window: it came while a tool of the
-    provider was at work, and the turn has the result of that tool."""
-    at = len(view.slots) - 1
-    while turn.needs and not view.waiting and view.is_in_span(at):
-        at -= 1
-        before = view.slots[at]
-        if isinstance(before, Unit) and not isinstance(before.first_fact, Assistant):
-            return True
-    return False
