@@ -49,8 +49,9 @@ class AnthropicDialect(Dialect, frozen=True):
     unsigned: bool = False
 
     def required_user_turn(self, turn: Assistant) -> str:
-        """A short text (A12); empty if the turn ends with a part of the provider's own tools."""
-        return translate.user_turn_after(turn, NAME)
+        """A short text (A12); empty if the turn ends with a part of the provider's own tools. A result of an earlier
+        turn's call does not count: where a fold hides the call, a text stands in its place."""
+        return texts.CONTINUE if turn.needs else translate.user_turn_after(turn, NAME)
 
     def user_message(self, text: str) -> Rendered:
         return Rendered(words(text))
