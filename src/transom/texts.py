@@ -81,7 +81,7 @@ def context_failure(why: str) -> str:
 
 def tool_unavailable(name: str) -> str:
     """The result of a call to a tool that cannot be used now."""
-    return f"[not run: the tool {_safe_in_marker(name)} is not available now]"
+    return f"[not run: the tool {plain_name(name)} is not available now]"
 
 
 def tool_timed_out(seconds: float) -> str:
@@ -140,7 +140,7 @@ def excerpt_marker(ref: str, gone: int) -> str:
 def stub_marker(ref: str, tool: str, tokens: int, lines: int, outcome: str = "") -> str:
     """What stands in place of most of a tool result. `tokens`, `lines`: how many the whole result has. `outcome`: how
     the call ended."""
-    name, ended = f"{_safe_in_marker(tool)} " if tool else "", f"{outcome}, " if outcome else ""
+    name, ended = f"{plain_name(tool)} " if tool else "", f"{outcome}, " if outcome else ""
     return f"\n[{name}output stored: {ended}{tokens:,} tokens, {lines:,} lines; whole in {ref}]\n"
 
 
@@ -230,12 +230,12 @@ def memory_text(text: str, limit: int, keys: Iterable[str] = ()) -> str:
 
 def memory_changed(label: str, newest: str) -> str:
     """The result of an edit of a memory block that has changed since the model read it. `newest`: its text now."""
-    return f"[not stored: the block {in_a_line(label)} was changed meanwhile. It now says:] {newest}"
+    return f"[not stored: the block {name_in_a_line(label)} was changed meanwhile. It now says:] {newest}"
 
 
 def memory_forgotten(label: str) -> str:
     """What stands in place of a memory block that was removed."""
-    return f"(the block {in_a_line(label)} was removed)"
+    return f"(the block {name_in_a_line(label)} was removed)"
 
 
 def archived(number: int) -> str:
@@ -245,7 +245,7 @@ def archived(number: int) -> str:
 
 def archive_text(number: int, text: str, tags: Sequence[str] = (), *, cut: bool = False) -> str:
     """A text of the archive in the result of a search. `cut`: it is only the beginning."""
-    about = f", {in_a_line(', '.join(tags))}" if tags else ""
+    about = f", {name_in_a_line(', '.join(tags))}" if tags else ""
     return f"text {number}{about}: {quote_marks(disarmed(text))}{' … (cut)' if cut else ''}"
 
 
@@ -320,10 +320,25 @@ def in_a_line(text: str) -> str:
     return disarmed(text.translate(_MARKS))
 
 
-def _safe_in_marker(name: str) -> str:
-    """The name of a tool inside a marker. A model or a server may call a tool anything: what would end the marker or
-    begin a line is replaced."""
-    return name.translate(_MARKER_ENDS)
+NAME_CHARACTERS = 80
+"""The maximum number of characters of a foreign name that a text of ours shows."""
+
+
+def plain_name(name: str) -> str:
+    """The name of a tool, an agent or a server in a text of ours. A model or a server may call a tool anything, so
+    every text of ours gets such a name from this function.
+
+    Letters, digits and `_ - . : / @ + # $` stay, and any other characters become one `_`: without blanks and brackets
+    a name is no reference, no mark and no line. A name that is a role or a number has `()` behind it.
+    """
+    shown = _NOT_IN_A_NAME.sub("_", name)[:NAME_CHARACTERS]
+    return f"{shown}()" if shown.casefold() in _ROLES or shown[:1].isdigit() else shown
+
+
+def name_in_a_line(name: str) -> str:
+    """The name of a file, a block or an object inside a line of ours. It may have blanks; line ends become blanks, and
+    what would be a reference in it ("entry 5") has a backslash before its number."""
+    return _REFERENCE.sub(r"\1\\", in_a_line(name.translate(_LINE_ENDS)))
 
 
 def quotes_in(text: str) -> list[str]:
@@ -398,9 +413,10 @@ def _spelt(words: str) -> str:
 
 _QUOTE_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 _MARKS = _QUOTE_MARKS | {ord(BETWEEN_CALLS.strip()): "."}
-_MARKER_ENDS = (
-    _QUOTE_MARKS | str.maketrans("[]", "()") | dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
-)
+_LINE_ENDS = dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
+_NOT_IN_A_NAME = re.compile(rf"(?:[^\w.:/@+#$-]|[{_UNSEEN}])+")
+_ROLES = frozenset(("user", "assistant", "system", "developer", "tool", "note", "summary", "changed", "plan", "entry"))
+_REFERENCE = re.compile(rf"(?<!\\\[)\b((?:entry|entries|messages?)(?:\s|[{_UNSEEN}])+)(?=\d)", re.IGNORECASE)
 _QUOTES = re.compile(rf"^(?:\d[\d,]*(?:-[\d,]+)? \w+(?:, \d+ \w+)* )?{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}", re.MULTILINE)
 _RECORD = re.compile(r"^\[[^\]\n]{1,60}, a record of [\d,]+ turns? \(", re.MULTILINE)
 _GAP = rf"(?:[^\S\t{_ENDS}]|[{_UNSEEN}])"
@@ -438,7 +454,7 @@ def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:
 
 def late_result_note(ref: str, tool: str, text: str) -> str:
     """A note with a real result that came after its call had been closed as aborted."""
-    name = _safe_in_marker(tool) or "a tool call"
+    name = plain_name(tool) or "a tool call"
     return f"[late result of {name}, {ref}; the call above it was marked aborted]\n{disarmed(text)}"
 
 
@@ -446,7 +462,7 @@ def given_up_result_note(ref: str, tool: str, text: str) -> str:
     """The note that gives a result which came after its call was closed: the tool took too long, or the run was
     stopped.
     """
-    name = _safe_in_marker(tool) or "a tool call"
+    name = plain_name(tool) or "a tool call"
     return f"[late result of {name}, {ref}; it came after the call was given up]\n{disarmed(text)}"
 
 
@@ -496,7 +512,7 @@ def outdated_marker(ref: str, newest: str) -> str:
 def masked_marker(ref: str, tool: str, lines: int, outcome: str = "") -> str:
     """What stands in place of an old tool result. `lines`: how many lines the whole result has. `outcome`: how the call
     ended."""
-    name, ended = f"{_safe_in_marker(tool)} " if tool else "", f"{outcome}, " if outcome else ""
+    name, ended = f"{plain_name(tool)} " if tool else "", f"{outcome}, " if outcome else ""
     return f"[old {name}output left out: {ended}{lines:,} lines; whole in {ref}]"
 
 
@@ -563,7 +579,7 @@ def file_block(path: str, ref: str, text: str, left_out: int = 0) -> str:
     """A file that was read again. `ref`: the entry that named it. `left_out`: characters at its end that are left
     out."""
     more = f", without its last {left_out:,} characters" if left_out else ""
-    return f"{in_a_line(' '.join(path.split()))} (named in {ref}{more}):\n{_fenced(text.rstrip())}"
+    return f"{name_in_a_line(' '.join(path.split()))} (named in {ref}{more}):\n{_fenced(text.rstrip())}"
 
 
 def _fenced(text: str) -> str:

@@ -170,7 +170,7 @@ def test_content_that_looks_like_a_page_stays_content():
 def test_control_characters_of_the_text_are_kept_and_those_of_a_tool_name_are_escaped():
     raw = "a\tb\x1b[31mred\x07\r\n\x00\u202e"
     page = str(read(log_with_result(raw, tool="sh]\n[entry 9"), "entry 2"))
-    assert page.split("\n", 1) == ["[entry 2, tool sh]\\n[entry 9: lines 1 to 2 of 2]", raw]
+    assert page.split("\n", 1) == ["[entry 2, tool sh_entry_9: lines 1 to 2 of 2]", raw]
 
 
 def test_a_page_is_plain_data():

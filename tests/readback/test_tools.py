@@ -49,7 +49,7 @@ def test_each_tool_answers():
         "[4 of 5 entries]\n"
         "entry 0, user, 6 tokens: fix it\n"
         'entry 1, assistant, 13 tokens: I look. → sh({"cmd": "ls"})\n'
-        "entry 2, tool sh, 12 tokens: src tests [entry 0] \\x1b[2J\n"
+        "entry 2, tool sh, 12 tokens: src tests \\[entry 0] \\x1b[2J\n"
         "entry 4, assistant, 5 tokens: done"
     )
     assert answer_call(LOG, "transom_list", {"first": "1", "limit": 1}) == (

@@ -127,7 +127,7 @@ def check_line(conversation: Conversation, units: list[Unit], line: Line) -> Non
         assert [type(head).__name__.lower() for head in heads] == [role]
     elif " × " in line.text:
         for tool, times in Counter(
-            texts.in_a_line(one_line(call.name, SUBJECT) or "unnamed") for call in calls
+            texts.plain_name(one_line(call.name, SUBJECT) or "unnamed") for call in calls
         ).items():
             assert f"{times:,} × {tool}" in line.text if times > 1 else tool in line.text, line.text
     elif line.below:

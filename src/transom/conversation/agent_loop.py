@@ -379,7 +379,8 @@ class AgentLoop:
         else:
             names = ", ".join(sorted(self._known)) or "none"
             job.outcome = ToolOutcome(
-                content=texts.tool_failed(f"there is no tool {called.name}; there are: {names}"), failed=True
+                content=texts.tool_failed(f"there is no tool {texts.plain_name(called.name)}; there are: {names}"),
+                failed=True,
             )
         return job
 

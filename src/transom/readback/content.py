@@ -20,7 +20,7 @@ from transom.core.pairing import is_answered
 from transom.core.tokens import SENT_EXTRAS, part_bytes, replace_surrogates
 from transom.errors import InvalidSetting
 from transom.readback.references import Reference
-from transom.texts import escaped
+from transom.texts import plain_name
 
 CALL_SEARCH = 256
 """The most entries before a result that are searched for its call. Usually the call is in the entry just before it."""
@@ -112,7 +112,7 @@ def _readable_part(address: Address, part: m.Addressed) -> ReadablePart:
     if isinstance(part, (m.Text, m.Reasoning)):
         return ReadablePart(address, title, part.text)
     if isinstance(part, m.Call):
-        return ReadablePart(address, f"{title} of {escaped(part.name)[:80]}", part.args)
+        return ReadablePart(address, f"{title} of {plain_name(part.name)}", part.args)
     if isinstance(part, m.Media):
         return ReadablePart(address, f"{title}: {part_bytes(part):,} bytes, not text", None)
     return ReadablePart(address, title, plain(part.raw).decode("utf-8"))

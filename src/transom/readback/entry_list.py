@@ -9,7 +9,7 @@ from transom.core.message import Assistant
 from transom.readback.content import ReadableEntry, readable_entries, readable_parts
 from transom.readback.pages import MAX_BYTES, take_fitting
 from transom.readback.references import Reference, resolve
-from transom.texts import escaped
+from transom.texts import disarmed, escaped, plain_name
 
 MAX_ENTRIES = 50
 TEXT_WIDTH = 80
@@ -84,13 +84,13 @@ def _line(readable: ReadableEntry) -> EntryLine:
         if part.address is None or part.address[0] not in {"args", "reasoning"}
     ]
     if isinstance(body, Assistant) and body.calls:
-        calls = (f"{call.name[:TEXT_WIDTH]}({call.args[: TEXT_WIDTH // 2]})" for call in body.calls[:5])
+        calls = (f"{plain_name(call.name)}({call.args[: TEXT_WIDTH // 2]})" for call in body.calls[:5])
         texts.append("→ " + ", ".join(calls))
-    line = escaped(" ".join(" ".join(texts).split()))
+    line = disarmed(escaped(" ".join(" ".join(texts).split())))
     return EntryLine(
         entry=readable.entry.seq,
         role=readable.role,
-        tool=escaped(readable.tool)[:TEXT_WIDTH],
+        tool=plain_name(readable.tool),
         tokens=sum(tokens) if tokens else None,
         text=line if len(line) <= TEXT_WIDTH else line[: TEXT_WIDTH - 1] + "…",
     )

@@ -17,7 +17,7 @@ from transom.core.log import Log
 from transom.errors import InvalidSetting
 from transom.readback.content import ReadableEntry, readable_entries
 from transom.readback.references import Reference, resolve
-from transom.texts import escaped
+from transom.texts import plain_name
 
 MAX_LINES = 200
 MAX_BYTES = 20_000
@@ -61,7 +61,7 @@ class Extract(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return the line above the extract, without its brackets."""
-        name = f"{self.reference}, {self.role}" + (f" {escaped(self.tool)[:80]}" if self.tool else "")
+        name = f"{self.reference}, {self.role}" + (f" {plain_name(self.tool)}" if self.tool else "")
         which = f"line {self.first:,}" if self.first == self.last else f"lines {self.first:,} to {self.last:,}"
         part = f" from character {self.column:,}" if self.column > 1 else ""
         part += f", {len(self.text):,} characters of it" if self.truncated else ""

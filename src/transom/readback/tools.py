@@ -22,7 +22,7 @@ from transom.readback.entry_list import MAX_ENTRIES, list_entries
 from transom.readback.matches import MAX_CONTEXT, MAX_MATCHES, grep
 from transom.readback.pages import MAX_BYTES, MAX_LINES, read, take_fitting, utf8_prefix
 from transom.readback.references import FORMS
-from transom.texts import GREP, LIST, READ, SEARCH, escaped
+from transom.texts import GREP, LIST, READ, SEARCH, escaped, plain_name
 
 BYTES_PER_TOKEN = 0.5
 """Bytes that an answer may have for each token of the budget.
@@ -124,7 +124,7 @@ class SearchArguments(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def _hit_line(hit: FoundEntry) -> str:
-    tool = f" {escaped(hit.tool)[:80]}" if hit.tool else ""
+    tool = f" {plain_name(hit.tool)}" if hit.tool else ""
     return f"{hit.reference}, {hit.role}{tool}: {hit.snippet}"
 
 

@@ -285,4 +285,4 @@ def _fact(view: View, seq: int) -> Fact:
 def _speaker(view: View, fact: Fact, seq: int) -> str:
     """Return whose words a fact is: its role, or the tool that a result is from."""
     call = view.call_of(view.unit(view.unit_of[seq]), seq) if isinstance(fact, ToolResult) else None
-    return role_of(fact) if call is None else texts.in_a_line(call.name)
+    return role_of(fact) if call is None else texts.plain_name(call.name)

@@ -152,7 +152,7 @@ def _done(call: Call, result: ToolResult | None) -> CallDone:
     about = call_facts(call)
     facts = result_facts(result) if result is not None else None
     failed = facts is None or facts.refused or is_failure(about, facts)
-    name = f"{about.tool} {texts.in_a_line(about.subject)}".strip()
+    name = f"{texts.plain_name(about.tool)} {texts.name_in_a_line(about.subject)}".strip()
     ran = about.says == "summary" and bool(facts and facts.summary)
     return CallDone(name, outcome_text(about, facts), failed, ran, () if failed else tuple(sorted(about.changes)))
 
@@ -180,7 +180,9 @@ def _progress(blocks: Sequence[Round]) -> Iterator[Addition]:
             clauses.append(_quoted(_first_words(block.report), REPORT))
         if files := list(dict.fromkeys(path for call in block.calls for path in call.changes)):
             more = f" and {len(files) - FILES:,} more" if len(files) > FILES else ""
-            clauses.append("changed " + ", ".join(texts.in_a_line(path_text(file)) for file in files[-FILES:]) + more)
+            clauses.append(
+                "changed " + ", ".join(texts.name_in_a_line(path_text(file)) for file in files[-FILES:]) + more
+            )
         runs = {call.name: call for call in block.calls if call.ran and not call.failed}
         clauses += [f"{call.name}: {call.outcome}" for call in list(runs.values())[-RUNS:]]
         if not clauses and block.calls:

@@ -125,19 +125,14 @@ def written_of(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> I
     for fact in turn.facts:
         text = text_of(fact)
         if isinstance(fact, ToolResult):
-            name = _label(names.get(fact.call, ""))
+            name = texts.plain_name(names.get(fact.call, ""))
             yield f"result of {name}" if name else "result", _clipped(text, counter, result_tokens)
             continue
         if text:
             yield role_of(fact), text
         for call in fact.calls if isinstance(fact, Assistant) else ():
             given = call.args if len(call.args) <= ARGUMENTS else f"{call.args[:ARGUMENTS]} …"
-            yield f"call of {_label(call.name)}", replace_surrogates(given)
-
-
-def _label(name: str) -> str:
-    """The name of a tool in a boundary line; the model wrote it."""
-    return "".join(letter for letter in name[:64] if letter.isalnum() or letter in "_-.")
+            yield f"call of {texts.plain_name(call.name)}", replace_surrogates(given)
 
 
 def _clipped(text: str, counter: TokenCounter, most: int) -> str:

@@ -74,7 +74,7 @@ class Changes:
             for before, (name, _) in zip(["", *(name for name, _ in newest)], newest, strict=False)
         ]
         changed = [
-            (texts.in_a_line(name), at if len(at) <= 3 else [at[0], "…", at[-1], f"{len(at)} times"])
+            (texts.name_in_a_line(name), at if len(at) <= 3 else [at[0], "…", at[-1], f"{len(at)} times"])
             for name, (_, at) in zip(shown, newest, strict=True)
         ]
         more = len(found) - len(newest)

@@ -369,8 +369,8 @@ class _FoldedTurns:
             said = of_arguments if facts.says == "nothing" else of_result
             calls.append(
                 CallLine(
-                    tool=texts.in_a_line(facts.tool),
-                    subject=texts.in_a_line(title),
+                    tool=texts.plain_name(facts.tool),
+                    subject=texts.name_in_a_line(title),
                     outcome=self._outcome(facts, result, "\n".join(said)) + self._answered(head, at),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
@@ -378,7 +378,7 @@ class _FoldedTurns:
                     failed=ended is not None and is_failure(facts, ended),
                     tested=ended is not None and ended.summary and facts.says == "summary" and not facts.shows,
                     changed=self.changes.since(unit, at, spans) if quotes else (),
-                    files=tuple(map(texts.in_a_line, sorted(facts.changes))) if facts.says == "nothing" else (),
+                    files=tuple(map(texts.name_in_a_line, sorted(facts.changes))) if facts.says == "nothing" else (),
                 )
             )
         return RecordTurn(
