@@ -2,10 +2,11 @@
 
     python tests/campaigns/runs.py [--count 1000] [--first 0]
 
-A scripted provider plays answers, tool calls and faults by seed, checks every request by the rules of its dialect, and
-refuses what is longer than its context, which may be smaller than the budget says. Tools fail and hang. Runs are
-cancelled, interrupted, and abandoned. Each run must end in an answer, a typed error or its interruption; then the log,
-and every beginning of it (a crash may leave any), must go on to an answer.
+A scripted provider plays answers, tool calls and faults by seed, and checks every request by the rules of its dialect:
+arguments must be JSON objects, and images stand where the API takes them. It refuses images now and then, and what is
+longer than its context, which may be smaller than the budget says. Tools fail and hang. Runs are cancelled,
+interrupted, and abandoned. Each run must end in an answer, a typed error or its interruption; then the log, and every
+beginning of it (a crash may leave any), must go on to an answer.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class Script:
         return (WORDS * 50)[: self.draw.randrange(1, 4 * most)]
 
     def calls(self) -> ScriptedStep:
-        names = self.draw.choices(["look", "big", "fails", "hangs", "later", "nothing"], k=self.draw.randrange(1, 4))
+        names = self.draw.choices(
+            ["look", "big", "fails", "hangs", "later", "nothing", "shot"], k=self.draw.randrange(1, 4)
+        )
         arguments = ['{"n": 1}', '{"n": 1}', '{"n": 1}', "{}", '{"n": "x"}', '{"n"', "[1]", '{"n": 1, "m": 2}', '"']
         wanted = [ScriptedCall(name, self.draw.choice(arguments)) for name in names]
         if self.draw.random() < 0.2:
@@ -83,6 +86,7 @@ class Script:
             {"kind": "server", "status": 500},
             {"kind": "auth", "status": 401},
             {"kind": "bad_request", "status": 400, "body": OVERFLOW},
+            {"kind": "bad_request", "status": 400, "body": "Could not process image"},
         ]
         reply = self.calls() if self.draw.random() < 0.5 else Reply(text=self.words(40), reasoning="Hm, hm.")
         assert isinstance(reply, Reply)
@@ -118,7 +122,11 @@ def tools(release: threading.Event) -> list[Any]:
         await anyio.sleep(0.001 * n)
         return {"n": n}
 
-    return [look, big, fails, FunctionTool(hangs, timeout=0.01), later]
+    def shot(n: int = 1) -> list[dict[str, Any]]:
+        url = f"data:image/png;base64,{'A' * 40 * n}"
+        return [{"type": "text", "text": "shot"}, {"type": "image_url", "image_url": {"url": url}}]
+
+    return [look, big, shot, fails, FunctionTool(hangs, timeout=0.01), later]
 
 
 class Metered(Scripted):
