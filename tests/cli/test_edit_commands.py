@@ -43,7 +43,7 @@ def test_edits_lists_which_edits_are_live_and_what_they_save(run, monkeypatch):
         entry["tokens"] for entry in json.loads(run("log", "demo", "--json")[1])["entries"] if "tokens" in entry
     )
     assert sum(edit["saves"] for edit in found) < whole
-    assert layers[0]["text"].startswith("entries 3–22, digest: [entry 3 to entry 22, ")
+    assert layers[0]["text"].startswith("entries 3–14, digest: [entry 3 to entry 14, ")
     monkeypatch.setenv("COLUMNS", "100")
     assert run("pin", "demo", 3)[0] == 0
     found = edits(run)
@@ -193,9 +193,11 @@ def test_window_in_every_dialect(run, dialect, key):
 
 def test_window_as_text(run):
     before = edits(run)
-    out = run("window", "demo", "--budget", 8_000)[1].splitlines()
+    assert " of 16,000 tokens, " in run("window", "demo")[1], "the budget of its last request"
+    assert run("window", "demo", "--budget", "16k") == run("window", "demo")
+    out = run("window", "demo", "--budget", "6k")[1].splitlines()
     assert out[0] == "demo: the window of the next call, not logged"
-    assert " of 8,000 tokens, " in out[1]
+    assert " of 6,000 tokens, " in out[1]
     assert out[2] == "the cached prefix would break at slot 1, because of a new edit (digest)"
     assert edits(run) == before
 
