@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from transom import texts
 from transom.core.message import Assistant, Other, Raw
 from transom.wire.turns import Rendered
 from transom.wire.violations import text
@@ -46,4 +47,7 @@ def with_requests(messages: Sequence[Rendered]) -> Sequence[Rendered]:
         if rendered.message.get("type") != RESPONSE or (label and label in waiting):
             out.append(rendered)
             waiting.discard(label)
+        elif out and out[-1].message.get("type") == "reasoning":  # R5: something must follow it
+            words = texts.left_out_marker("part")
+            out.append(replace(rendered, message={"role": "assistant", "content": words}))
     return out
