@@ -1,5 +1,7 @@
 """A server with FastAPI: each POST is a message of a conversation, and the answer is streamed as it is written.
 
+Two messages to one conversation at once take turns, also if two processes serve them: the second waits for the first.
+
 The model is scripted, so it runs offline. Without arguments the program asks itself; `fastapi` is needed.
 
 python examples/chat_server.py
@@ -27,6 +29,8 @@ from transom.providers.scripted import Scripted, call
 from transom.stores import open_store
 
 STORE = open_store("memory:")  # "sqlite:///chats.db" keeps them
+WAIT = 60
+"""Seconds that a message waits for the answer to the one before."""
 app = FastAPI()
 gc.freeze()  # what was imported is not looked through again while the server is at work
 
@@ -52,7 +56,7 @@ async def answer(chat: str, text: str) -> AsyncIterator[str]:
     """The answer as server-sent events. If the client goes away, what had arrived is logged."""
     async with await transom.AsyncConversation.open(STORE, chat, budget=32_000, system="Be brief.") as conv:
         try:
-            async with aclosing(conv.stream(text, provider=provider(), tools=[weather])) as stream:
+            async with aclosing(conv.stream(text, provider=provider(), tools=[weather], wait=WAIT)) as stream:
                 async for event in stream:
                     match event:
                         case events.TextDelta(text=piece):
@@ -63,6 +67,8 @@ async def answer(chat: str, text: str) -> AsyncIterator[str]:
                             yield sent("done", result.usage.total)
                         case _:
                             pass
+        except transom.ConversationBusy:
+            yield sent("busy", "an answer to an earlier message is still being written: try again later")
         except transom.TransomError as problem:
             yield sent("error", str(problem))
 

@@ -7,6 +7,7 @@ TransomError
 ├── InvalidEdit        an edit does not apply to the view: says why
 ├── InvalidSetting     a setting or argument has a wrong value: says what is allowed
 ├── UnknownLog         the store has no conversation with this name
+├── ConversationBusy   somebody else runs this conversation now: says who
 ├── Conflict           another writer appended first: read again and try again
 ├── StoreDamaged       the store holds what it should not: says what, and what to do
 ├── StoreUnavailable   the store cannot be written or read now: disk full, locked, gone
@@ -90,6 +91,19 @@ class InvalidSetting(TransomError):
 
 class UnknownLog(TransomError):
     """The store has no conversation with this name."""
+
+
+class ConversationBusy(TransomError):
+    """Somebody else runs this conversation now, and this call did not wait for it, or not long enough.
+
+    `holder`: who, for people, as in "process 4711 on web-2".
+    """
+
+    def __init__(self, name: str, holder: str) -> None:
+        self.holder = holder
+        super().__init__(
+            f"conversation {quote(name)} is in use by {holder}: give wait=SECONDS to wait for it, or try again later"
+        )
 
 
 class Conflict(TransomError):

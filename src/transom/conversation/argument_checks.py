@@ -375,6 +375,13 @@ def positive(name: str, value: Any, most: float) -> Any:
     return value
 
 
+def seconds(name: str, value: Any) -> float:
+    """Return a number of seconds, at least 0. Raises InvalidSetting."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST:
+        raise InvalidSetting(f"{name}: must be seconds, at least 0 and at most {LONGEST:,.0f}, not {quote(value)}")
+    return value
+
+
 def _is_deeper(value: object, levels: int) -> bool:
     """True if a value has more than so many levels of objects and lists, as one that contains itself has.
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing, asynccontextmanager
 from functools import partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
+from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.conversation import Conversation
 from transom.conversation.effects import AwaitSummary, SummarySteps
 from transom.conversation.events import Event, Finished, RunResult
+from transom.conversation.lease import pauses
 from transom.conversation.run import RunOptions
 from transom.conversation.summary_job import SummaryOutcome
 from transom.conversation.usage import WindowUsage
@@ -161,6 +163,20 @@ class AsyncConversation:
             approve=settings.get("approve"),
             cancel=settings.get("cancel"),
         )
+
+    @asynccontextmanager
+    async def lease(self, wait: float = 0) -> AsyncGenerator[None]:
+        """As `Conversation.lease`."""
+        import anyio  # noqa: PLC0415 - only where there is an event loop
+
+        left = pauses(check.seconds("wait", wait))
+        with ExitStack() as stack:
+            while not await _in_thread(partial(self.conversation._holds, stack)):  # pyright: ignore[reportPrivateUsage]
+                if (pause := next(left, None)) is None:
+                    await _in_thread(partial(stack.enter_context, self.conversation.lease()))
+                    break
+                await anyio.sleep(pause)
+            yield
 
     async def __aenter__(self) -> Self:
         return self

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 from msgspec.structs import replace
 
@@ -21,6 +22,7 @@ from transom.conversation.effects import Inherited, SummarySteps
 from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.facts import append_facts, parse_result, split_head
 from transom.conversation.head_parts import HeadPart, checked_parts
+from transom.conversation.lease import Lease, pauses
 from transom.conversation.mcp_results import read_mcp
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
@@ -41,7 +43,7 @@ from transom.core.derived import Derived
 from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry, Meta
 from transom.core.log import Owner, PendingLog
-from transom.core.message import Fact, Failure, Head, Instruction, Raw, Recalled
+from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Raw, Recalled
 from transom.core.plan import Ref, entry_ref
 from transom.core.plan_pins import pin_by_hand
 from transom.core.policy import Policy
@@ -54,7 +56,7 @@ from transom.core.total_usage import TotalUsage
 from transom.core.undo import last_edit, undo_last
 from transom.core.view import View
 from transom.core.window import Window
-from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
+from transom.errors import ConversationBusy, InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.measure.explain import Explanations, costs_of_call, explain
@@ -133,7 +135,9 @@ class Conversation:
 
     def _use(self, planner: RequestPlanner, summaries: SummaryScheduler) -> None:
         """Begin with these parts: those of `__init__`, or those that a fork has made."""
-        self._planner, self._summaries, self._guard = planner, summaries, Guard()
+        lease = Lease(planner.writer.log, planner.clock)
+        self._planner, self._summaries, self._guard = planner, summaries, Guard(lease)
+        finalize(self, lease.release_later).atexit = False  # of a conversation that nobody closes
         self._steps = SummarizingPlanner(planner, summaries, self._guard)
         self._runs: WeakSet[PublishedSteps] = WeakSet()
         self._search: ConversationSearch | None = None
@@ -757,6 +761,38 @@ class Conversation:
         """
         return self._planner.bus.subscribe(kind, callback)
 
+    @contextmanager
+    def lease(self, wait: float = 0) -> Generator[None]:
+        """Be the only one who runs this conversation during the block, among all that have opened it, in any process.
+
+            with conv.lease(wait=30):
+                conv.user(text)
+                reply = client.chat.completions.create(model=model, **conv.request())
+                conv.observe(reply)
+
+        A run holds such a lease by itself. In one's own loop, `request` takes one too, and a reply without calls ends
+        it; it also ends if nothing was requested for 30 seconds. The lease of a block is renewed as long as the process
+        lives. Others may still append facts, such as a user's message.
+
+        `wait`: seconds to wait for somebody else who has the lease. Raises ConversationBusy then, InvalidSetting.
+        """
+        left = pauses(check.seconds("wait", wait))
+        with ExitStack() as stack:
+            while not self._holds(stack):
+                if (pause := next(left, None)) is None:
+                    stack.enter_context(self._guard.lease.hold())  # raises
+                    break
+                time.sleep(pause)
+            yield
+
+    def _holds(self, stack: ExitStack) -> bool:
+        """Try to hold the lease until the end of the stack. False if somebody else has it."""
+        self._guard.must_be_open()
+        with suppress(ConversationBusy):
+            stack.enter_context(self._guard.lease.hold())
+            return True
+        return False
+
     # ---- forks, and the end
 
     @_locked
@@ -796,6 +832,7 @@ class Conversation:
                 steps.callback(self._store.close)
             steps.callback(self._planner.writer.close)
             steps.callback(setattr, self._guard, "is_closed", True)
+            steps.callback(self._guard.lease.release)
             steps.callback(self._steps.abandon)
             steps.callback(self._steps.take_finished)
             for run in list(self._runs):  # a stream that was left, perhaps
@@ -811,10 +848,18 @@ class Conversation:
 
     def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> RunSteps:  # noqa: A002
         """The steps of a run, for a pump."""
-        steps = start(self, input, options, stream=stream, exclusively=self._guard.run, use_model=self._use_model)
+        steps = start(self, input, options, stream=stream, exclusively=self._exclusively, use_model=self._use_model)
         published = PublishedSteps(steps, self._planner.bus)
         self._runs.add(published)
         return published
+
+    @contextmanager
+    def _exclusively(self) -> Generator[None]:
+        """While a run is at work: only one at a time. It knows what others have logged before."""
+        with self._guard.run():
+            with self._guard.lock:
+                self._planner.writer.catch_up()
+            yield
 
     @_locked
     def _use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
@@ -832,6 +877,8 @@ class Conversation:
         if (redact := self._planner.redact) is not None:  # what is recalled comes from elsewhere
             facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
         new = append_facts(self._planner.writer, facts, tagged(meta, self.tags), known_calls_only=known_calls_only)
+        if any(isinstance(fact, Assistant) and not fact.calls for fact in facts):  # the turn of one's own loop is over
+            self._guard.lease.release()
         self._steps.take_finished()
         return new
 

@@ -37,15 +37,16 @@ from transom.core.derived import Derived
 from transom.core.entry import Entry, Meta
 from transom.core.frame import Frame
 from transom.core.log import Owner
-from transom.core.message import Head, Instruction, Raw
+from transom.core.message import Assistant, Head, Instruction, Raw
 from transom.core.plan import Plan, Ref, compaction, needs_nothing
 from transom.core.policy import Policy
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
+from transom.core.unit import Unit
 from transom.core.view import View
 from transom.core.window import Window
-from transom.errors import BudgetImpossible
+from transom.errors import BudgetImpossible, InvalidMessage
 from transom.providers import Provider
 from transom.providers.base import model_name
 from transom.providers.models import context_size
@@ -212,9 +213,10 @@ class RequestPlanner:
         summary: Summary | None = None,
     ) -> Planned:
         """Plan and log the next request; or log nothing, if a want must be waited for."""
-        frame = self._frame_of(tools, state)
+        frame, known = self._frame_of(tools, state), self.view.length
         if self.view.in_flight is not None:
             self.writer.catch_up()
+            self._must_have_something_new(known)
             if (in_flight := self._request_in_flight(frame)) is not None:
                 return Planned(in_flight)
         while True:
@@ -224,9 +226,20 @@ class RequestPlanner:
                 return Planned(None, want)
             if self.writer.append_plan(done):
                 break
+            self._must_have_something_new(known)
             frame = self._frame_of(tools, state)
         self.frame, self._sent_window = frame, (done.entries[-1].seq, done.window)
         return Planned(done.window, want)
+
+    def _must_have_something_new(self, known: int) -> None:
+        """Raises InvalidMessage if another writer's reply, behind the first `known` entries, is the last that was said:
+        it has answered what this request would ask."""
+        view = self.view
+        if view.length == known or not view.slots or not isinstance(last := view.slots[-1], Unit):
+            return
+        said = last.seqs[0]
+        if said >= known and isinstance(last.first_fact, Assistant) and not last.first_fact.calls:
+            raise InvalidMessage("request", f"another writer's reply, entry {said}, has answered meanwhile")
 
     def last_request(self) -> tuple[Raw, int] | None:
         """The request that was sent last, in this process, and its tokens."""

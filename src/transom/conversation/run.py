@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from typing import Any, TypedDict, cast
 
 from transom.conversation import argument_checks as check
 from transom.conversation.agent_loop import AgentLoop, Approval, CostOf, RunSettings, RunSteps, UseModel
 from transom.conversation.argument_checks import Content, State
+from transom.conversation.effects import Sleep
+from transom.conversation.lease import pauses
 from transom.conversation.pump import Cancel
 from transom.conversation.retry import Retry
 from transom.conversation.runnable import RunnableConversation
 from transom.conversation.tools import tools_by_name
 from transom.core.message import Raw, User
 from transom.core.tool import Tool
-from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting, quote
 from transom.providers import Provider, provider_named
 from transom.providers.models import TokenPrices, cost
 
@@ -62,6 +64,8 @@ class RunOptions(TypedDict, total=False):
     """Seconds without a byte from the provider."""
     tool_timeout: float
     """Seconds for each tool call, unless the tool has its own limit."""
+    wait: float
+    """Seconds to wait while somebody else runs this conversation; 0 if not given. Then ConversationBusy is raised."""
     retry: Retry
     """How often a failed request is sent again."""
     cancel: Cancel
@@ -85,7 +89,8 @@ def start(
         raise InvalidSetting("run: give input or messages, not both")
     settings = _settings(options, stream=stream)
     loop = partial(AgentLoop, conversation, settings, use_model)
-    return _steps(conversation, input, options.get("messages"), loop, exclusively)
+    wait = check.seconds("wait", options.get("wait", 0))
+    return _steps(conversation, input, options.get("messages"), loop, exclusively, wait)
 
 
 def _steps(
@@ -94,8 +99,18 @@ def _steps(
     messages: Sequence[object] | None,
     begin: Callable[[], AgentLoop],
     exclusively: Callable[[], AbstractContextManager[None]],
+    wait: float,
 ) -> RunSteps:
-    with exclusively():
+    with ExitStack() as stack:
+        left = pauses(wait)
+        while True:
+            try:
+                stack.enter_context(exclusively())
+                break
+            except ConversationBusy:
+                if (pause := next(left, None)) is None:
+                    raise
+            yield Sleep(pause)
         loop = begin()
         if input is not None:
             loop.user(input)

@@ -58,6 +58,7 @@ class SummarizingPlanner:
             self._guard.must_be_open()
             if not within_run:
                 self._guard.must_not_run(RUNS)
+                self._guard.lease.take()
             self.take_finished()
             may_have = self._summaries.shows_summaries(self._planner.policy)
             if (asked.focus or asked.notes) and not may_have:
@@ -100,6 +101,7 @@ class SummarizingPlanner:
         window while the lock is held."""
         with self._guard.lock:
             self._guard.must_be_open()
+            self._guard.lease.take()
             self.take_finished()
             asked = self._summaries.asked(self._planner.view, self._planner.policy, self._planner.limits().usable)
             planned = self._planner.request(tools, state, asked=asked)
@@ -112,6 +114,7 @@ class SummarizingPlanner:
         outcome = yield from self._awaited(wanted)
         with self._guard.lock, self._counted_if_unused(outcome):
             self._guard.must_be_open()
+            self._guard.lease.take()
             planned = self._planner.request(tools, state, summary=self._failure_logged(outcome))
             assert planned.window is not None, "nothing is waited for twice"
             return finish(planned.window)

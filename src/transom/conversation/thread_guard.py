@@ -6,13 +6,15 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from transom.errors import InvalidSetting
+from transom.conversation.lease import Lease
+from transom.errors import ConversationBusy, InvalidSetting
 
 
 class Guard:
     """The lock of a conversation, and whether it is closed or a run is at work."""
 
-    def __init__(self) -> None:
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
         self.lock = threading.RLock()
         self.is_closed = False
         self.is_running = False
@@ -29,12 +31,15 @@ class Guard:
 
     @contextmanager
     def run(self) -> Generator[None]:
-        """While a run is at work: only one at a time. Raises InvalidSetting."""
+        """While a run is at work: only one at a time, of all that have opened the conversation. Raises InvalidSetting
+        if it is closed, ConversationBusy."""
         with self.lock:
             self.must_be_open()
-            self.must_not_run("run: another run of this conversation is at work")
+            if self.is_running:
+                raise ConversationBusy(self.lease.name, "another run of this object")
             self.is_running = True
         try:
-            yield
+            with self.lease.hold():
+                yield
         finally:
             self.is_running = False

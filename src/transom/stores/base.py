@@ -88,9 +88,10 @@ class StoredLog(Protocol):
 class Store(Protocol):
     """A place that holds conversations by name.
 
-    Three methods are optional. A store with `forget_all(names)` forgets several conversations in one go. A log
+    Some methods are optional. A store with `forget_all(names)` forgets several conversations in one go. A log
     with `copy_to` copies itself in one transaction (see `fork_log`). A log with `wait` announces appends (see
-    `follow`).
+    `follow`). A log with `take_lease` and `release_lease` lets one handle at a time run a conversation (see
+    `transom.stores.leases.LeasedLog`); without them, everybody may run it at any time.
     """
 
     def open(self, name: str) -> StoredLog:

@@ -20,7 +20,10 @@ from pathlib import Path
 from threading import RLock
 from typing import IO, TYPE_CHECKING
 
+import msgspec
+
 from transom import private_files
+from transom.clock import system_clock
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
@@ -60,6 +63,7 @@ from transom.stores.jsonl_format import (
     scan,
     snapshot_at,
 )
+from transom.stores.leases import NO_LEASE, StoredLease
 from transom.stores.locks import locked
 from transom.stores.paths import absolute_path
 
@@ -273,6 +277,18 @@ class JsonlLog:
                     return self._index()
         return 0
 
+    def take_lease(self, holder: str, seconds: float) -> str:
+        with self._store.leases() as leases:
+            key, now = self._path.stem, system_clock()
+            if not StoredLease(*leases.get(key, NO_LEASE)).blocks(holder, now):
+                leases[key] = (holder, now + seconds)
+            return leases[key][0]
+
+    def release_lease(self, holder: str) -> None:
+        with self._store.leases() as leases:
+            if leases.get(self._path.stem, NO_LEASE)[0] == holder:
+                del leases[self._path.stem]
+
     def _index(self) -> int:
         """Take in the whole appends behind the known ones; return how many bytes at the file's end belong to no whole
         append.
@@ -459,6 +475,23 @@ class JsonlStore:
         """
         with private_files.opened(self.path / ".lock", "ab", 0) as file, locked(file, shared=shared):
             yield
+
+    @contextmanager
+    def leases(self) -> Generator[dict[str, tuple[str, float]]]:
+        """The leases of the folder during the block, by the stem of a file; what is changed is stored, and those that
+        are over are removed. They are in the file `.leases`: if it is damaged, there are none."""
+        path = self.path / ".leases"
+        with os_errors_translated(path), opened_for_append(path) as file, locked(file):
+            try:
+                found = msgspec.json.decode(file.read(), type=dict[str, tuple[str, float]])
+            except msgspec.MsgspecError:
+                found = {}
+            before, now = dict(found), system_clock()
+            yield found
+            if found != before:
+                kept = {key: lease for key, lease in found.items() if lease[1] > now}
+                file.seek(0)
+                file.truncate(file.write(msgspec.json.encode(kept)))  # in this order: the disk is not waited for
 
     def take_number(self) -> int:
         """Return a number that no log of this folder ever had, and record it as used.

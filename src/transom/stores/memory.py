@@ -7,10 +7,12 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from transom.clock import Clock, system_clock
 from transom.core.entry import Entry
 from transom.errors import Conflict, UnknownLog
 from transom.search.source import LogStamp
 from transom.stores.checks import check_index, check_seqs, check_snapshot, listed_names, log_forgotten, no_such_log
+from transom.stores.leases import NO_LEASE, StoredLease
 
 if TYPE_CHECKING:
     from transom.search.sqlite_index import SqliteIndex
@@ -19,12 +21,13 @@ if TYPE_CHECKING:
 class _Content:
     """One conversation, shared by all handles of its name."""
 
-    __slots__ = ("entries", "forgotten", "snapshot")
+    __slots__ = ("entries", "forgotten", "lease", "snapshot")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.snapshot: tuple[int, bytes] | None = None
         self.forgotten = False
+        self.lease = NO_LEASE
 
 
 class MemoryLog:
@@ -72,6 +75,19 @@ class MemoryLog:
     def load_snapshot(self) -> tuple[int, bytes] | None:
         return self._content.snapshot
 
+    def take_lease(self, holder: str, seconds: float) -> str:
+        with self._store.lock:
+            content, now = self._store.content(self.name), self._store.clock()
+            if not content.lease.blocks(holder, now):
+                content.lease = StoredLease(holder, now + seconds)
+            return content.lease.holder
+
+    def release_lease(self, holder: str) -> None:
+        with self._store.lock:
+            content = self._store.content(self.name)
+            if content.lease.holder == holder:
+                content.lease = NO_LEASE
+
     def _current(self) -> _Content:
         """Return the content that this handle writes to.
 
@@ -86,9 +102,10 @@ class MemoryLog:
 
 
 class MemoryStore:
-    """A store that keeps conversations in memory, for as long as the object lives."""
+    """A store that keeps conversations in memory, for as long as the object lives. `clock`: tells when leases end."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = system_clock) -> None:
+        self.clock = clock
         self._by_name: dict[str, _Content] = {}
         self.created: dict[str, _Content] = {}
         self.lock = Lock()

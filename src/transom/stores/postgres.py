@@ -80,6 +80,14 @@ WITH source AS (SELECT id FROM {s}.logs WHERE id = %s), log AS (
     FROM log, source, {s}.snapshots AS old WHERE old.log = source.id AND old.at <= log.stop
 )
 SELECT id FROM log"""
+_TAKE_LEASE = """
+WITH taken AS (
+    INSERT INTO {s}.leases AS old (name, holder, until) VALUES (%s, %s, now() + make_interval(secs => %s))
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+    WHERE old.holder = excluded.holder OR old.until <= now() RETURNING holder
+)
+SELECT holder FROM taken UNION ALL SELECT holder FROM {s}.leases WHERE name = %s LIMIT 1"""
+_RELEASE_LEASE = "DELETE FROM {s}.leases WHERE name = %s AND holder = %s"
 _UNNAME = "DELETE FROM {s}.logs WHERE sha256(name) = %s RETURNING id"
 _BODIES = "SELECT DISTINCT blob FROM {s}.entries WHERE log = %s AND blob IS NOT NULL"
 _DELETE_ENTRIES = "DELETE FROM {s}.entries WHERE log = %s"
@@ -197,6 +205,15 @@ class PostgresLog:
         if not database.run(work, in_doubt=lambda: tried):
             self._look()  # raises UnknownLog if it was forgotten
             raise Conflict(0, len(self._store.open(name)))
+
+    def take_lease(self, holder: str, seconds: float) -> str:
+        key = sha256(_raw(self.name)).digest()
+        while True:  # another one may give it back between the two halves of the statement
+            if found := self._store.database.fetch(_TAKE_LEASE, key, holder, seconds, key):
+                return found[0][0]
+
+    def release_lease(self, holder: str) -> None:
+        self._store.database.fetch(_RELEASE_LEASE, sha256(_raw(self.name)).digest(), holder)
 
     def _look(self) -> tuple[int | None, int]:
         """Read the log's id and length from the server.

@@ -149,6 +149,14 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         # dates far back: the rows of that time, without those that are newer
         "CREATE INDEX IF NOT EXISTS search_entries_at ON {s}.search_entries (at, log, seq)",
     ),
+    (
+        # what it holds may be lost: without a write-ahead log no commit of it waits for the disk
+        """CREATE UNLOGGED TABLE {s}.leases (
+            name bytea PRIMARY KEY,
+            holder text NOT NULL,
+            until timestamptz NOT NULL
+        ) WITH (fillfactor = 50)""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

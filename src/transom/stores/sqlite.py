@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transom.clock import system_clock
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
@@ -64,6 +65,12 @@ _FORGET = (
 )
 _LEFT = "SELECT id FROM logs WHERE generation = 1"
 _WIPED = "UPDATE logs SET generation = 2 WHERE id = ?"
+
+_LEASES = "CREATE TABLE IF NOT EXISTS leases (name PRIMARY KEY, holder TEXT NOT NULL, until REAL NOT NULL)"
+_TAKE_LEASE = """INSERT INTO leases VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE
+    SET holder = excluded.holder, until = excluded.until WHERE holder = excluded.holder OR until <= ?4"""
+_LEASE = "SELECT holder FROM leases WHERE name = ?"
+_RELEASE_LEASE = "DELETE FROM leases WHERE name = ? AND holder = ?"
 
 _Row = tuple[int, bytes, str | None, int | None]
 
@@ -147,6 +154,17 @@ class SqliteLog:
                 db.executemany(_ADD, [self._row_for(log, seq, row) for seq, row in enumerate(rows, start)])
             db.execute(_ADD, _stored_row(db, log, stop, split_entry(then)))
             db.execute(_COPY_SNAPSHOT, (log, source, stop))
+
+    def take_lease(self, holder: str, seconds: float) -> str:
+        name, now = _stored_name(self.name), system_clock()
+        with self._store.file.writing_unsynced() as db:
+            db.execute(_LEASES)
+            db.execute(_TAKE_LEASE, (name, holder, now + seconds, now))
+            return db.execute(_LEASE, (name,)).fetchone()[0]
+
+    def release_lease(self, holder: str) -> None:
+        with self._store.file.writing_unsynced() as db:
+            db.execute(_RELEASE_LEASE, (_stored_name(self.name), holder))
 
     def _row_for(self, log: int, seq: int, row: _Row) -> tuple[int, int, bytes, str | None, int]:
         """Make the row for another log from a row of this one.

@@ -49,6 +49,7 @@ class SqliteFile:
     def __init__(self, path: str, uri: str, synchronous: str) -> None:
         self.path = path
         self.users: WeakSet[object] = WeakSet()
+        self._synchronous = synchronous
         self._lock = RLock()
         self._process = os.getpid()
         self.checksums = True
@@ -108,6 +109,19 @@ class SqliteFile:
             raise store_unavailable(self.path, "attempt to write a readonly database")
         with self.reading() as db, transaction(db):
             yield db
+
+    @contextmanager
+    def writing_unsynced(self) -> Generator[sqlite3.Connection]:
+        """As `writing`, but the end does not wait for the disk: for what may be lost when power fails."""
+        if not self.checksums:
+            raise store_unavailable(self.path, "attempt to write a readonly database")
+        with self.reading() as db:
+            db.execute("PRAGMA synchronous = normal")
+            try:
+                with transaction(db):
+                    yield db
+            finally:
+                db.execute(f"PRAGMA synchronous = {self._synchronous}")
 
     def empty_write_ahead_log(self) -> None:
         """Move the write-ahead log into the file and empty it.

@@ -8,6 +8,7 @@ class TestMyStore(StoreConformance):
 from __future__ import annotations
 
 import threading
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ from transom.errors import Conflict, InvalidMessage, InvalidSetting, UnknownLog
 from transom.stores.base import Store, StoredLog
 from transom.stores.blobs import LIMIT
 from transom.stores.fork import fork_log
+from transom.stores.leases import leased
 from transom.testing.samples import EVERY_KIND, entries_of, user_entries
 
 Opener = Callable[[], Store]
@@ -340,6 +342,27 @@ class StoreConformance:
         assert store.names() == ["trip"]
 
     # ---- forgetting
+
+    def test_a_lease_is_one_holders_until_it_ends(self, opener: Opener) -> None:
+        """Leases are optional. They are of a name: the conversation need not exist."""
+        store = opener()
+        first, second = leased(store.open("trip")), leased(opener().open("trip"))
+        other = leased(store.open("tour"))
+        if first is None or second is None or other is None:
+            pytest.skip("this store has no leases")
+        if not self.persistent:
+            second = first
+        assert first.take_lease("a", 60.0) == "a"
+        assert second.take_lease("b", 60.0) == "a"
+        assert other.take_lease("b", 60.0) == "b"
+        second.release_lease("b")  # not its own
+        assert first.take_lease("a", 0.05) == "a", "renewed, to end soon"
+        time.sleep(0.1)
+        assert second.take_lease("b", 60.0) == "b"
+        second.release_lease("b")
+        assert first.take_lease("a", 60.0) == "a"
+        first.release_lease("a")
+        assert store.names() == []
 
     def test_a_forgotten_conversation_is_gone_and_what_others_hold_stays(self, opener: Opener) -> None:
         store = opener()

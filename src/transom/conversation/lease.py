@@ -1,0 +1,144 @@
+"""The lease of a conversation: one run at a time, whoever has opened the conversation, in any process.
+
+A run, or a block of `Conversation.lease`, holds the lease until its end, and renews it meanwhile. In one's own loop,
+`request` takes it, and the reply without calls gives it back; it is not renewed in between, because nobody can see
+whether such a loop still goes on. A store without leases lets everybody run; then only this object is protected.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from weakref import WeakSet
+
+from transom.clock import Clock
+from transom.errors import ConversationBusy, TransomError
+from transom.stores import StoredLog
+from transom.stores.leases import SECONDS, described, is_gone, leased, new_holder
+
+RENEWED_AFTER = SECONDS / 3
+"""Seconds after which a lease is renewed."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.2
+"""Seconds between two looks at a lease that somebody else has: the pause doubles."""
+
+
+class Lease:
+    """The lease of one conversation object."""
+
+    def __init__(self, log: StoredLog, clock: Clock) -> None:
+        self._log, self.name, self._clock = leased(log), log.name, clock
+        self._holder = new_holder()
+        self._lock = threading.Lock()
+        self._taken_at: float | None = None
+        self._blocks = 0
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether this conversation has taken the lease, and not given it back."""
+        return self._taken_at is not None
+
+    def take(self) -> None:
+        """Take the lease, or renew it if it is due. Raises ConversationBusy if somebody else has it."""
+        if self._log is None:
+            return
+        with self._lock:
+            now = self._clock()
+            if self._taken_at is None or not 0 <= now - self._taken_at < RENEWED_AFTER:
+                self._renew(now)
+
+    def renew(self) -> None:
+        """Renew the lease, in the heartbeat. If somebody else has it by now, the next `take` says so."""
+        with self._lock, suppress(TransomError):
+            if self._blocks:
+                self._renew(self._clock())
+
+    def _renew(self, now: float) -> None:
+        assert self._log is not None
+        found = self._log.take_lease(self._holder, SECONDS)
+        if found != self._holder and is_gone(found):
+            self._log.release_lease(found)
+            found = self._log.take_lease(self._holder, SECONDS)
+        if found != self._holder:
+            self._taken_at = None
+            raise ConversationBusy(self.name, described(found))
+        self._taken_at = now
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Hold the lease during the block, and renew it meanwhile. Blocks may be nested. Raises ConversationBusy."""
+        self.take()
+        with self._lock:
+            self._blocks += 1
+        if self._log is not None:
+            _heartbeat.add(self)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._blocks -= 1
+            self.release()
+
+    def release(self) -> None:
+        """Give the lease back, unless a block holds it. An error of the store is no reason to fail: the lease ends."""
+        with self._lock:
+            if self._blocks or self._taken_at is None or self._log is None:
+                return
+            self._taken_at = None
+            with suppress(TransomError):
+                self._log.release_lease(self._holder)
+
+    def release_later(self) -> None:
+        """Give the lease back soon, in another thread: may be called by the garbage collector, at any place."""
+        if self.is_taken:
+            _heartbeat.dropped.put(self)
+
+
+def pauses(wait: float) -> Generator[float]:
+    """The pauses between looks at a lease that somebody else has, until they add up to `wait` seconds."""
+    pause = FIRST_PAUSE
+    while wait > 0:
+        yield min(pause, wait)
+        wait, pause = wait - pause, min(2 * pause, LONGEST_PAUSE)
+
+
+class _Heartbeat:
+    """One thread of this process, which renews all leases that are held."""
+
+    def __init__(self) -> None:
+        self._reset()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        self._leases: WeakSet[Lease] = WeakSet()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self.dropped: queue.SimpleQueue[Lease] = queue.SimpleQueue()
+
+    def add(self, lease: Lease) -> None:
+        with self._lock:
+            self._leases.add(lease)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._beat, name="transom leases", daemon=True)
+                self._thread.start()
+
+    def _beat(self) -> None:
+        while True:
+            try:
+                self.dropped.get(timeout=RENEWED_AFTER).release()
+            except queue.Empty:
+                self.renew_all()
+
+    def renew_all(self) -> None:
+        """Renew every lease that is held."""
+        with self._lock:
+            leases = [*self._leases]
+        for lease in leases:
+            lease.renew()
+
+
+_heartbeat = _Heartbeat()

@@ -1,0 +1,105 @@
+"""Leases: the right to run a conversation, which one handle at a time has until a certain time.
+
+A store has leases if its logs have `take_lease` and `release_lease`. Whoever holds a lease renews it; if the process
+dies, it ends by itself. Nothing else depends on it: everybody may append at any time.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from itertools import count
+from typing import NamedTuple, Protocol, cast
+
+from transom.stores.base import StoredLog
+
+SECONDS = 30.0
+"""How long a lease lasts if it is not renewed."""
+
+
+class LeasedLog(Protocol):
+    """A log of a store that has leases."""
+
+    def take_lease(self, holder: str, seconds: float) -> str:
+        """Take or renew the lease of this conversation for so many seconds, and return who has it then: `holder`, or
+        another holder whose time is not over. The conversation need not exist yet."""
+        ...
+
+    def release_lease(self, holder: str) -> None:
+        """End the lease if `holder` has it."""
+        ...
+
+
+def leased(log: StoredLog) -> LeasedLog | None:
+    """The log, if its store has leases; else None."""
+    return cast("LeasedLog", log) if hasattr(log, "take_lease") else None
+
+
+class StoredLease(NamedTuple):
+    """A lease as a store keeps it: who has it, and until when, in seconds since 1970."""
+
+    holder: str
+    until: float
+
+    def blocks(self, holder: str, now: float) -> bool:
+        """Whether another holder must wait."""
+        return self.holder != holder and now < self.until
+
+
+NO_LEASE = StoredLease("", 0.0)
+
+
+def new_holder() -> str:
+    """A name for a new holder: its host and process, by which others can see that it is gone."""
+    return f"{socket.gethostname()}/{os.getpid()}/{_process.token}/{next(_numbers)}"
+
+
+def described(holder: str) -> str:
+    """Who a holder is, for people."""
+    host, process, _ = _parts(holder)
+    if not process:
+        return holder or "somebody"
+    return "this process" if _is_own(holder) else f"process {process} on {host}"
+
+
+def is_gone(holder: str) -> bool:
+    """Whether the process of a holder has ended, as far as this process can see: it must be on the same host."""
+    host, process, token = _parts(holder)
+    if host != socket.gethostname() or not process or os.name != "posix":
+        return False
+    if process == os.getpid():
+        return token != _process.token  # a process that had this number before
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+class _Process:
+    """This process. A child after a fork is another one."""
+
+    def __init__(self) -> None:
+        self.renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.renew)
+
+    def renew(self) -> None:
+        self.token = secrets.token_hex(4)
+
+
+def _parts(holder: str) -> tuple[str, int, str]:
+    """The host, process and token of a holder that `new_holder` has named; 0 as the process of any other."""
+    host, process, token, _ = (*holder.rsplit("/", 3), "", "", "")[:4]
+    return host, int(process) if process.isdigit() else 0, token
+
+
+def _is_own(holder: str) -> bool:
+    return _parts(holder)[2] == _process.token
+
+
+_process = _Process()
+_numbers = count(1)
