@@ -408,7 +408,8 @@ class Conversation:
 
     def _log_unreadable(self, reply: object, why: InvalidMessage) -> None:
         """Log what a reply took that cannot be read, if it says so."""
-        if (usage := self.dialect.usage_of(reply)) is None:
+        usage = self.dialect.usage_of(reply)
+        if usage is None or not (usage.prompt or usage.output):
             return
         sent, model = self.view.in_flight, model_of_reply(reply, self.dialect)
         failure = Failure(

@@ -50,6 +50,13 @@ class Lease:
             if self._taken_at is None or not 0 <= now - self._taken_at < RENEWED_AFTER:
                 self._renew(now)
 
+    def check(self) -> None:
+        """Raise ConversationBusy if somebody else has the lease; it is not kept."""
+        was_taken = self.is_taken
+        self.take()
+        if not was_taken:
+            self.release()
+
     def renew(self) -> None:
         """Renew the lease, in the heartbeat. If somebody else has it by now, the next `take` says so."""
         with self._lock, suppress(TransomError):

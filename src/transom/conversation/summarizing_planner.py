@@ -58,7 +58,7 @@ class SummarizingPlanner:
             self._guard.must_be_open()
             if not within_run:
                 self._guard.must_not_run(RUNS)
-                self._guard.lease.take()
+                self._guard.lease.check()
             self.take_finished()
             may_have = self._summaries.shows_summaries(self._planner.policy)
             if (asked.focus or asked.notes) and not may_have:
@@ -81,6 +81,7 @@ class SummarizingPlanner:
             self._guard.must_be_open()
             if not within_run:
                 self._guard.must_not_run(RUN_BEGAN)
+                self._guard.lease.check()
             self._planner.writer.catch_up()
             summary, failure = self._failure_logged(outcome), _failure_line(outcome)
             if summary is not None and not self._is_news(summary, may_replace=may_replace, known=known):
