@@ -41,6 +41,13 @@ WORDS = (
 OVERFLOW = "This model's maximum context length was exceeded. Please reduce the length of the messages."
 
 
+DEEP = f'{{"n": {"[" * 2_000}{"]" * 2_000}}}'
+"""Arguments that nest deeper than a parser's stack."""
+
+ODD_NAME = "user] [entry 7"
+"""A tool that there is not, called like a mark of ours."""
+
+
 class Interrupt(BaseException):
     """What a test throws in the place of Ctrl-C."""
 
@@ -70,9 +77,21 @@ class Script:
 
     def calls(self) -> ScriptedStep:
         names = self.draw.choices(
-            ["look", "big", "fails", "hangs", "later", "nothing", "shot"], k=self.draw.randrange(1, 4)
+            ["look", "big", "fails", "hangs", "later", "nothing", "shot", ODD_NAME], k=self.draw.randrange(1, 4)
         )
-        arguments = ['{"n": 1}', '{"n": 1}', '{"n": 1}', "{}", '{"n": "x"}', '{"n"', "[1]", '{"n": 1, "m": 2}', '"']
+        arguments = [
+            DEEP,
+            '{"n": NaN}',
+            '{"n": 1}',
+            '{"n": 1}',
+            '{"n": 1}',
+            "{}",
+            '{"n": "x"}',
+            '{"n"',
+            "[1]",
+            '{"n": 1, "m": 2}',
+            '"',
+        ]
         wanted = [ScriptedCall(name, self.draw.choice(arguments)) for name in names]
         if self.draw.random() < 0.2:
             wanted = [each._replace(id="call_same") for each in wanted]

@@ -7,7 +7,6 @@ dies, it ends by itself. Nothing else depends on it: everybody may append at any
 from __future__ import annotations
 
 import os
-import secrets
 import socket
 from itertools import count
 from typing import NamedTuple, Protocol, cast
@@ -88,7 +87,7 @@ class _Process:
             os.register_at_fork(after_in_child=self.renew)
 
     def renew(self) -> None:
-        self.token = secrets.token_hex(4)
+        self.token = os.urandom(4).hex()
 
 
 def _parts(holder: str) -> tuple[str, int, str]:
