@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13 3.14
 
-.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories spans reasoning streams writers laws local embedders bench policies costs unchanged extras runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories spans reasoning streams writers laws growth local embedders bench policies costs unchanged extras runs reference clean
 
 setup: .venv/.made
 
@@ -72,6 +72,9 @@ reasoning: setup  ## long runs with reasoning that is bound to its prefix, under
 
 spans: setup  ## random conversations with tools and compactions of the provider that span turns (N=1000 of each dialect)
 	$(RUN) python tests/campaigns/spans.py --count $(or $(N),1000)
+
+growth: setup  ## twice the size of anything costs about twice the time; N= multiplies all sizes
+	$(RUN) python tests/campaigns/growth.py --n $(or $(N),1)
 
 writers: setup  ## 16 processes on one PostgreSQL server, killed one after the other; the server is restarted twice
 	$(RUN) python tests/campaigns/postgres_writers.py

@@ -138,9 +138,7 @@ def failed(story: Story) -> list[Body]:
 
 def note(story: Story) -> list[Body]:
     key = story.chance.choice(["mode", "goal", ""])
-    return [
-        Note(key=key, text=story.text(3), refs=tuple(seq for seq, _ in story.view.late_results[:1]) if not key else ())
-    ]
+    return [Note(key=key, text=story.text(3), refs=tuple(story.view.late_results)[:1] if not key else ())]
 
 
 def head(story: Story) -> list[Body]:

@@ -76,7 +76,7 @@ def append_facts(
         ]
 
     def check(before: View, after: View, entries: Sequence[Entry]) -> None:
-        late = {seq for seq, _ in after.late_results}  # in a note of the next request
+        late = after.late_results  # in a note of the next request
         bodies = [entry.body for entry in entries if after.unit_of[entry.seq] == STRAY and entry.seq not in late]
         strays[:] = [body for body in bodies if isinstance(body, ToolResult)]
         if strays:

@@ -12,6 +12,7 @@ from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
 from transom.core.folded import Path, make_folded, replace_in_folds
 from transom.core.locate import entries_of, fetch, path_to, path_to_fold, slot_index, unit_entry, with_range
+from transom.core.persistent import appended, vector
 from transom.core.refusal import refusal
 from transom.core.summary import Summary
 from transom.core.tokens import apply_trim, part_bytes
@@ -73,7 +74,7 @@ def _pin(builder: Builder, entry: Entry, pin: Pin) -> None:
     """Add the pin to its unit."""
 
     def change(unit: Unit) -> Unit:
-        return replace(unit, pins=(*unit.pins, entry.seq))
+        return replace(unit, pins=appended(unit.pins, entry.seq))
 
     _change_unit(builder, entry, builder.key_of(pin.entry), change, why=pin.why or "pin")
 
@@ -101,7 +102,7 @@ def _undo_pin(builder: Builder, entry: Entry, pin: Pin, seq: int, why: str) -> N
     """Remove a pin from its unit."""
 
     def change(unit: Unit) -> Unit:
-        return replace(unit, pins=tuple(other for other in unit.pins if other != seq))
+        return replace(unit, pins=vector(other for other in unit.pins if other != seq))
 
     _change_unit(builder, entry, builder.key_of(pin.entry), change, why=why)
 
@@ -114,7 +115,7 @@ def _undo_trim(builder: Builder, entry: Entry, trim: Trim, seq: int, why: str) -
 
     def change(unit: Unit) -> Unit:
         less = with_trims(unit, without_trim(unit.trims, place, seq), place, trimmed)
-        return replace(less, undone_trims=(*unit.undone_trims, (place, seq)))
+        return replace(less, undone_trims=appended(unit.undone_trims, (place, seq)))
 
     _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=place)
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from transom.core.append_only import AppendOnly
 from transom.core.entry import Entry
 from transom.core.folded import SEALED, make_sealed
+from transom.core.persistent import appended, replaced, spliced, without_key
 from transom.core.prefix_fingerprint import PrefixFingerprint, prefixes
 from transom.core.unit import Slot, Unit, with_signature_stale
 from transom.core.view import Layout, LiveEdits, Prefix, View
@@ -20,16 +21,13 @@ from transom.core.view import Layout, LiveEdits, Prefix, View
 class Builder:
     """A view that can be changed: it starts as a copy of one, and `view` makes the next.
 
-    The fields share the old view's data until their first change, so that an entry costs no copy of what it leaves as
-    it is.
+    The fields share the old view's data (`core/persistent.py`), so that an entry costs no copy of what it leaves as it
+    is.
     """
 
     def __init__(self, view: View) -> None:
-        self._view = view
         self.log, self.counter = view.log, view.counter
-        self.slots: Sequence[Slot] = view.slots
-        self._own_slots: list[Slot] | None = None
-        self._own_synthetic: dict[str, tuple[int, int]] | None = None
+        self.slots = view.slots
         self.total = view.total
         self._known_units = view.unit_of
         self._new_units: list[int] = []
@@ -51,7 +49,7 @@ class Builder:
             self.recheck_signatures()
         layout = Layout(
             total=self.total,
-            slots=self._view.slots if self._own_slots is None else tuple(self._own_slots),
+            slots=self.slots,
             unit_of=self._known_units.plus(self._new_units) if self._new_units else self._known_units,
             head_entry=self.head_entry,
             head_size=self.head_size,
@@ -112,22 +110,19 @@ class Builder:
         """Note that the next entry belongs to the unit with this key, or to none (below 0, see `locate.NO_UNIT`)."""
         self._new_units.append(key)
 
-    def own_synthetic_results(self) -> dict[str, tuple[int, int]]:
-        """The synthetic results as a dict that the caller may change. The first call copies the old view's, which stay
-        as they are."""
-        if self._own_synthetic is None:
-            self._own_synthetic = dict(self.calls.synthetic_results)
-            self.calls = replace(self.calls, synthetic_results=self._own_synthetic)
-        return self._own_synthetic
+    def drop_synthetic_result(self, label: str) -> None:
+        """Forget the synthetic result with this label: no late result may answer its call any more."""
+        left = without_key(self.calls.synthetic_results, label)
+        self.calls = replace(self.calls, synthetic_results=left)
 
     def append_slot(self, slot: Slot) -> None:
         """Add a slot at the end."""
-        self._writable().append(slot)
+        self.slots = appended(self.slots, slot)
         self.total = self.total.plus(slot.size)
 
     def insert_slot(self, at: int, slot: Slot) -> None:
         """Insert a slot before the one at this index: a reply whose request left before other facts came."""
-        self._writable().insert(at, slot)
+        self.slots = spliced(self.slots, at, at, [slot])
         self.total = self.total.plus(slot.size)
         self.forget_fingerprint(at)
         self.prefix = replace(self.prefix, shared_slots=min(self.prefix.shared_slots, at))
@@ -135,21 +130,19 @@ class Builder:
     def replace_slot(self, at: int, slot: Slot) -> None:
         """Put another slot in the place of one. The fingerprint stays as it is: if the new slot looks different, the
         caller must forget it."""
-        slots = self._writable()
-        self.total = self.total.replaced(slots[at].size, slot.size)
-        slots[at] = slot
+        self.total = self.total.replaced(self.slots[at].size, slot.size)
+        self.slots = replaced(self.slots, at, slot)
 
     def splice(
         self, first: int, last: int, new: Sequence[Slot], entry: Entry, why: str, *, is_news: bool = False
     ) -> None:
         """Put `new` in the place of the slots from index `first` to `last`. The prefix breaks there, because of the
         edit `entry`. `is_news`: as for `forget_fingerprint`."""
-        slots = self._writable()
-        for slot in slots[first : last + 1]:
+        for slot in self.slots[first : last + 1]:
             self.total = self.total.minus(slot.size)
         for slot in new:
             self.total = self.total.plus(slot.size)
-        slots[first : last + 1] = new
+        self.slots = spliced(self.slots, first, last + 1, new)
         self.mark_break(first, entry, why, is_news=is_news)
 
     def seal(self, stop: int, entry: Entry, compaction: int) -> None:
@@ -199,7 +192,7 @@ class Builder:
     def recheck_signatures(self) -> None:
         """Hide or show the bound reasoning of every slot: it may show only on the exact prefix that it was made on (law
         13)."""
-        slots, newest = self._writable(), -1
+        slots, newest = list(self.slots), -1
         for at, fingerprint in prefixes(self.head_entry, slots):
             slot = slots[at] if at < len(slots) else None
             if not isinstance(slot, Unit) or not slot.signed_prefix:
@@ -208,7 +201,8 @@ class Builder:
                 newest = slot.key
             if slot.signature_stale != (fingerprint != slot.signed_prefix):
                 assert slot.entries is not None
-                self.replace_slot(at, with_signature_stale(slot, slot.entries, stale=not slot.signature_stale))
+                slots[at] = with_signature_stale(slot, slot.entries, stale=not slot.signature_stale)
+                self.replace_slot(at, slots[at])
                 self._fingerprint = self._fingerprint.truncate(at)
         self.prefix = replace(self.prefix, newest_signed=newest)
         self.signatures_unchecked = False
@@ -217,15 +211,10 @@ class Builder:
         """Take the bound reasoning that shows for made on the prefix that it has now."""
         if not self.prefix.has_signed:
             return
-        slots = self._writable()
+        slots = list(self.slots)
         for at, fingerprint in prefixes(self.head_entry, slots):
             slot = slots[at] if at < len(slots) else None
             if isinstance(slot, Unit) and slot.signed_prefix and not slot.signature_stale:
                 slots[at] = replace(slot, signed_prefix=fingerprint)
+                self.replace_slot(at, slots[at])
         self.signatures_unchecked = False
-
-    def _writable(self) -> list[Slot]:
-        """The slots as a list that may be changed. The first call copies the old view's."""
-        if self._own_slots is None:
-            self.slots = self._own_slots = list(self._view.slots)
-        return self._own_slots

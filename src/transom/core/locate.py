@@ -6,7 +6,7 @@ The functions take a `SlotTable`: a `View`, or the `Builder` of the next one.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from operator import attrgetter
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from transom.core.entry import Body, Entry, Forked, Sent
 from transom.core.folded import Path, child_at
 from transom.core.log import Log
 from transom.core.message import Opaque
+from transom.core.persistent import index_after
 from transom.core.summary import Summaries, Summary
 from transom.core.tokens import FormatCounter, apply_trim
 from transom.core.trims import find_part
@@ -43,7 +44,7 @@ class SlotTable(Protocol):
     @property
     def length(self) -> int: ...
     @property
-    def slots(self) -> Sequence[Slot]: ...
+    def slots(self) -> tuple[Slot, ...]: ...
     @property
     def in_flight(self) -> Entry | None: ...
     @property
@@ -64,7 +65,7 @@ class SlotTable(Protocol):
 def slot_index(table: SlotTable, key: int) -> int:
     """The index of the slot that holds the unit with this key. If no slot does, the index of the last slot before it,
     -1 for none."""
-    return bisect_right(table.slots, key, key=_first) - 1
+    return index_after(table.slots, key, _first) - 1
 
 
 def unit_key(table: SlotTable, entry: int) -> int:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from heapq import merge
 from typing import Any
 
 from transom.core.identity import ByIdentity
 from transom.core.locate import SlotTable, open_unit
 from transom.core.message import Assistant, Call, ToolResult
 from transom.core.tokens import ZERO, Size, replace_surrogates, text_bytes
-from transom.core.unit import Unit
+from transom.core.unit import Unit, bits_of
 
 FEW = 16
 """Up to this number of calls of a turn are searched one by one for each result; more are indexed."""
@@ -26,35 +27,29 @@ def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
     if result.place is not None:
         key, index = result.place
         unit = open_unit(table, key) if key in table.open_units else None
-        return None if unit is None or not _is_open(unit, index) else (unit, index)
+        return None if unit is None or not unit.is_open(index) else (unit, index)
     name = result.extra.get("name") if result.extra else None
     for key in sorted(table.open_units, reverse=True) if len(table.open_units) > 1 else table.open_units:
         unit = open_unit(table, key)
         turn = unit.first_fact
         assert isinstance(turn, Assistant)
-        for index in _open_calls(unit, turn.calls, result.call):
+        for index in _open_calls(unit, turn.calls, result.call, name):
             call = turn.calls[index]
             if call.legacy == result.legacy and is_answered(call, by=result.call, name=name):
                 return unit, index
     return None
 
 
-def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str) -> Iterable[int]:
-    """The indexes of the open calls that a result with this label may belong to, rising. The caller must check each:
-    some may be of other labels."""
-    if len(unit.open_calls) <= FEW:
-        return unit.open_calls
-    by_id = _indexes_by_id(ByIdentity(calls))
-    if "" in by_id:  # a call without an id is answered by its name
-        return unit.open_calls
-    same = by_id.get(label, ())
-    return (index for index in same[bisect_left(same, unit.open_calls[0]) :] if _is_open(unit, index))
-
-
-def _is_open(unit: Unit, index: int) -> bool:
-    """Whether the call at this index of a unit has no result."""
-    at = bisect_left(unit.open_calls, index)
-    return at < len(unit.open_calls) and unit.open_calls[at] == index
+def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str, name: str | None) -> Iterator[int]:
+    """The indexes of the open calls that a result may belong to, rising. The caller must check each: some may be of
+    other labels. A call without an id is answered by its name."""
+    named = label or name
+    if not named or unit.open_bits.bit_count() <= FEW:
+        return bits_of(unit.open_bits)
+    first = (unit.open_bits & -unit.open_bits).bit_length() - 1
+    by_label = _indexes_by_label(ByIdentity(calls))
+    same = (by_label.get(key, ()) for key in ((label, True), (named, False)))
+    return filter(unit.is_open, merge(*(indexes[bisect_left(indexes, first) :] for indexes in same)))
 
 
 def is_answered(call: Call, *, by: str, name: str | None) -> bool:
@@ -86,17 +81,17 @@ def result_label_size(table: SlotTable, unit: Unit, index: int, result: ToolResu
 def _first_with_id(calls: tuple[Call, ...], label: str) -> int:
     """The index of a turn's first call with this id."""
     if len(calls) > FEW:
-        return _indexes_by_id(ByIdentity(calls))[label][0]
+        return _indexes_by_label(ByIdentity(calls))[label, True][0]
     return next(index for index, call in enumerate(calls) if call.id == label)
 
 
 @lru_cache(maxsize=4)
-def _indexes_by_id(calls: ByIdentity[tuple[Call, ...]]) -> Mapping[str, Sequence[int]]:
-    """The indexes of a turn's calls by their id, rising. Cached for a few turns, because a turn's results come one
-    after the other."""
-    indexes: dict[str, list[int]] = {}
+def _indexes_by_label(calls: ByIdentity[tuple[Call, ...]]) -> Mapping[tuple[str, bool], Sequence[int]]:
+    """The indexes of a turn's calls, rising, by their id (and True) or, without an id, by their name (and False).
+    Cached for a few turns, because a turn's results come one after the other."""
+    indexes: dict[tuple[str, bool], list[int]] = {}
     for index, call in enumerate(calls.value):
-        indexes.setdefault(call.id, []).append(index)
+        indexes.setdefault((call.id or call.name, bool(call.id)), []).append(index)
     return indexes
 
 

@@ -180,11 +180,17 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
     has it whole.
     """
     most = budget.usable
-    for seq, (key, index) in draft.view.late_results:
-        result = draft.view.fetch(seq).body
-        unit = draft.view.unit(key)
-        entries = draft.view.entries_of(unit)
-        turn, closed_by = entries[0].body, entries[1 + unit.answered_calls.index(index)].body
+    view, notes = draft.view, list[Note]()
+    turns = {key: view.unit(key) for key, _ in view.late_results.values()}
+    closed = {
+        (key, index): seq
+        for key, unit in turns.items()
+        for index, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True)
+    }
+    heads = {key: view.fetch(unit.seqs[0]).body for key, unit in turns.items()}
+    for seq, (key, index) in view.late_results.items():
+        result = view.fetch(seq).body
+        turn, closed_by = heads[key], view.fetch(closed[key, index]).body
         assert isinstance(result, ToolResult)
         assert isinstance(turn, Assistant)
         assert isinstance(closed_by, ToolResult)
@@ -197,7 +203,8 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
         text = "\n".join(parts)
         if len(text) > most:
             text = text[: most // 2] + texts.bare_marker(ref(seq)) + text[-most // 2 :]
-        draft.add(Note(key="", text=note_text(ref(seq), turn.calls[index].name, text), refs=(seq,)))
+        notes.append(Note(key="", text=note_text(ref(seq), turn.calls[index].name, text), refs=(seq,)))
+    draft.add_facts(notes)
 
 
 def _renew_head(draft: Draft, head: Head) -> None:

@@ -30,6 +30,7 @@ from transom.core.message import (
     is_empty,
 )
 from transom.core.pairing import call_label_size, open_call, result_label_size
+from transom.core.persistent import appended, vector, with_value
 from transom.core.prefix_fingerprint import prefixes
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
 from transom.core.tokens import ZERO, TokenCounter, head_size
@@ -129,7 +130,7 @@ def _note(builder: Builder, entry: Entry) -> int:
     note = entry.body
     assert isinstance(note, Note)
     if note.key:
-        builder.notes = {**builder.notes, note.key: (entry.seq, note.text)}
+        builder.notes = with_value(builder.notes, note.key, (entry.seq, note.text))
     if note.refs:
         builder.calls = builder.calls.without_late_results(note.refs)
     return _fact(builder, entry)
@@ -247,9 +248,9 @@ def _signed_on(builder: Builder, entry: Entry, sent: Sent | None) -> str:
 
 def _open_calls(builder: Builder, turn: Assistant, key: int) -> None:
     """Remember that the calls of a new turn wait for results, and count their labels."""
-    for label in {call.id for call in turn.calls} & builder.calls.synthetic_results.keys():
-        del builder.own_synthetic_results()[label]  # a label that is used again names the new call from now on
-    builder.calls = replace(builder.calls, open_units=(*builder.calls.open_units, key))
+    for label in {call.id for call in turn.calls if call.id in builder.calls.synthetic_results}:
+        builder.drop_synthetic_result(label)  # a label that is used again names the new call from now on
+    builder.calls = replace(builder.calls, open_units=appended(builder.calls.open_units, key))
     extra = call_label_size(builder, turn, key)
     if extra != ZERO:
         at = slot_index(builder, key)
@@ -271,7 +272,7 @@ def _failure(builder: Builder, entry: Entry) -> int:
         spent = builder.summaries.spent + tokens_spent(failure.usage)
         builder.summaries = replace(builder.summaries, spent=spent)
     if failure.limit and failure.model:
-        limits = {**builder.prefix.learned_limits, failure.model: failure.limit}
+        limits = with_value(builder.prefix.learned_limits, failure.model, failure.limit)
         builder.prefix = replace(builder.prefix, learned_limits=limits)
     if failure.failure == REASONING_REFUSED:
         _refuse_reasoning(builder, entry)
@@ -315,8 +316,8 @@ def _result(builder: Builder, entry: Entry) -> int:
     if found is None:
         lost_to = None if result.synthetic else builder.calls.synthetic_results.get(result.call)
         if lost_to is not None:
-            del builder.own_synthetic_results()[result.call]
-            late = (*builder.calls.late_results, (entry.seq, lost_to))
+            builder.drop_synthetic_result(result.call)
+            late = with_value(builder.calls.late_results, entry.seq, lost_to)
             builder.calls = replace(builder.calls, late_results=late)
         return STRAY
     unit, index = found
@@ -324,13 +325,14 @@ def _result(builder: Builder, entry: Entry) -> int:
     unit = with_result(unit, index, entry, result_label_size(builder, unit, index, result))
     builder.replace_slot(at, unit)
     builder.forget_fingerprint(at, seen_by_others=at < len(builder.slots) - 1)
-    if not unit.open_calls:
-        still_open = tuple(key for key in builder.calls.open_units if key != unit.key)
+    if not unit.open_bits:
+        still_open = vector(key for key in builder.calls.open_units if key != unit.key)
         builder.calls = replace(builder.calls, open_units=still_open)
     turn = unit.first_fact
     assert isinstance(turn, Assistant)
     if result.synthetic and turn.calls[index].id:
-        builder.own_synthetic_results()[turn.calls[index].id] = (unit.key, index)
+        known = with_value(builder.calls.synthetic_results, turn.calls[index].id, (unit.key, index))
+        builder.calls = replace(builder.calls, synthetic_results=known)
     return unit.key
 
 

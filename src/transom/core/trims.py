@@ -16,6 +16,7 @@ from transom.core.edit import Trim
 from transom.core.entry import Entry
 from transom.core.identity import ByIdentity
 from transom.core.message import Address, Addressed, Assistant, Fact, Media, Part, Reasoning, Text, addressed_parts
+from transom.core.persistent import appended, spliced
 from transom.core.tokens import apply_trim
 
 Place = tuple[int, Address]
@@ -52,10 +53,10 @@ class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
 _order, _rank, _entry = attrgetter("order"), attrgetter("rank"), attrgetter("trim.entry")
 
 
-def with_trim(trims: Sequence[AppliedTrim], new: AppliedTrim) -> tuple[AppliedTrim, ...]:
+def with_trim(trims: tuple[AppliedTrim, ...], new: AppliedTrim) -> tuple[AppliedTrim, ...]:
     """The sorted trims of a unit with one more."""
     at = _index(trims, new.place, new.seq)
-    return (*trims[:at], new, *trims[at:])
+    return appended(trims, new) if at == len(trims) else spliced(trims, at, at, [new])
 
 
 def _index(trims: Sequence[AppliedTrim], place: Place, seq: int) -> int:
@@ -65,10 +66,10 @@ def _index(trims: Sequence[AppliedTrim], place: Place, seq: int) -> int:
     return bisect_left(trims, (place, seq), key=_order)
 
 
-def without_trim(trims: Sequence[AppliedTrim], place: Place, seq: int) -> tuple[AppliedTrim, ...]:
+def without_trim(trims: tuple[AppliedTrim, ...], place: Place, seq: int) -> tuple[AppliedTrim, ...]:
     """The sorted trims of a unit without the one with this place and seq, which must be there."""
     at = _index(trims, place, seq)
-    return (*trims[:at], *trims[at + 1 :])
+    return spliced(trims, at, at + 1, ())
 
 
 def trims_at(trims: Sequence[AppliedTrim], place: Place) -> Sequence[AppliedTrim]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -20,6 +20,7 @@ from msgspec.structs import force_setattr, replace
 from transom.core.codec import plain
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, Reasoning, ToolResult
+from transom.core.persistent import appended
 from transom.core.tokens import ZERO, Size, fact_size, part_bytes
 from transom.core.trims import AppliedTrim, Place, effective_trim, effective_trims, find_part, trimmed_fact
 
@@ -35,8 +36,8 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
     - `key`: names the unit, and orders units: the seq of its first entry; for a reply the seq of the `Sent` that it
       answers.
     - `seqs`: the seqs of its entries: the head, then the results in the order in which they came.
-    - `open_calls`: the indexes of the calls without a result. `answered_calls`: for each of `seqs[1:]`, the index of
-      its call.
+    - `open_bits`: the calls without a result, as the bits of one number. `answered_calls`: for each of `seqs[1:]`, the
+      index of its call.
     - `trims`: the trims that apply to its parts, sorted. `undone_trims`: part and seq of trims that were taken back.
     - `pins`: the seqs of the pins on it.
     - `signed_prefix`: the fingerprint of the prefix that its bound reasoning was made on; empty if it has none;
@@ -52,7 +53,8 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
     """Size as shown."""
     entries: tuple[Entry, ...] | None = None
     """None while a fold hides it."""
-    open_calls: tuple[int, ...] = ()
+    open_bits: int = 0
+    """Of each call without a result the bit at its index: of thousands of calls, one number is copied fast."""
     answered_calls: tuple[int, ...] = ()
     """Which call each of `seqs[1:]` answers."""
     trims: tuple[AppliedTrim, ...] = ()
@@ -73,6 +75,15 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
     def last(self) -> int:
         """The key of the last unit in this slot: its own. (In a `Folded`, `first` and `last` differ.)"""
         return self.key
+
+    @property
+    def open_calls(self) -> Sequence[int]:
+        """The indexes of the calls without a result, rising."""
+        return tuple(bits_of(self.open_bits)) if self.open_bits else ()
+
+    def is_open(self, index: int) -> bool:
+        """Whether the call at this index has no result yet."""
+        return bool(self.open_bits >> index & 1)
 
     @property
     def first_fact(self) -> Fact:
@@ -184,7 +195,7 @@ def new_unit(key: int, entry: Entry, signed_prefix: str = "") -> Unit:
         untrimmed_size=size,
         size=size,
         entries=(entry,),
-        open_calls=tuple(range(len(fact.calls))) if isinstance(fact, Assistant) else (),
+        open_bits=(1 << len(fact.calls)) - 1 if isinstance(fact, Assistant) else 0,
         signed_prefix=signed_prefix,
     )
 
@@ -194,17 +205,35 @@ def with_result(unit: Unit, index: int, entry: Entry, extra: Size = ZERO) -> Uni
     assert unit.entries is not None
     assert isinstance(entry.body, ToolResult)
     more = fact_size(entry.body, entry.tokens).plus(extra)
-    at = bisect_left(unit.open_calls, index)
     return replace(
         unit,
-        seqs=(*unit.seqs, entry.seq),
+        seqs=appended(unit.seqs, entry.seq),
         untrimmed_size=unit.untrimmed_size.plus(more),
         size=unit.size.plus(more),
-        entries=(*unit.entries, entry),
-        open_calls=unit.open_calls[:at] + unit.open_calls[at + 1 :],
-        answered_calls=(*unit.answered_calls, index),
+        entries=appended(unit.entries, entry),
+        open_bits=unit.open_bits & ~(1 << index),
+        answered_calls=appended(unit.answered_calls, index),
         cached_fingerprint=None,
     )
+
+
+def with_open_calls(unit: Unit) -> Unit:
+    """A copy of the unit whose open calls are those that no result of it answers."""
+    turn = unit.first_fact
+    answered = bytearray(len(turn.calls) if isinstance(turn, Assistant) else 0)
+    for index in unit.answered_calls:
+        answered[index] = 1
+    bits = "".join("0" if one else "1" for one in reversed(answered))
+    return replace(unit, open_bits=int(bits or "0", 2))
+
+
+def bits_of(number: int) -> Iterator[int]:
+    """The indexes of the bits of a number that are set, rising."""
+    digits = f"{number:b}"[::-1]
+    at = digits.find("1")
+    while at >= 0:
+        yield at
+        at = digits.find("1", at + 1)
 
 
 def with_trims(unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: Entry) -> Unit:

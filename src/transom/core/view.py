@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from operator import itemgetter
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -27,6 +26,7 @@ from transom.core.entry import Body, Entry, Meta
 from transom.core.locate import EMPTY, HIDDEN, NO_UNIT, STRAY
 from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
+from transom.core.persistent import without_key
 from transom.core.prefix_fingerprint import PrefixFingerprint
 from transom.core.prices import SinceBreak
 from transom.core.summary import Summaries, Summary
@@ -38,10 +38,10 @@ from transom.core.unit import Folded, Slot, Unit
 __all__ = ["EMPTY", "HIDDEN", "NO_UNIT", "STRAY", "View"]
 
 _NO_HEAD = Head()
-_seq = itemgetter(0)
 _NO_NOTES: Mapping[str, tuple[int, str]] = {}
 _NO_LIMITS: Mapping[str, int] = {}
 _NO_CALLS: Mapping[str, tuple[int, int]] = {}
+_NO_LATE: Mapping[int, tuple[int, int]] = {}
 
 
 class Layout(Struct, frozen=True, gc=False, eq=False):
@@ -68,17 +68,15 @@ class Calls(Struct, frozen=True, gc=False):
     that made them."""
     spans: tuple[tuple[int, int], ...] = ()
     """From which unit to which such calls reached, as ranges of keys that rise and do not overlap."""
-    late_results: tuple[tuple[int, tuple[int, int]], ...] = ()
-    """Real results that came after a synthetic one, with the places of their calls, until a note gives them. In the
-    order of their seqs."""
+    late_results: Mapping[int, tuple[int, int]] = _NO_LATE
+    """By seq, rising: the real results that came after a synthetic one, until a note gives them. Each with the key of
+    the turn and the index of the call."""
 
     def without_late_results(self, seqs: Iterable[int]) -> Calls:
         """A copy without the late results with these seqs, because a note has given them."""
         late = self.late_results
         for seq in seqs:
-            at = bisect_left(late, seq, key=_seq)
-            if at < len(late) and late[at][0] == seq:
-                late = late[:at] + late[at + 1 :]
+            late = without_key(late, seq) if seq in late else late
         return replace(self, late_results=late)
 
 
@@ -228,8 +226,9 @@ class View(Struct, frozen=True, eq=False):
         return self.calls.synthetic_results
 
     @property
-    def late_results(self) -> tuple[tuple[int, tuple[int, int]], ...]:
-        """The real results that came after a synthetic one, with the places of their calls, until a note gives them."""
+    def late_results(self) -> Mapping[int, tuple[int, int]]:
+        """By seq, rising: the real results that came after a synthetic one, until a note gives them. Each with the key
+        of the turn and the index of the call."""
         return self.calls.late_results
 
     @property

@@ -4,8 +4,8 @@ Rule: a snapshot is only ever a shortcut. `decode_view` raises ValueError for by
 this token counter and this version of the library, and the caller applies the log instead.
 
 A snapshot is the encoding of the view's own parts. What the log has is left out and read again: the entries of the
-units in the window, the head, the request in flight. Folds nest without bound, so the slots are written as a list in
-which children precede the fold that holds them.
+units in the window, the head, the request in flight, the open calls. Folds nest without bound, so the slots are written
+as a list in which children precede the fold that holds them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -27,10 +27,11 @@ from transom.core.codec import decode, encode, plain
 from transom.core.entry import Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
+from transom.core.persistent import Vector, vector
 from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
 from transom.core.total_usage import TotalUsage
-from transom.core.unit import Folded, Slot, Unit, pinned_units_in
+from transom.core.unit import Folded, Slot, Unit, pinned_units_in, with_open_calls
 from transom.core.view import Calls, Landmarks, Layout, LiveEdits, Prefix, View
 
 _SUM = 16
@@ -71,8 +72,8 @@ def encode_view(view: View) -> bytes:
         layout=replace(view.layout, slots=(), head_entry=None),
         slots=slots,
         child_counts=child_counts,
-        calls=view.calls,
-        prefix=replace(view.prefix, in_flight=None),
+        calls=replace(view.calls, synthetic_results=dict(view.synthetic_results), late_results=dict(view.late_results)),
+        prefix=replace(view.prefix, in_flight=None, learned_limits=dict(view.learned_limits)),
         landmarks=view.landmarks,
         edits=view.edits,
         notes=dict(view.notes),
@@ -101,7 +102,7 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
     if _fingerprint(log, length) != snapshot.last_entry:
         raise ValueError("made of another log")
     view = View.empty(log, counter)
-    slots = _tree(view, snapshot.slots, snapshot.child_counts)
+    slots = _tree(view, snapshot.slots, snapshot.child_counts, snapshot.calls.open_units)
     loaded = (entry for slot in slots for unit in _loaded_in(slot) for entry in unit.entries or ())
     if _measured(loaded) != snapshot.shown:
         raise ValueError("what it shows is not what the log has")
@@ -124,7 +125,7 @@ def _read(data: bytes) -> _Snapshot:
     if not data.startswith(_tag()) or data[len(_tag()) : start] != _checksum(content):
         raise ValueError("no snapshot of this version, or a damaged one")
     if content.startswith(b"{"):  # a msgpack map never begins so
-        return msgspec.convert(json.loads(content), _Snapshot, dec_hook=_numbers_in)
+        return msgspec.convert(json.loads(content), _Snapshot, dec_hook=_numbers_in, str_keys=True)
     return _decoder.decode(content)
 
 
@@ -137,7 +138,7 @@ def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | Folded], list[int]]:
     while stack:  # from the right, each fold before its children; turned round at the end
         slot = stack.pop()
         if isinstance(slot, Unit):
-            flat.append(replace(slot, entries=None, cached_fingerprint=None))
+            flat.append(replace(slot, entries=None, open_bits=0, cached_fingerprint=None))
         else:
             flat.append(replace(slot, children=(), pinned_units=(), cached_fingerprint=None))
             child_counts.append(len(slot.children))
@@ -147,10 +148,10 @@ def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | Folded], list[int]]:
     return flat, child_counts
 
 
-def _tree(view: View, flat: Iterable[Slot], child_counts: Iterable[int]) -> tuple[Slot, ...]:
+def _tree(view: View, flat: Iterable[Slot], child_counts: Iterable[int], still_open: Sequence[int]) -> tuple[Slot, ...]:
     """Build the slots again from the lists that `_flat` made.
 
-    Pinned units and units outside folds get their entries.
+    Pinned units and units outside folds get their entries, and those whose keys are in `still_open` their open calls.
     """
     slots: list[Slot] = []
     counts = iter(child_counts)
@@ -163,7 +164,10 @@ def _tree(view: View, flat: Iterable[Slot], child_counts: Iterable[int]) -> tupl
             del slots[len(slots) - count :]
             pinned = () if slot.sealed else tuple(unit for child in children for unit in pinned_units_in(child))
             slots.append(replace(slot, children=children, pinned_units=pinned))
-    return tuple(_with_entries(view, slot) if isinstance(slot, Unit) else slot for slot in slots)
+    shown = (_with_entries(view, slot) if isinstance(slot, Unit) else slot for slot in slots)
+    return vector(
+        with_open_calls(slot) if isinstance(slot, Unit) and slot.key in still_open else slot for slot in shown
+    )
 
 
 def _with_entries(view: View, unit: Unit) -> Unit:
@@ -205,7 +209,9 @@ def _fetched(view: View, seq: int | None, kind: type[Head | Sent]) -> Entry | No
 # ---- bytes
 
 
-def _numbers_out(value: object) -> bytes:
+def _numbers_out(value: object) -> bytes | tuple[object, ...]:
+    if isinstance(value, Vector):
+        return tuple(cast("Vector[object]", value))
     assert isinstance(value, AppendOnly)
     return _little_endian(value.to_array()).tobytes()
 
