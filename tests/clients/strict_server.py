@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from loopback_server import PostHandler, as_events, end_of_events, is_streamed, serving
-
 from transom.wire.dialects import dialect_named
 
 ARGUMENTS = {"city": "Lisbon"}
