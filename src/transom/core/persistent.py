@@ -49,15 +49,15 @@ def spliced(items: tuple[T, ...], start: int, stop: int, new: Iterable[T]) -> tu
     return vector((*items[:start], *new, *items[stop:]))
 
 
-def index_after(items: tuple[T, ...], key: int, of: Callable[[T], int]) -> int:
+def index_after(items: Sequence[T], key: int, of: Callable[[T], int]) -> int:
     """The number of items whose number is not above `key`. `of` gives the number of an item; they rise."""
     if (chunks := _chunks_of(items)) is not None:
         return chunks.index_after(key, of)
     return bisect_right(items, key, key=of)
 
 
-def _chunks_of(items: tuple[T, ...]) -> Vector[T] | None:
-    """These items as the Vector that they are; None if they are a tuple."""
+def _chunks_of(items: Sequence[T]) -> Vector[T] | None:
+    """These items as the Vector that they are; None if they are none."""
     known: object = items
     return cast("Vector[T]", known) if isinstance(known, Vector) else None
 
