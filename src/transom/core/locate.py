@@ -6,7 +6,7 @@ The functions take a `SlotTable`: a `View`, or the `Builder` of the next one.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import Protocol
 
