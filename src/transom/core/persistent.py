@@ -58,8 +58,7 @@ def index_after(items: Sequence[T], key: int, of: Callable[[T], int]) -> int:
 
 def _chunks_of(items: Sequence[T]) -> Vector[T] | None:
     """These items as the Vector that they are; None if they are none."""
-    known: object = items
-    return cast("Vector[T]", known) if isinstance(known, Vector) else None
+    return items if isinstance(items, Vector) else None
 
 
 class Vector(Sequence[T]):
