@@ -111,9 +111,11 @@ def test_round_trips_of_a_turn(proxy: WireProxy, schema: str) -> None:
             conversation.request()
             conversation.observe({"role": "assistant", "content": "nothing"})
 
-        for _ in range(3):
-            turn()  # by then the connection has prepared the statement
-        assert [trips(proxy, turn) for _ in range(3)] == [3, 3, 3], "an append each"
+        for _ in range(8):
+            turn()  # by then the connection has prepared the statements
+        assert [trips(proxy, turn) for _ in range(3)] == [5, 5, 5], "an append each, and the lease there and back"
+        with conversation.lease():
+            assert [trips(proxy, turn) for _ in range(3)] == [3, 3, 3], "an append each"
 
 
 # ---- lost connections
@@ -227,7 +229,7 @@ def test_processes_that_open_a_new_database_at_once(postgres: TestServer, schema
         thread.join()
     assert len(stores) == 8
     assert len({id(store.database) for store in stores}) == 8
-    assert stores[0].database.fetch("SELECT version FROM {s}.migrations") == [(1,), (2,), (3,), (4,), (5,)]
+    assert stores[0].database.fetch("SELECT version FROM {s}.migrations") == [(1,), (2,), (3,), (4,), (5,), (6,)]
     for store in stores:
         store.close()
 
@@ -236,7 +238,7 @@ def test_tables_of_a_later_version_are_left_alone(postgres: TestServer, url: str
     PostgresStore(url).close()
     with postgres.connect() as db:
         db.execute(f"INSERT INTO {schema}.migrations (version) VALUES (99)")
-    with pytest.raises(StoreDamaged, match=r"a newer Transom wrote this \(format 99, this one reads 5\)"):
+    with pytest.raises(StoreDamaged, match=r"a newer Transom wrote this \(format 99, this one reads 6\)"):
         open_store(url)
 
 
