@@ -56,15 +56,23 @@ class _Place(NamedTuple):
 
 def repaired(messages: Sequence[Rendered]) -> Sequence[Rendered]:
     """The messages of a window, valid as to the provider's own tools. See the module."""
-    if not any(_reaches_out(block) for rendered in messages for block in _blocks(rendered)):
+    if not any(_reaches_out(rendered.message["content"]) for rendered in messages):
         return messages  # nearly always
     ordered = _with_texts_behind(messages)
     unfit = _unfit(ordered)
     return [_without(rendered, unfit.get(at, set())) for at, rendered in enumerate(ordered)]
 
 
-def _reaches_out(block: Raw) -> bool:
-    return bool(call_of(block) or result_of(block) or caller_of(block))
+_PLAIN = frozenset({"text", "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"})
+"""Blocks that are no part of the provider's own tools."""
+
+
+def _reaches_out(content: str | list[Raw]) -> bool:
+    """Whether a content may have a part of the provider's own tools. It is asked of each message of each request, so it
+    is quick, and says no more than may."""
+    if isinstance(content, str):
+        return False
+    return any(block["type"] not in _PLAIN or "caller" in block for block in content)
 
 
 def _blocks(rendered: Rendered) -> list[Raw]:
