@@ -207,12 +207,14 @@ class PostgresLog:
             raise Conflict(0, len(self._store.open(name)))
 
     def take_lease(self, holder: str, seconds: float) -> str:
+        """Take or renew the lease of this conversation, and return who has it then. The server's time counts."""
         key = sha256(_raw(self.name)).digest()
         while True:  # another one may give it back between the two halves of the statement
             if found := self._store.database.fetch(_TAKE_LEASE, key, holder, seconds, key):
                 return found[0][0]
 
     def release_lease(self, holder: str) -> None:
+        """End the lease if `holder` has it."""
         self._store.database.fetch(_RELEASE_LEASE, sha256(_raw(self.name)).digest(), holder)
 
     def _look(self) -> tuple[int | None, int]:
