@@ -30,8 +30,8 @@ SEED = 12
 SHORT = 6
 """A secret with fewer characters is redacted only where it was found, not everywhere the same characters occur."""
 
-LEAST = 4
-"""The fewest characters of a key that is known."""
+SHORTEST_KEY = 4
+"""The fewest characters of a known key that is searched for. A shorter one could be part of any word."""
 
 KNOWN = 50_000
 """The maximum number of texts whose secrets are cached."""
@@ -117,11 +117,11 @@ def redactor(given: object) -> Redactor | None:
 
 def without_keys(text: str, *known: str) -> str:
     """Return a text of a provider or of an SDK, such as an error, without keys: those that are `known`, and what looks
-    like one. It needs no extra. A known key of fewer than `LEAST` characters is left: it could be part of any word.
+    like one. It needs no extra. A known key of fewer than `SHORTEST_KEY` characters is left.
     """
     spans = [*_matches(_KEYS, text)]
     for key in filter(None, known):
-        if len(key) >= LEAST:
+        if len(key) >= SHORTEST_KEY:
             spans += [Span(found.start(), found.end(), "API key") for found in re.finditer(re.escape(key), text)]
     return _replaced(text, _disjoint(spans))
 

@@ -209,7 +209,7 @@ def _window_options(options: commands.Window) -> list[object]:
 
 
 def budget_of(log: StoredLog, tokens: int | None, prices: Prices | None = None) -> Budget:
-    """The budget of so many tokens; None: as many as the conversation's last request was planned with.
+    """The budget with this number of tokens; None: with that of the conversation's last request.
 
     Raises InvalidSetting if there was no request.
     """

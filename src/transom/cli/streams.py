@@ -47,7 +47,8 @@ def minute_of(at: float) -> str:
 
 
 def forget_typed_input() -> None:
-    """Throw away what was typed before now, if stdin is a terminal: an answer is given to a question that was shown."""
+    """Throw away what was typed before now, if stdin is a terminal: only what is typed after a question was shown can
+    answer it."""
     with suppress(ImportError, OSError, ValueError):
         import termios  # noqa: PLC0415 - not on every system
 

@@ -15,7 +15,6 @@ from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.log import owner_of
 from transom.core.total_usage import TotalUsage
 from transom.errors import InvalidSetting, StoreDamaged, UnknownLog
-from transom.search.source import is_own_log
 from transom.stores import Store, usage_by_run, usage_of
 from transom.stores.postgres_url import without_password
 
@@ -53,7 +52,7 @@ def run(options: Usage) -> int:
 def _by_conversation(store: Store, user: str | None, damaged: list[str]) -> dict[str, TotalUsage]:
     """Read every conversation of a store, or of a user, that has used anything."""
     totals: dict[str, TotalUsage] = {}
-    names = [name for name in store.names() if not is_own_log(name)]
+    names = store.names()
     with ProgressBar() as progress:
         for number, name in enumerate(names):
             progress.update(number / len(names), name)
@@ -76,7 +75,7 @@ def _sum(totals: Mapping[str, TotalUsage]) -> TotalUsage:
 
 
 def _fields(usage: TotalUsage) -> dict[str, Any]:
-    """The parts of a total, with all tokens together and the cost."""
+    """The fields of a total, and the sums that are properties of it."""
     fields = msgspec.structs.asdict(usage)
     return {**fields, "all_tokens": usage.all_tokens, "total": usage.total, "cost": usage.cost}
 

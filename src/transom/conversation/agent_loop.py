@@ -149,7 +149,8 @@ class AgentLoop:
 
     @property
     def _usage(self) -> TotalUsage:
-        """What the run has used, as the log says it: its requests, and the summaries that came in meanwhile."""
+        """What the run has used, from the log: its requests, its sub-agents, and the summaries that came in
+        meanwhile."""
         return self._conv.view.usage.since(self._used_before)
 
     def _check_limits(self) -> None:
@@ -255,7 +256,8 @@ class AgentLoop:
         )
 
     def _log_late_reply(self, provider: Provider, reply: object) -> None:
-        """Log what a reply took that came after the run was stopped: its request was closed by then."""
+        """Log the usage of a reply that came after the run was stopped. Its request was closed by then, so that the
+        failure answers none."""
         if (usage := dialect_named(provider.dialect).usage_of(reply)) is None:
             return
         failure = Failure(failure="interrupted", error=LATE_REPLY, model=model_name(provider), usage=usage)
@@ -420,13 +422,13 @@ class AgentLoop:
         """Log what a tool came to after it was given up, in the tool's own thread. The model reads it in a note with
         the next request. Of a sub-agent that was told to stop, only its usage is logged: it has nothing to say."""
         stopped = outcome.failed and bool(outcome.log)
-        if stopped and outcome.tokens is None:
+        if stopped and outcome.usage is None:
             return
         outcome = readable(outcome)
         try:
             if stopped:
                 why = f"sub-agent {called.name} ended after its call"
-                self._log_outcome(Failure(failure=SUB_AGENT, error=why, usage=outcome.tokens), called, outcome)
+                self._log_outcome(Failure(failure=SUB_AGENT, error=why, usage=outcome.usage), called, outcome)
             else:
                 fact = replace(self._fact_of(called, outcome.content), failed=outcome.failed)
                 self._log_outcome(fact, called, outcome)
@@ -440,7 +442,7 @@ class AgentLoop:
             tool_name=called.name,
             duration=outcome.duration,
             extra={"log": outcome.log} if outcome.log else None,
-            usage=outcome.tokens,
+            usage=outcome.usage,
             cost=outcome.cost,
         )
 

@@ -127,7 +127,7 @@ def _run(child: Conversation, task: str, settings: RunOptions, redact: Redactor 
     except Exception as error:  # noqa: BLE001 - a failure of the sub-agent is a result for its caller
         content, failed = tool_failed(_shown(error, redact)), True
     used = child.view.usage
-    return ToolOutcome(content=content, failed=failed, tokens=used.all_tokens, cost=used.cost, log=child.log.name)
+    return ToolOutcome(content=content, failed=failed, usage=used.all_tokens, cost=used.cost, log=child.log.name)
 
 
 def _shown(error: BaseException, redact: Redactor | None) -> str:

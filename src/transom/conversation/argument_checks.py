@@ -311,8 +311,8 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
 
 
 def _in_known_order(tools: list[Raw], known: Sequence[Raw]) -> list[Raw]:
-    """The tools that have the name of a known one in the order of those, then the others. A known tool that has not
-    changed is returned as it is known, with its keys in their order."""
+    """The tools whose names are known, in their known order, then the others. A known tool that has not changed is
+    returned as it was before, because the order of its keys is in the prefix too."""
     places = {_identity(tool): place for place, tool in enumerate(known)}
     ordered = sorted(tools, key=lambda tool: places.get(_identity(tool), len(places)))
     same = [known[places[name]] if (name := _identity(tool)) in places else tool for tool in ordered]

@@ -46,8 +46,9 @@ from transom.errors import ProviderError
 from transom.texts import tool_failed
 
 Batch = tuple[list[Event], Effect | None]
-"""Events, and the effect that the run waits for behind them. None: the run is over, or looks again whether it was
-cancelled. All in one call: each hop to a worker thread and back costs about as much as a plan."""
+"""Events, and the effect that the run waits for after them. Without an effect the run is over, or a request has failed
+and the caller may cancel before the next one. They come together because each hop to a worker thread and back costs
+about as much as a plan."""
 
 R = TypeVar("R")
 _END = object()
@@ -107,7 +108,7 @@ class AsyncSteps:
         self.error: ProviderError | None = None
         self.is_over = False
         self._log_late: Callable[[], object] | None = None
-        """Logs a reply that came in the moment in which the run was stopped."""
+        """Logs a reply that came at the moment at which the run was stopped."""
 
     async def first(self, begin: Callable[[], RunSteps]) -> Batch:
         """Start the run; return the first things that it yields.
@@ -145,11 +146,11 @@ class AsyncSteps:
         assert self._steps is not None
         happened: list[Event] = []
         self.is_over = True
-        with suppress(StopIteration):  # it cannot leave a thread
+        with suppress(StopIteration):  # a StopIteration cannot leave a thread
             item = step(value)
             while not isinstance(item, Effect):
                 happened.append(item)
-                if isinstance(item, RequestFailed):  # whoever looks at it may cancel before the next request is logged
+                if isinstance(item, RequestFailed):  # its reader may cancel before the next request is logged
                     break
                 item = self._steps.send(None)
             self.is_over = False
@@ -159,7 +160,7 @@ class AsyncSteps:
     async def _wait(self, work: Callable[[], Awaitable[R]], on_lost: Callable[[R], object] | None = None) -> R:
         """Wait for the work. Once `cancel` is set, the work is cancelled. Raises RunStopped then.
 
-        `on_lost`: called with what the work gave if the task is cancelled just then.
+        `on_lost`: called with the result of the work if the task is cancelled just when the work is done.
         """
         check_cancel(self._cancel)
         if self._cancel is None:

@@ -371,8 +371,8 @@ class Conversation:
     def usage(self) -> TotalUsage:
         """What the requests of this conversation took, whatever became of their replies, and their cost.
 
-        It has what the log says by now: answered and failed requests, summaries, and sub-agents that this conversation
-        called. Of a fork, it is what came after the fork.
+        It is the sum of what the log has now: answered and failed requests, summaries, and sub-agents that this
+        conversation called. A fork counts what came after the fork.
         """
         return self.view.usage
 
@@ -394,8 +394,8 @@ class Conversation:
         """Log a reply: a response object, a finished stream or its chunks, or the assistant message as a dict.
 
         Its usage corrects the token counts. The reply is placed where its request was sent; without an open request,
-        at the end. Raises InvalidMessage for a reply that cannot be read. If it reports its usage, a `Failure` with
-        that is logged first, which closes the request.
+        at the end. Raises InvalidMessage for a reply that cannot be read; if such a reply reports its usage, a
+        `Failure` with that usage is logged first, and closes the request.
         """
         try:
             turn = self.dialect.parse_reply(reply)
@@ -407,7 +407,7 @@ class Conversation:
         return self._append_facts([turn], billed)[0]
 
     def _log_unreadable(self, reply: object, why: InvalidMessage) -> None:
-        """Log what a reply took that cannot be read, if it says so."""
+        """Log the usage of a reply that cannot be read, if it reports any."""
         usage = self.dialect.usage_of(reply)
         if usage is None or not (usage.prompt or usage.output):
             return

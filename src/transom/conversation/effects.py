@@ -36,24 +36,26 @@ R = TypeVar("R")
 
 
 class ToolOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a call. For a call of a sub-agent also its tokens, their cost if it is known, and the name of its
-    log; `tokens` is None for any other tool.
-    `given_up`: nobody waits for the tool any longer, but it may still be at work."""
+    """What became of a call.
+
+    `given_up`: nobody waits for the tool any longer, but it may still be at work. `usage`, `cost`, `log`: of a
+    sub-agent's run; None, None and empty for any other tool. The cost is None also if it is not known.
+    """
 
     content: object
     failed: bool = False
     duration: float | None = None
-    tokens: Usage | None = None
+    usage: Usage | None = None
     cost: float | None = None
     log: str = ""
     given_up: bool = False
 
 
 class Inherited(Struct, frozen=True, kw_only=True, eq=False):
-    """What the conversation of a sub-agent has from the one that calls it: where it is stored, whose it is, what must
-    not be shown, and how tokens are counted. This is the only list of it. `budget`: unless the agent has its own.
+    """What the conversation of a sub-agent takes from its caller's: where it is stored, whose it is, how tokens are
+    counted, what must not be shown, and the budget unless the agent has its own.
 
-    A sub-agent has its own system prompt, policy, tools and state.
+    This is the only list of it. The system prompt, policy, tools and state are the sub-agent's own.
     """
 
     store: Store | None

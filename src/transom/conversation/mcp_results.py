@@ -25,10 +25,11 @@ class McpResult(NamedTuple):
 
 
 def read_mcp(value: object) -> McpResult | None:
-    """The result of an MCP tool; None if the value is none.
+    """The result of an MCP tool; None if the value is something else.
 
-    It is an object (of `mcp`, `fastmcp` and others) or a dict with a list `content` and `isError`, or a list of blocks
-    of which one is MCP's own. `structuredContent` is added as JSON, unless a text says it already.
+    A result is an object (of `mcp`, `fastmcp` and others) or a dict with `isError` and a list `content`; or a list of
+    blocks, at least one of a kind that only MCP has. `structuredContent` is added as JSON, unless a text of the result
+    is the same JSON already.
     """
     if isinstance(value, (list, tuple)):
         blocks = [_plain(block) for block in cast("list[object]", value)]

@@ -17,7 +17,7 @@ from transom.wire.stream import Accumulator
 class CallModel(Struct, frozen=True, kw_only=True, eq=False):
     """Send a request. With an `accumulator` the reply is streamed into it.
 
-    `on_late`: called with a whole reply that came when nobody waited for it any more, in a thread of its own.
+    `on_late`: called with a whole reply that came when nobody waited for it any more, in another thread.
     """
 
     provider: Provider

@@ -16,17 +16,17 @@ from transom.core.tool import Tool
 from transom.readback import TOOLS
 
 LEAST_BUDGET = 8_000
-"""The smallest budget, in tokens, in which a run offers them unasked: they take about 900."""
+"""The smallest budget, in tokens, with which a run offers them unasked. Their schemas take about 900."""
 
 Schemas = Sequence[Raw | Tool]
 
 
 def with_readback(conv: RunnableConversation, schemas: Schemas | None, asked: bool | None) -> Schemas | None:
-    """The tools of a run, with those that read back where they belong to it. `schemas`: the caller's; None: those of
-    the last request.
+    """The tools of a run, with or without those that read back. `schemas`: the caller's tools; None: those of the last
+    request.
 
-    `asked`: whether the caller wants them. None: if the last request had them; in a conversation without a request,
-    where there are other tools and a budget of 8,000 tokens.
+    `asked`: true adds the readback tools, false takes them out. None: they are added if the last request had them;
+    before the first request, if there are other tools and the budget is at least `LEAST_BUDGET`.
     """
     sent = conv.head.tools
     given = sent if schemas is None else schemas

@@ -28,7 +28,7 @@ class Partial(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, want: CallModel, outcome: object) -> Self:
-        """What a request gave, whole or not. Never raises: of a reply that cannot be read, the texts that are in it."""
+        """What a request gave, whole or not. Never raises: a reply that cannot be read gives the texts in it."""
         usage = reported_usage(want, outcome)
         try:
             turn = _turn_of(want, outcome)
@@ -59,6 +59,7 @@ class Partial(Struct, frozen=True, kw_only=True):
 
 _TEXT_KEYS = ("text", "content")
 _NOT_SAID = frozenset(("thinking", "redacted_thinking", "reasoning", "tool_use", "function_call"))
+"""Types of blocks whose texts are not the answer."""
 
 
 def _texts_in(reply: object) -> Iterator[str]:

@@ -21,9 +21,9 @@ def received(
 ) -> Generator[T, None, None]:
     """What `receive` gives, one by one. `check` is called every `tick` seconds of waiting, and may raise.
 
-    When the generator is closed, or `check` raises, `on_left` is called with what has arrived and was not taken. The
-    thread closes what `receive` returned; it notices that with the next item, which it drops, or gives to `on_late`. It
-    is a daemon thread: it does not keep the process from ending.
+    When the generator is closed, or `check` raises, `on_left` is called with each item that has arrived and was not
+    taken. The thread notices that with the next item, which it gives to `on_late`, or drops. Then it closes what
+    `receive` returned. It is a daemon thread: it does not keep the process from ending.
     """
     arrived: queue.SimpleQueue[tuple[T] | BaseException | None] = (
         queue.SimpleQueue()

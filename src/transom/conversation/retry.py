@@ -24,7 +24,8 @@ SHRINK = (0.75, 0.4)
 if the provider did not say how many it had."""
 STRICTLY_LESS = 0.95
 PART_ATTEMPTS = 20
-"""How often parts that a provider refuses are left out before one reply: it may name one image after the other."""
+"""How often, for one reply, refused parts are left out and the request is sent again: a provider may name one image
+after the other."""
 MOST_CLAIMED = 4.0
 """Tokens of a provider for one of ours, at most. A server that claims more has counted something else."""
 ERROR_CHARACTERS = 2_000
@@ -102,7 +103,7 @@ class Attempts:
             return self._after_overflow(said, error, window, text)
         is_about_reasoning = is_refusal(error.status, error.body or str(error)) and _has_reasoning(window)
         if is_about_reasoning and not self._reasoning_refused:
-            self._reasoning_refused = True  # once: the failure, when it is logged, hides what may have been refused
+            self._reasoning_refused = True  # once: when the failure is logged, the view hides the refused reasoning
             return NextTry(kind=REASONING_REFUSED, text=text)
         if error.kind == "bad_request" and self._parts_refused < PART_ATTEMPTS:
             found = refused_parts(error.status, error.body or str(error), request, window.view)

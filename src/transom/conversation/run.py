@@ -39,8 +39,8 @@ class RunOptions(TypedDict, total=False):
     """Functions (sync or async), FunctionTools, schemas of tools that the provider runs. None: the last schemas."""
     readback: bool
     """Whether the model has the tools that read back what its window leaves out (`transom.readback.TOOLS`), which the
-    run answers itself. Not given: it has them if the conversation's first request had them; that one does if it has
-    other tools and a budget of at least 8,000 tokens. A change later on breaks the cached prefix."""
+    run answers itself. Not given: it has them if the conversation's last request had them. The first request has them
+    if it has other tools and a budget of at least 8,000 tokens. A later change breaks the cached prefix."""
     unavailable: Collection[str] | Callable[[], Collection[str]]
     """Names of tools that are refused now. They stay in the request, so that the cached prefix holds."""
     approve: Approval

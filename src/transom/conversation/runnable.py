@@ -58,7 +58,7 @@ class RunnableConversation(Protocol):
         ...
 
     def _inherited(self) -> Inherited:
-        """What the conversation of a sub-agent has from this one."""
+        """What the conversation of a sub-agent takes from this one."""
         ...
 
     def _request_steps(

@@ -157,12 +157,12 @@ class SummarizingPlanner:
             self._log_unused(outcome, NEWER)
 
     def abandon(self) -> None:
-        """Nobody waits any longer for a summary in the background; what its requests took is logged."""
+        """Give up a summary in the background, and log the usage of its requests."""
         if (job := self._summaries.abandon()) is not None:
             self._log_unused(job.so_far(), ABANDONED)
 
     def _awaited(self, wanted: AwaitSummary) -> SummarySteps[SummaryOutcome]:
-        """Wait for a summary. If the wait is given up, what its requests took is logged."""
+        """Wait for a summary. If the wait is given up, the usage of its requests is logged."""
         try:
             return (yield wanted)
         except BaseException:
@@ -172,7 +172,7 @@ class SummarizingPlanner:
 
     @contextmanager
     def _counted_if_unused(self, outcome: SummaryOutcome) -> Generator[None]:
-        """If the block raises, the summary is in no log; what its requests took is logged all the same."""
+        """If the block raises, the summary is not in the log. The usage of its requests is logged all the same."""
         before = self._planner.view.usage.summaries
         try:
             yield
@@ -182,8 +182,8 @@ class SummarizingPlanner:
             raise
 
     def _log_unused(self, outcome: SummaryOutcome, why: str) -> None:
-        """Log what the requests for a summary took that is not in the log. An error of its own is in the log already,
-        with its usage."""
+        """Log the usage of the requests for a summary that is not in the log. A summary that failed has a failure with
+        its usage there already."""
         if outcome.usage is None or outcome.error or self._guard.is_closed:
             return
         failure = Failure(failure=UNUSED_SUMMARY, error=shorten(why), model=outcome.model, usage=outcome.usage)

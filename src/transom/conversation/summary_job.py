@@ -33,7 +33,8 @@ TRIES = 2
 class SummaryOutcome(Struct, frozen=True, kw_only=True):
     """What became of a want: a summary; or an `error`, and then perhaps the summary of the fallback.
 
-    `model`: who was asked. `usage`, `cost`: what its requests took; None if not known."""
+    `model`: who was asked. `usage`, `cost`: of the requests to it; None if not known.
+    """
 
     summary: Summary | None = None
     error: str = ""
@@ -93,7 +94,7 @@ class SummaryJob:
         )
 
     def so_far(self) -> SummaryOutcome:
-        """What its requests have taken until now, without a summary."""
+        """An outcome without a summary, with the usage of its requests until now."""
         return SummaryOutcome(model=self.model_name, usage=self._usage, cost=self._cost_of(self._usage))
 
     def _asked(self) -> Generator[CallModel, object, Summary]:

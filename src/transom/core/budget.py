@@ -71,7 +71,7 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 _TOKENS = re.compile(r"(\d{1,15}(?:\.\d{1,6})?|\d{1,3}(?:[,_]\d{3}){1,4}) ?([km]?)", re.ASCII)
-_TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
+_FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 def tokens_from(text: str, name: str = "tokens") -> int:
@@ -81,7 +81,7 @@ def tokens_from(text: str, name: str = "tokens") -> int:
     the error.
     """
     match = _TOKENS.fullmatch(text.strip().lower())
-    tokens = 0.0 if match is None else float(re.sub("[,_]", "", match[1])) * _TIMES[match[2]]
+    tokens = 0.0 if match is None else float(re.sub("[,_]", "", match[1])) * _FACTORS[match[2]]
     if tokens < 1 or tokens != int(tokens):
         raise InvalidSetting(f"{name}: must be a whole number of tokens, such as 128000 or 128k, not {quote(text)}")
     return int(tokens)

@@ -79,8 +79,11 @@ def is_due(view: View, budget: Budget, policy: Policy) -> bool:
 
 
 def _is_full(size: Size, fixed: Size, lower: Size, limit: Size, trigger: float) -> bool:
-    """Whether a window of this size is at the trigger. What fits exactly is not full, if nothing but the budget limits
-    it: a trigger of 1 then means that it no longer fits."""
+    """Whether a window of this size is at the trigger.
+
+    A trigger of 1 means: when it no longer fits. So a window that fits exactly is not full, unless the policy has a
+    limit of its own.
+    """
     if trigger == 1 and lower == limit and fits(size, limit):
         return False
     return pressure(size, fixed, lower) >= trigger
@@ -380,7 +383,8 @@ class BudgetEnforcer:
         )
 
     def _target_on_arrival(self) -> Target:
-        """The target of arrival strategies: it is met while the window is below the trigger, due notes included."""
+        """The target of arrival strategies. A window below the trigger, due notes included, has reached it: then
+        nothing is trimmed."""
         view, goal = self.draft.view, self.policy_limit
         if self.policy.trigger < 1:
             goal = between(fixed_size(view), goal, self.policy.trigger)
@@ -410,8 +414,8 @@ class BudgetEnforcer:
             derived=self.derived,
             redact=self.redact,
             may_replace_summary=self._may_replace_summary and not over_limit,
-            trigger=self.policy.trigger,
-            share=self.policy.target,
+            policy_trigger=self.policy.trigger,
+            policy_target=self.policy.target,
         )
 
     def _as_full_in_tokens(self, limit: Size, fixed: Size) -> Size:

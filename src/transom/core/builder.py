@@ -208,7 +208,7 @@ class Builder:
         self.signatures_unchecked = False
 
     def sign_again(self) -> None:
-        """Take the bound reasoning that shows for made on the prefix that it has now."""
+        """Treat the bound reasoning that shows as made on the prefix that it has now."""
         if not self.prefix.has_signed:
             return
         slots = list(self.slots)

@@ -74,7 +74,7 @@ def unit_key(table: SlotTable, entry: int) -> int:
 
 
 def with_range(ranges: tuple[tuple[int, int], ...], first: int, last: int) -> tuple[tuple[int, int], ...]:
-    """Ranges that rise and do not overlap, with one more; ranges that overlap the new one are joined with it."""
+    """Sorted ranges with one more. Ranges that overlap the new one are joined with it, so that none overlap."""
     start = bisect_left(ranges, first, key=lambda known: known[1])
     stop = bisect_right(ranges, last, key=lambda known: known[0])
     if start < stop:

@@ -94,7 +94,7 @@ class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
 
     def times(self, factor: int) -> Usage:
-        """Each number times a factor."""
+        """A copy with each number multiplied by a factor."""
         return Usage(**{name: factor * getattr(self, name) for name in self.__struct_fields__})
 
 
@@ -197,7 +197,8 @@ class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
 
 REASONING_REFUSED = "reasoning_refused"
 """The `Failure.failure` of a request that a provider refused because of reasoning in it. From then on no window shows
-the reasoning before the newest user message; if there is none, no reasoning so far."""
+the reasoning before the newest user message. If there is no reasoning before it, none that is in the log so far is
+shown."""
 
 
 class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="failure"):

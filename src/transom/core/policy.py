@@ -23,8 +23,8 @@ from transom.core.view import View
 from transom.errors import InvalidSetting, quote
 
 DEFAULT_TARGET, TARGET_BELOW_TRIGGER = 0.6, 0.75
-"""The target of a policy that gives none: 0.6, and at most this part of the trigger, so that the next requests need no
-compaction."""
+"""The target of a policy that gives none, a share of the room; and the part of the trigger that it is at most, so that
+the next requests need no compaction."""
 
 NO_LIMITS = Budget(context=UNLIMITED)
 """The `own_limits` of a policy that has none: a budget that no window exceeds."""
@@ -52,7 +52,8 @@ class Target(Struct, frozen=True):
     - `may_replace_summary`: true if another summary of turns that are folded already may be made, and take the place
       of the one that their fold shows.
     - `redact`: applied to the text of every fold before it is logged; None redacts nothing.
-    - `trigger`, `share`: the policy's trigger and target, as shares of the room; `share` is None if it gives no target.
+    - `policy_trigger`, `policy_target`: the policy's trigger and target, as shares of the room; `policy_target` is None
+      if the policy gives none.
     """
 
     goal: Size
@@ -72,8 +73,8 @@ class Target(Struct, frozen=True):
     may_replace_summary: bool = False
     summaries_cost: bool = True
     redact: Redact | None = None
-    trigger: float = 1.0
-    share: float | None = None
+    policy_trigger: float = 1.0
+    policy_target: float | None = None
 
     @property
     def again(self) -> bool:

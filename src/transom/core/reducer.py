@@ -283,8 +283,8 @@ def _failure(builder: Builder, entry: Entry) -> int:
 
 
 def _refuse_reasoning(builder: Builder, entry: Entry) -> None:
-    """Hide the reasoning before the newest user message; if there is none to hide, all of it. What is bound and stands
-    behind it has then lost its prefix."""
+    """Hide the reasoning before the newest user message; if there is no reasoning before it, all of it. Bound reasoning
+    behind the hidden one has then lost its prefix."""
     if builder.signatures_unchecked:
         builder.recheck_signatures()
     turns = [at for at, slot in enumerate(builder.slots) if isinstance(slot, Unit) and _shows_reasoning(slot)]

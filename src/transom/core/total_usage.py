@@ -46,7 +46,7 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
 
     @property
     def total(self) -> int:
-        """All tokens, of prompts and outputs."""
+        """The number of all tokens, of prompts and outputs."""
         return self.all_tokens.prompt + self.all_tokens.output
 
     @property
@@ -68,9 +68,10 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
         return self._combined(before, -1)
 
     def plus_entry(self, entry: Entry, *, agents: bool = True) -> TotalUsage:
-        """With what one more entry of the log says. `agents`: whether sub-agents count; their own logs say the same.
+        """This total with one more entry of the log.
 
-        An entry that begins a fork sets all to 0: what was copied was billed to another conversation.
+        `agents`: false leaves sub-agents out, for a sum over a store, which has their own logs too. A `Forked` entry
+        sets all to 0: the requests before it were billed to another conversation.
         """
         body, meta = entry.body, entry.meta or _NO_META
         if isinstance(body, Assistant):

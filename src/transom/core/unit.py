@@ -27,7 +27,8 @@ from transom.core.trims import AppliedTrim, Place, effective_trim, effective_tri
 _body = attrgetter("body")
 
 REFUSED = "!"
-"""Stands for a prefix in a unit whose reasoning a provider refused: it equals no real fingerprint."""
+"""The `signed_prefix` of a unit whose reasoning a provider refused. It equals no real fingerprint, so the reasoning
+never shows."""
 
 
 class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
@@ -42,7 +43,8 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
     - `pins`: the seqs of the pins on it.
     - `signed_prefix`: the fingerprint of the prefix that its bound reasoning was made on; empty if it has none;
       `REFUSED` if a provider refused its reasoning, bound or not.
-    - `signature_stale`: true if its bound reasoning is hidden, because what precedes it has changed, or refused.
+    - `signature_stale`: true if its bound reasoning is hidden, because what precedes it has changed or because a
+      provider refused it.
     """
 
     key: int

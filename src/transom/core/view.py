@@ -67,7 +67,7 @@ class Calls(Struct, frozen=True, gc=False):
     """By the provider's id: the calls of the provider's own tools that wait for a later turn, with the key of the unit
     that made them."""
     spans: tuple[tuple[int, int], ...] = ()
-    """From which unit to which such calls reached, as ranges of keys that rise and do not overlap."""
+    """From which unit to which such calls reached: sorted ranges of keys that do not overlap."""
     late_results: Mapping[int, tuple[int, int]] = _NO_LATE
     """By seq, rising: the real results that came after a synthetic one, until a note gives them. Each with the key of
     the turn and the index of the call."""

@@ -85,7 +85,8 @@ OTHER_MATTERS = (
         "Anthropic: image exceeds 5 MB maximum; Vertex: cached content is too small",
     ),
 )
-"""A text with one of these is about throttling and money, another thing than the input, or too little."""
+"""A text with one of these is about another matter: throttling, money, the size of something else than the input, or an
+input that is too small."""
 
 ANSWER = _rule(
     r"max\w*.{0,3}tokens? (?:value )?(?:that )?(?:you )?requested exceeds?|"

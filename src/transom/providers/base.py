@@ -16,7 +16,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Protocol
 
-from transom.redaction import LEAST
+from transom.redaction import SHORTEST_KEY
 
 __all__ = ["Provider", "without_key_variables"]
 
@@ -86,7 +86,7 @@ _KEY_VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|API_?TOKEN|AUTH_?TOKEN)S?(?:_|$)
 def without_key_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment for a program that a model wants to run, without the API keys in it: variables whose names say
     that they hold one (OPENAI_API_KEY, MISTRAL_API_KEY_2, ANTHROPIC_AUTH_TOKEN), and those with a copy of one."""
-    keys = {value for name, value in environment.items() if _KEY_VARIABLE.search(name) and len(value) >= LEAST}
+    keys = {value for name, value in environment.items() if _KEY_VARIABLE.search(name) and len(value) >= SHORTEST_KEY}
     return {
         name: value
         for name, value in environment.items()

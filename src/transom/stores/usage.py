@@ -10,7 +10,6 @@ from transom.core.entry import Entry, Forked
 from transom.core.log import owner_of
 from transom.core.total_usage import TotalUsage
 from transom.errors import UnknownLog
-from transom.search.source import is_own_log
 from transom.stores.base import Store
 from transom.stores.urls import open_store
 
@@ -56,7 +55,7 @@ def usage_by_conversation(
         for name in opened.names():
             with suppress(UnknownLog):  # forgotten meanwhile
                 log = opened.open(name)
-                if not is_own_log(name) and user_id in (None, owner_of(log).user_id):
+                if user_id in (None, owner_of(log).user_id):
                     totals[name] = usage_of(log.read(), agents=False)
         return totals
     finally:

@@ -48,8 +48,8 @@ def stays_visible(view: View, target: Target, unit: Unit) -> bool:
 
 
 def slots_before_newest(view: View, target: Target) -> int:
-    """How many slots precede the newest unit and every one that is open or waits for a tool of the provider's; 0 if
-    there are only notes."""
+    """How many slots precede the newest unit, every open unit, and every unit that waits for a tool of the provider; 0
+    if there are only notes."""
     return max(0, min(map(view.slot_index, (target.newest_unit, *view.open_units, *view.waiting.values()))))
 
 
@@ -63,8 +63,9 @@ def leading_slots(view: View, target: Target) -> int:
 def foldable_runs(view: View, target: Target, slots: Sequence[Slot]) -> list[list[Slot]]:
     """The runs of adjacent slots that a fold may take.
 
-    What a person took back is left alone, so it ends a run; where the window does not fit, it is taken too. A run does
-    not begin or end between a call of the provider's own tool and its result, where that costs it few slots.
+    What a person took back is left alone, so it ends a run; where the window does not fit, it is taken too. No run
+    begins or ends between a call of the provider's own tool and its result, unless that would leave out too many slots
+    (`whole_spans`).
     """
     found: list[list[Slot]] = [[]]
     for slot in slots:
@@ -75,28 +76,29 @@ def foldable_runs(view: View, target: Target, slots: Sequence[Slot]) -> list[lis
     return [whole_spans(view, run) for run in found if run]
 
 
-MOST_OF_SPANS = 0.25
+MAX_LEFT_OUT = 0.25
 """The share of a run that may be left out of it, so that it has whole spans."""
 
 
 def whole_spans(view: View, run: list[Slot]) -> list[Slot]:
-    """A run without the slots at its ends whose calls of the provider's own tools have their results outside of it, or
-    the other way round. Where these are too many, the run stays as it is: what has lost its other half is not sent."""
+    """A run without the slots at its ends that hold only one half of a span: the call of a provider's own tool, or its
+    result. If more than `MAX_LEFT_OUT` of the run would go, it stays as it is: the dialect leaves out the half that
+    remains in the window."""
     first = view.slot_index(run[0].first)
     start, stop = first, first + len(run)
     while start < stop and view.is_in_span(start):
         start += 1
     while start < stop and view.is_in_span(stop):
         stop -= 1
-    return run[start - first : stop - first] if stop - start >= (1 - MOST_OF_SPANS) * len(run) else run
+    return run[start - first : stop - first] if stop - start >= (1 - MAX_LEFT_OUT) * len(run) else run
 
 
 def cut_before_user(view: View, slots: Sequence[Slot], most: float) -> int:
-    """How many of these slots, which follow a fold, it should take too, so that it ends before a message of the user.
-    They have at most so many tokens; 0 if there is no such message.
+    """How many of `slots`, which follow a fold, the fold should take too, so that it ends before a message of the user.
+    They may have `most` tokens together; 0 if no such message comes within these.
 
-    Only where reasoning is bound to its prefix. Every turn behind a fold loses its reasoning; one that is cut off from
-    its user message stands there without the task that it was about, too.
+    It is 0 unless reasoning is bound to its prefix. Every turn behind a fold loses its bound reasoning. A turn that is
+    also cut off from its user message would lose its task as well.
     """
     if not view.prefix.has_signed:
         return 0

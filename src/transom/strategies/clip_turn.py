@@ -22,7 +22,7 @@ from transom.strategies.text.parts import TextPart, result_texts
 from transom.strategies.text.spans import joined
 from transom.strategies.text.truncation import Shortened, level, shorten
 
-LEAST = 100
+LEAST_CLIPPED = 100
 """Results of fewer tokens are never clipped: the marker would be a good part of them."""
 
 MIN_PASSAGES = 3
@@ -48,7 +48,7 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
         if view.total.tokens <= target.goal.tokens and view.total.bytes <= target.goal.bytes:
             return
         free = free_room(target.limit.tokens, view.head_size.tokens + _required_tokens(view))
-        room = max(LEAST, self.share * free)
+        room = max(LEAST_CLIPPED, self.share * free)
         for unit in unsent_units(view, target, over=room):
             parts = [part for result in result_texts(view, unit) for part in result]
             sizes = [part.tokens for part in parts]

@@ -66,7 +66,7 @@ KEPT_LAYERS = 0.25
 """Older records stay as they are if they have at least this share of the tokens of the next one. Smaller ones were made
 when something else took the room, say very little, and cost little to make again."""
 
-MOVED = 0.5
+MAX_CUT_BEFORE_USER = 0.5
 """The greatest share of the room for whole turns that is given up so that they begin with a user message."""
 
 MAX_RECENT = 0.95
@@ -81,7 +81,7 @@ TALK_CAP, TALK_MERGE = 0.35, 0.5
 TALK_QUIET = 0.9
 """The part of `quiet` that is given up where there is only talk and a record can hold all of it."""
 
-ALMOST = 0.9
+MAX_TALK_FULLNESS = 0.9
 """How full, as a share of the trigger, a compaction may leave a window of mere talk, if the policy gives no target."""
 
 LEAST_RECORD = 0.1
@@ -111,8 +111,8 @@ class Digest(Struct, frozen=True, kw_only=True):
       it has notes, or if it and the record keep as much of what was said as a record alone (`keeps_as_much`).
     - `tools`: no share, but the table by which the lines of calls are written; put entries of your own in front.
 
-    With a policy whose trigger is below 1 or that gives a target, all these shares are scaled, so that a compaction
-    leaves the window below both.
+    If the policy has a trigger below 1, or gives a target, all these shares are scaled, so that a compaction leaves the
+    window below both.
 
     A turn that must stay, or is pinned, is not folded: the record ends before it, and another one begins behind it, so
     that everything in the window is in the order of the log.
@@ -140,28 +140,27 @@ class Digest(Struct, frozen=True, kw_only=True):
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
         """A summary of the turns that a compaction would fold now. None in a small room if the model's last summary was
         left out of the window: the next one would be paid for and left out, too."""
-        yield from self.scaled(target.trigger, target.share)._wants(view, target)
+        yield from self.scaled(target.policy_trigger, target.policy_target)._wants(view, target)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        yield from self.scaled(target.trigger, target.share)._edits(view, target)
+        yield from self.scaled(target.policy_trigger, target.policy_target)._edits(view, target)
 
     def scaled(self, trigger: float, target: float | None = None) -> Digest:
-        """The digest for a policy with this trigger and target: it leaves the window at most as full as `target`, and
+        """The digest for a policy with this trigger and target. It leaves the window at most as full as `target`, and
         the sizes of its records change in proportion to the room between that and the newest turns.
 
-        Without a target it is what the digest leaves of the whole room, × `trigger`. A trigger that does not come
-        before the window is full, or that is 0, scales nothing.
+        If `target` is None, it is `1 - quiet`, × `trigger`. Then a trigger of 0, or of 1 and more, changes nothing.
         """
         if target is None and not 0 < trigger < 1:
             return self
         most = max(LEAST_RECORD, (1 - self.quiet) * trigger if target is None else target)
-        full = max(most, ALMOST * trigger) if target is None else most
+        full = max(most, MAX_TALK_FULLNESS * trigger) if target is None else most
         kept = self.with_keep_recent(min(self.keep_recent, most - LEAST_RECORD), most)
         return replace(kept, quiet=1 - most, least_quiet=1 - full)
 
     def with_keep_recent(self, keep_recent: float, most: float | None = None) -> Digest:
-        """The digest with another `keep_recent`; its records change in proportion to their room. `most`: how full it
-        leaves the window, if not as before."""
+        """The digest with another `keep_recent`. The sizes of its records change in proportion to their room. `most`:
+        how full it leaves the window; None: `1 - quiet`, as before."""
         room = (1 - self.quiet if most is None else most) - keep_recent
         scale = max(room, NO_ROOM) / max(1 - self.quiet - self.keep_recent, NO_ROOM)
         return replace(
@@ -256,7 +255,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         newest = sum(slot.size.tokens for slot in view.slots[stop:]) + target.due_notes.tokens
         end = stop
         stop -= how_many_fit(reversed(view.slots[start:stop]), recent * free - newest, notes=True)
-        stop += cut_before_user(view, view.slots[stop : end + 1], MOVED * recent * free)
+        stop += cut_before_user(view, view.slots[stop : end + 1], MAX_CUT_BEFORE_USER * recent * free)
         return _Cut(view.slots[start:stop], stop, fixed, free, recent, quiet, talk)
 
 

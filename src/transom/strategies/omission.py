@@ -15,7 +15,7 @@ from transom.core.tokens import ZERO, Size
 from transom.core.unit import Folded, Slot
 from transom.core.view import View
 from transom.strategies.candidates import (
-    MOST_OF_SPANS,
+    MAX_LEFT_OUT,
     cut_before_user,
     foldable_runs,
     freed_by_folding,
@@ -27,7 +27,7 @@ from transom.strategies.candidates import (
 )
 from transom.strategies.text.references import range_reference
 
-MOVED = 0.1
+MAX_CUT_BEFORE_USER = 0.1
 """The greatest share of the goal that is left out beyond it, so that what stays begins with a user message."""
 
 MARKER = Size(60, 300, 0, 1)
@@ -54,8 +54,8 @@ class Omit(Struct, frozen=True, kw_only=True):
 
 
 def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> tuple[list[list[Slot]], Size]:
-    """The oldest slots of these runs, as many as the goal asks for, and what leaving them out saves. A few more where
-    that does not cut a call of the provider's own tool from its result."""
+    """The oldest slots of these runs, as many as the goal asks for, and what leaving them out saves. A few more are
+    taken so that the omission ends at no place between a call of the provider's own tool and its result."""
     enough: tuple[list[list[Slot]], Size] | None = None
     taken, saved, hides = list[list[Slot]](), ZERO, False
     for run in found:
@@ -69,12 +69,12 @@ def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> t
                 continue
             if not view.is_in_span(view.slot_index(slot.first) + 1):
                 more = run[len(taken[-1]) :]
-                more = more[: cut_before_user(view, more, MOVED * target.goal.tokens)]
+                more = more[: cut_before_user(view, more, MAX_CUT_BEFORE_USER * target.goal.tokens)]
                 taken[-1] += more
                 return taken, saved.plus(freed_by_folding(view, target, more))
             if enough is None:
                 enough = [list(each) for each in taken], saved
-            elif len(taken[-1]) - len(enough[0][-1]) > MOST_OF_SPANS * len(taken[-1]):
+            elif len(taken[-1]) - len(enough[0][-1]) > MAX_LEFT_OUT * len(taken[-1]):
                 return enough
     return enough or (taken, saved)
 

@@ -36,7 +36,7 @@ from transom.strategies.summary_wants import WHY as WITH_SUMMARY
 from transom.strategies.summary_wants import shown_summary, summary_want
 from transom.strategies.text.references import range_reference
 
-MOVED = 0.5
+MAX_CUT_BEFORE_USER = 0.5
 """The greatest share of the newest turns that is given up so that they begin with a user message."""
 
 SPAN = 40
@@ -131,7 +131,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
             last = min(last, target.deep_goal.messages - target.fixed_size.messages - 1 - after)
         kept = how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=last)
         end = stop - kept
-        return view.slots[start : end + cut_before_user(view, view.slots[end : stop + 1], MOVED * tail)]
+        return view.slots[start : end + cut_before_user(view, view.slots[end : stop + 1], MAX_CUT_BEFORE_USER * tail)]
 
 
 def _summary_of(view: View, target: Target, folded: Sequence[Slot], most: float) -> Summary | None:

@@ -75,14 +75,14 @@ _REFUSALS = (
 """What providers say of reasoning that they do not take back: the first four are Anthropic's, the others OpenAI's."""
 
 
+_MOST_READ = 8_000
+"""The characters of an error that are read: a body may be of any length."""
+
+
 def is_refusal(status: int | None, text: str) -> bool:
-    """Whether an error says that a request was refused because of reasoning in it: its prefix or signature is not the
-    right one, or it is not known to the provider. `text`: the error's message or body."""
+    """Whether an error says that a request was refused because of reasoning in it. The reasoning has another prefix,
+    a wrong signature, or an id that the provider does not know. `text`: the error's message or body."""
     if status not in (400, 404, 409, 422):
         return False
-    words = " ".join(text[:CHARACTERS].lower().split())
+    words = " ".join(text[:_MOST_READ].lower().split())
     return any(refusal.search(words) for refusal in _REFUSALS)
-
-
-CHARACTERS = 8_000
-"""The characters of an error that are read."""

@@ -82,10 +82,8 @@ class Dialect(Struct, frozen=True):
         raise NotImplementedError
 
     def usage_of(self, reply: object) -> Usage | None:
-        """The usage that a reply reports, also a reply that `parse_reply` refuses; None if it reports none.
-
-        Never raises.
-        """
+        """The usage that a reply reports; None if it reports none. Never raises, also for a reply that `parse_reply`
+        refuses."""
         try:
             if isinstance(reply, (list, tuple)):
                 chunks, accumulator = cast("Sequence[object]", reply), self.accumulator()
@@ -168,7 +166,7 @@ class Dialect(Struct, frozen=True):
         return {"messages": messages, **self._tools(tools)}
 
     def continuation(self, turn: Assistant) -> Raw:  # noqa: ARG002 - most APIs need none
-        """Other fields of a body that goes on with `turn`, the model's newest turn."""
+        """Fields beside the messages that a request needs after `turn`, the model's newest turn."""
         return {}
 
     def _tools(self, tools: Sequence[Raw]) -> Raw:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from transom.core.message import Address, Addressed, Assistant, Media, Other, Raw, Text, addressed_parts, parts_of
-from transom.core.unit import Unit
 from transom.core.view import View
 from transom.wire.media import asset_of
 from transom.wire.violations import as_dict, as_list
@@ -37,8 +36,8 @@ class RefusedPart(NamedTuple):
 def refused_parts(status: int | None, error: str, request: Mapping[str, Any], view: View) -> list[RefusedPart]:
     """The parts that an error names and that the window shows; empty if it is about something else.
 
-    By its path, if it has one. Otherwise those of the kind that it names: the ones that came since the last reply, or,
-    if none came, all of them. Only images, files and parts of other kinds are found: no text, call or reasoning.
+    If the error has a path, it is the part at that path. Otherwise it is each part of the kind that the error names:
+    those that came since the last reply, or all of them if none came. Texts, calls and reasoning are never found.
     """
     if status not in STATUSES:
         return []
@@ -48,7 +47,8 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
         return [_found(entry, address) for entry, address, part in shown if _key(part) in named]
     kind = next((kind for pattern, kind in _KINDS if pattern.search(error)), None)
     of_kind = [(entry, address) for entry, address, part in shown if isinstance(part, Media) and part.media == kind]
-    since = max((unit.key for unit in _units(view) if isinstance(unit.first_fact, Assistant)), default=-1)
+    replies = (unit.key for unit in view.visible_units() if isinstance(unit.first_fact, Assistant))
+    since = max(replies, default=-1)
     fresh = [each for each in of_kind if each[0] > since]
     return [_found(*each) for each in fresh or of_kind]
 
@@ -57,15 +57,9 @@ def _found(entry: int, address: Address) -> RefusedPart:
     return RefusedPart(entry, address, address[0] if address[0] != "other" else "part")
 
 
-def _units(view: View) -> Iterator[Unit]:
-    """The units that the window shows."""
-    for slot in view.slots:
-        yield from (slot,) if isinstance(slot, Unit) else slot.surfaced_units
-
-
 def _shown_parts(view: View) -> Iterator[tuple[int, Address, Media | Other]]:
     """The images, files and other parts that the window shows, with their entries and addresses."""
-    for unit in _units(view):
+    for unit in view.visible_units():
         for seq, whole, shown in zip(unit.seqs, unit.facts, unit.shown_facts(), strict=True):
             left = parts_of(shown)
             for address, part in addressed_parts(whole):
@@ -74,8 +68,8 @@ def _shown_parts(view: View) -> Iterator[tuple[int, Address, Media | Other]]:
 
 
 def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[Raw]:
-    """The part at a path in a request: the innermost one that it leads into. If it leads to a message only, all parts
-    of that which are no texts."""
+    """The innermost part that a path in a request leads to. If it leads to a message only, all parts of that message
+    except texts."""
     held: Any = request.get(root)
     message: Raw = {}
     found: Raw | None = None
@@ -95,7 +89,7 @@ def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[Raw]:
 
 
 def _key(part: Raw | Addressed) -> object:
-    """What is the same in a part and in what was sent for it: its data, or its address."""
+    """What a stored part and the part that was sent for it have in common: the data, or the URL."""
     raw = part.raw if isinstance(part, (Media, Other)) else part
     assert not isinstance(raw, Text)
     asset = asset_of(Media("file", as_dict(raw)))

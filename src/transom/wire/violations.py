@@ -48,8 +48,9 @@ class Must(NamedTuple):
     else_: str = ""
 
 
-def object_text_missing(path: str, arguments: object) -> Iterator[str]:
-    """Why a text of arguments is not a JSON object, if it is a text that is none."""
+def wrong_object_text(path: str, arguments: object) -> Iterator[str]:
+    """What is wrong with arguments whose text is not a JSON object. Nothing for other values: `wrong_fields` finds
+    those."""
     if isinstance(arguments, str):
         try:
             if isinstance(json.loads(arguments, parse_constant=_refuse), dict):

@@ -28,8 +28,8 @@ def breakpoints(request: Raw, ends: Sequence[int]) -> Raw:
     messages: list[Raw] = list(request["messages"])
     size = len(messages)
     left = MOST - sum(1 for items in _in_order(request) for _ in _marks(items))
-    # ours are of 5 minutes, which may not stand before one of an hour
-    first = 1 + max((at for at, each in enumerate(messages) if _HOUR in map(_lives, _marks([each]))), default=-1)
+    # our marks are of 5 minutes, and such a mark may not stand before one of an hour (A19)
+    first = 1 + max((at for at, each in enumerate(messages) if _HOUR in map(_lifetime, _marks([each]))), default=-1)
     out = {**request, "messages": messages}
     places = sorted({end % size for end in ends if -size <= end < size and end % size >= first}, reverse=True)
     if left > 0 and not first and (system := _ended(request.get("system"))) is not None:
@@ -57,11 +57,11 @@ def with_valid_marks(body: Raw) -> Raw:
     """A request without the marks that the API would refuse (A19): those of 5 minutes before one of an hour, and more
     than four. Of those the oldest in the messages go. Only what changes is copied."""
     groups = _in_order(body)
-    lives = [[_lives(mark) for mark in _marks(items)] for items in groups]
-    flat = [life for group in lives for life in group]
-    last_hour = max((at for at, life in enumerate(flat) if life == _HOUR), default=-1)
-    kept = [at for at, life in enumerate(flat) if life == _HOUR or at > last_hour]
-    of_messages = [at for at in kept if at >= len(lives[0]) + len(lives[1])]
+    lifetimes = [[_lifetime(mark) for mark in _marks(items)] for items in groups]
+    flat = [lifetime for group in lifetimes for lifetime in group]
+    last_hour = max((at for at, lifetime in enumerate(flat) if lifetime == _HOUR), default=-1)
+    kept = [at for at, lifetime in enumerate(flat) if lifetime == _HOUR or at > last_hour]
+    of_messages = [at for at in kept if at >= len(lifetimes[0]) + len(lifetimes[1])]
     dropped = {*range(len(flat))} - {*kept} | {*of_messages[: max(0, len(kept) - MOST)]}
     if not dropped:
         return body
@@ -83,7 +83,7 @@ def _in_order(body: Raw) -> list[list[Raw]]:
     return [cast("list[Raw]", body[key]) if isinstance(body.get(key), list) else [] for key in _KEYS]
 
 
-def _lives(mark: Any) -> object:
+def _lifetime(mark: Any) -> object:
     """How long a mark keeps the cache: "1h", or None for 5 minutes."""
     return cast("Raw", mark).get("ttl") if isinstance(mark, dict) else None
 

@@ -36,7 +36,7 @@ def caller_of(block: Raw) -> str:
     return text(as_dict(block.get("caller")), "tool_id")
 
 
-def with_spans(turn: Assistant) -> Assistant:
+def with_waits(turn: Assistant) -> Assistant:
     """A copy of the turn that says which calls of the provider's own tools reach into other turns: `waits`, `needs`."""
     blocks = [part.raw for part in turn.parts if isinstance(part, Other)]
     made = dict.fromkeys(label for block in blocks if (label := call_of(block)))
@@ -55,9 +55,9 @@ class _Place(NamedTuple):
 
 
 def repaired(messages: Sequence[Rendered]) -> Sequence[Rendered]:
-    """The messages of a window, valid as to the provider's own tools. See the module."""
+    """The messages of a window, with calls and results of the provider's own tools as the API takes them."""
     if not any(_reaches_out(rendered.message["content"]) for rendered in messages):
-        return messages  # nearly always
+        return messages  # nearly every window has no such tool
     ordered = _with_texts_behind(messages)
     unfit = _unfit(ordered)
     return [_without(rendered, unfit.get(at, set())) for at, rendered in enumerate(ordered)]
@@ -99,8 +99,8 @@ def _needed(rendered: Rendered) -> Iterator[str]:
 
 
 def _with_texts_behind(messages: Sequence[Rendered]) -> list[Rendered]:
-    """The messages in an order in which none but results stands between a call and the turn with its result. Where that
-    turn has not come yet, the texts behind the results are left out until it has."""
+    """The messages in an order in which only results stand between a call and the turn with its result. Where that turn
+    has not come yet, the texts behind the results are left out until it has."""
     out, held = list[Rendered](), list[Rendered]()
     waiting, has_calls = set[str](), False
     needed = _needed_next(messages)

@@ -28,9 +28,9 @@ from transom.wire.violations import (
     collect_violations,
     dicts,
     lone_surrogates,
-    object_text_missing,
     short_repr,
     wrong_fields,
+    wrong_object_text,
 )
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -117,7 +117,7 @@ def _of_calls(fields: Json) -> Iterator[Finding]:
             yield from wrong_fields(f"{where}.{kind}", call.get(kind), _CALLED[kind])
             # C12 (E: llama.cpp, `Failed to parse tool call arguments as JSON`; R: none accepted is anything else)
             arguments = as_dict(call.get("function")).get("arguments")
-            yield from (("C12", why) for why in object_text_missing(f"{where}.function.arguments", arguments))
+            yield from (("C12", why) for why in wrong_object_text(f"{where}.function.arguments", arguments))
         else:
             yield "call", f"{where}.type is {short_repr(kind)}"
     if fields.get("function_call") is not None:

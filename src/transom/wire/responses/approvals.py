@@ -15,35 +15,35 @@ from transom.wire.violations import text
 REQUEST, RESPONSE = "mcp_approval_request", "mcp_approval_response"
 
 
-def asked_by(item: Raw) -> str:
+def request_id(item: Raw) -> str:
     """The id under which an item asks for an approval; empty for any other item."""
     return text(item, "id") if item.get("type") == REQUEST else ""
 
 
-def answered_by(item: Raw) -> str:
+def answered_request(item: Raw) -> str:
     """The id of the request that an item answers; empty for any other item."""
     return text(item, "approval_request_id") if item.get("type") == RESPONSE else ""
 
 
-def with_spans(turn: Assistant) -> Assistant:
+def with_waits(turn: Assistant) -> Assistant:
     """A copy of the turn that says which requests for an approval it leaves open (`waits`), and which of earlier turns
     it answers (`needs`)."""
     items = [part.raw for part in turn.parts if isinstance(part, Other)]
-    asked = dict.fromkeys(label for item in items if (label := asked_by(item)))
-    answered = dict.fromkeys(label for item in items if (label := answered_by(item)))
+    asked = dict.fromkeys(label for item in items if (label := request_id(item)))
+    answered = dict.fromkeys(label for item in items if (label := answered_request(item)))
     waits = tuple(label for label in asked if label not in answered)
     needs = tuple(label for label in answered if label not in asked)
     return replace(turn, waits=waits, needs=needs) if waits or needs else turn
 
 
-def with_requests(messages: Sequence[Rendered]) -> Sequence[Rendered]:
-    """The items without answers whose request is not before them, and without second answers: the API refuses them."""
+def without_orphaned_answers(messages: Sequence[Rendered]) -> Sequence[Rendered]:
+    """The items without the answers that the API refuses: those whose request is not before them, and second ones."""
     if not any(rendered.message.get("type") == RESPONSE for rendered in messages):
-        return messages  # nearly always
+        return messages  # nearly every window has no approval
     waiting, out = set[str](), list[Rendered]()
     for rendered in messages:
-        waiting.add(asked_by(rendered.message))
-        label = answered_by(rendered.message)
+        waiting.add(request_id(rendered.message))
+        label = answered_request(rendered.message)
         if rendered.message.get("type") != RESPONSE or (label and label in waiting):
             out.append(rendered)
             waiting.discard(label)

@@ -12,7 +12,7 @@ from transom.wire import tools as tool_formats
 from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.fields import kind_of, message_list, require_own_parts
-from transom.wire.responses.approvals import with_requests
+from transom.wire.responses.approvals import without_orphaned_answers
 from transom.wire.responses.counter import ResponsesCounter
 from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
 from transom.wire.responses.render import item, takes, unit_items
@@ -52,7 +52,7 @@ class ResponsesDialect(Dialect, frozen=True):
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         """The items as they are. An id that was used before is taken off: the API refuses an id twice. An approval
         whose request is not in the window is left out."""
-        return with_distinct_ids(super().join(with_requests(messages)))
+        return with_distinct_ids(super().join(without_orphaned_answers(messages)))
 
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         """Read a request's `input`: a list of items, or a text, which is a user message."""

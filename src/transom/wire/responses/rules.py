@@ -29,10 +29,10 @@ from transom.wire.violations import (
     collect_violations,
     dicts,
     lone_surrogates,
-    object_text_missing,
     short_repr,
     text,
     wrong_fields,
+    wrong_object_text,
 )
 
 _NAME = {"name": Must("name", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}  # E, as C7 of the chat API
@@ -119,7 +119,7 @@ def _of_item(fields: Json) -> Iterator[Finding]:
     else:
         yield from wrong_fields("", fields, _ITEMS.get(kind, {}))
     if kind == "function_call":  # E: as C12 of the chat API
-        yield from (("call", why) for why in object_text_missing("arguments", fields.get("arguments")))
+        yield from (("call", why) for why in wrong_object_text("arguments", fields.get("arguments")))
     yield from lone_surrogates(fields)
     # R7 (E: ungate#26, "Invalid 'input[149].call_id': string too long"; R: 64 is accepted)
     if kind in _PAIRED and (length := len(text(fields, "call_id"))) > 64:
