@@ -25,7 +25,7 @@ from transom.conversation.retry import Retry
 from transom.conversation.run import RunOptions
 from transom.conversation.summary_settings import SummarySettings
 from transom.conversation.tools import FunctionTool
-from transom.conversation.usage import WindowUsage
+from transom.conversation.usage import ConversationUsage, WindowUsage
 from transom.core.brakes import Brakes
 from transom.core.budget import Budget
 from transom.core.derived import Derived
@@ -69,6 +69,7 @@ __all__ = [
     "ContextStillTooLarge",
     "Conversation",
     "ConversationBusy",
+    "ConversationUsage",
     "Derived",
     "Dialect",
     "Directive",

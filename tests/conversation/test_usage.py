@@ -80,7 +80,7 @@ def test_a_malformed_reply_counts(arguments: str) -> None:
     assert (used.failures, used.failed, used.tokens) == (2, Usage(prompt=2_000, output=100), Usage(1_000, 0, 50))
     assert (used.total, finished.result.cost) == (3_150, 3_150)
     assert [(each.usage, each.cost) for each in failed] == [(Usage(prompt=1_000, output=50), 1_050)] * 2
-    assert conv.usage == used
+    assert conv.view.usage == used
 
 
 @pytest.mark.parametrize("dialect", ["openai", "responses", "anthropic", "gemini"])
@@ -117,7 +117,7 @@ def test_an_abandoned_stream_counts_what_the_provider_has_said() -> None:
         if isinstance(event, events.TextDelta):
             break
     stream.close()
-    assert conv.usage == TotalUsage(failures=1, failed=Usage(prompt=1_000, output=1), unpriced=1)
+    assert conv.view.usage == TotalUsage(failures=1, failed=Usage(prompt=1_000, output=1), unpriced=1)
 
 
 def test_a_reply_that_comes_after_a_cancellation_counts() -> None:
@@ -180,7 +180,7 @@ def test_a_sub_agent_counts_with_its_failures_once() -> None:
         result = conv.run("go", provider=provider, tools=[agent], prices=PRICES)
         assert result.usage.agents.prompt == 20
         assert (result.usage.tokens.prompt, result.cost) == (200, result.usage.total)
-        assert conv.usage == result.usage == usage_of(conv.log.read())
+        assert conv.view.usage == result.usage == usage_of(conv.log.read())
     by_name = usage_by_conversation(store, user_id="ada")
     assert {name: used.all_tokens.prompt for name, used in by_name.items()} == {"c": 200, "c/research 2.0": 20}
     assert sum(used.total for used in by_name.values()) == result.usage.total
@@ -212,7 +212,7 @@ def test_a_fork_counts_from_its_beginning() -> None:
     with opened(store) as conv:
         conv.run("go", provider=Scripted("done", count=lambda _: 100))
         with conv.fork(name="f") as fork:
-            assert fork.usage == TotalUsage()
+            assert fork.view.usage == TotalUsage()
             fork.run("and?", provider=Scripted("yes", count=lambda _: 7))
             assert fork.usage.tokens == Usage(prompt=7, output=1)
             assert set(usage_by_run(fork.log.read())) == {"run 4"}
@@ -272,7 +272,7 @@ def test_a_reopened_conversation_counts_the_same(tmp_path) -> None:
     assert used.tokens.prompt == 350 * 9
     with opened(url) as conv:
         assert conv.log.load_snapshot() is not None
-        assert conv.usage == used == usage_of(conv.log.read())
+        assert conv.view.usage == used == usage_of(conv.log.read())
 
 
 def test_faults_without_usage_count_as_failures_alone() -> None:

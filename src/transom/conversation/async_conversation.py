@@ -15,13 +15,12 @@ from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.lease import pauses
 from transom.conversation.run import RunOptions
 from transom.conversation.summary_job import SummaryOutcome
-from transom.conversation.usage import WindowUsage
+from transom.conversation.usage import ConversationUsage, WindowUsage
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.message import Head
 from transom.core.policy import Policy
 from transom.core.summary import Summary
-from transom.core.total_usage import TotalUsage
 from transom.core.view import View
 from transom.stores import Store, StoredLog
 from transom.wire.dialect import Dialect
@@ -241,8 +240,8 @@ class AsyncConversation:
         return self.conversation.derived
 
     @property
-    def usage(self) -> TotalUsage:
-        """What the requests of this conversation took, and their cost."""
+    def usage(self) -> ConversationUsage:
+        """What the requests of this conversation took, their cost, and how full the window is."""
         return self.conversation.usage
 
     @property

@@ -37,7 +37,7 @@ from transom.conversation.summary_scheduler import SummaryScheduler
 from transom.conversation.summary_settings import SummarizedBy, summary_settings
 from transom.conversation.summary_wait import run_steps
 from transom.conversation.thread_guard import Guard
-from transom.conversation.usage import WindowUsage
+from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Pin, Undo
@@ -52,7 +52,6 @@ from transom.core.reducer import apply, build_view
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
-from transom.core.total_usage import TotalUsage
 from transom.core.undo import last_edit, undo_last
 from transom.core.view import View
 from transom.core.window import Window
@@ -368,13 +367,14 @@ class Conversation:
         return self._planner.view
 
     @property
-    def usage(self) -> TotalUsage:
-        """What the requests of this conversation took, whatever became of their replies, and their cost.
+    def usage(self) -> ConversationUsage:
+        """What the requests of this conversation took, whatever became of their replies, their cost, and how full the
+        window is.
 
         It is the sum of what the log has now: answered and failed requests, summaries, and sub-agents that this
         conversation called. A fork counts what came after the fork.
         """
-        return self.view.usage
+        return conversation_usage(self.view.usage, self.window_usage)
 
     @property
     def window_usage(self) -> WindowUsage:

@@ -1,4 +1,4 @@
-"""How full the window of a conversation is."""
+"""How full the window of a conversation is, and what its requests took."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from transom.core.budget import Budget, pressure
 from transom.core.budget_enforcer import is_due, policy_limit
 from transom.core.policy import Policy
 from transom.core.tokens import ZERO
+from transom.core.total_usage import TotalUsage
 from transom.core.view import View
 
 WARNING_SHARE = 0.6
@@ -30,6 +31,19 @@ class WindowUsage(Struct, frozen=True, kw_only=True):
     remaining: int
     """`budget` less `used`, at least 0."""
     status: Literal["normal", "warning", "compacting"]
+
+
+class ConversationUsage(TotalUsage, frozen=True, kw_only=True):
+    """What the requests of a conversation took (all fields of `TotalUsage`), and how full its window is."""
+
+    percent: float = 0.0
+    """How full the window is before the next plan, in percent of the budget; `window_usage` says more."""
+
+
+def conversation_usage(total: TotalUsage, window: WindowUsage) -> ConversationUsage:
+    """The usage of a conversation, of the sum over its log and of its window."""
+    fields = {name: getattr(total, name) for name in TotalUsage.__struct_fields__}
+    return ConversationUsage(**fields, percent=window.percent)
 
 
 def window_usage(view: View, limits: Budget, policy: Policy) -> WindowUsage:
