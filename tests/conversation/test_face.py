@@ -201,7 +201,7 @@ def test_a_budget_that_is_set_holds_for_the_next_request():
         assert conv.budget == Budget(context=64_000)
         conv.policy = "sliding"
         assert conv.policy.name == "sliding"
-        for name, value in (("budget", "64k"), ("budget", None), ("policy", "magic"), ("state", ["a"])):
+        for name, value in (("budget", "much"), ("budget", None), ("policy", "magic"), ("state", ["a"])):
             with pytest.raises(InvalidSetting):
                 setattr(conv, name, value)
         assert (conv.budget, conv.policy.name, conv.state) == (Budget(context=64_000), "sliding", {})

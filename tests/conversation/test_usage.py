@@ -268,7 +268,7 @@ def test_a_reopened_conversation_counts_the_same(tmp_path) -> None:
             conv.observe(
                 {"choices": [{"message": {"role": "assistant", "content": "x"}}], "usage": {"prompt_tokens": 9}}
             )
-        used = conv.usage
+        used = conv.view.usage
     assert used.tokens.prompt == 350 * 9
     with opened(url) as conv:
         assert conv.log.load_snapshot() is not None
