@@ -84,6 +84,6 @@ def test_what_exists_keeps_its_mode(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     out.write_text("")
     out.chmod(0o644)
-    assert main(["export", "x", "--store", f"sqlite:///{shared}/a.db", "-o", str(out)]) == 0
+    assert main(["export", "x", "--format", "openai", "--store", f"sqlite:///{shared}/a.db", "-o", str(out)]) == 0
     modes = {each.name: oct(each.stat().st_mode & 0o777) for each in (shared, shared / "a.db", out)}
     assert modes == {"shared": "0o770", "a.db": "0o660", "out.jsonl": "0o644"}

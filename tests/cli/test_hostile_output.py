@@ -90,6 +90,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "clean": [["--yes"]],
     "fork": [["one", "--name", f"fork{BAD}"]],
     "forget": [["fork", "--yes"], ["none\x1b"], ["--user", f"nobody{BAD}", "--yes"]],
+    "usage": [["one"], []],
     "window": [["one", "--budget", "4000"], ["one", "--budget", "4000", "--as", "text", "--full"]],
     "read": [["one", "entry 0"], ["one", "entry 1 args 0"], ["one", "entry \x1b[2J"]],
     "grep": [["one", "owned"], ["one", "nothing\x1b"]],
@@ -98,7 +99,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "chat": [["one", "--model", "scripted", "--budget", "9000"]],
 }
 HAVE_STORE = {"log", "explain", "edits", "pin", "undo", "export", "memory", "compact", "conversations", "fork"} | {
-    "forget", "window", "read", "grep", "search", "entries", "chat",
+    "forget", "usage", "window", "read", "grep", "search", "entries", "chat",
 }  # fmt: skip
 TYPED = f"Hello {BAD}\n/context\n/explain\n/pin {BAD}\n/model {BAD}\n/{BAD}\n"
 CASES = [(name, arguments) for name, lines in COMMANDS.items() for arguments in lines]

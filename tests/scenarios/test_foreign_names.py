@@ -37,7 +37,7 @@ LINE = re.compile(
     rf"(?:^|[\n\r\x85\u2028\u2029])[\s\u200b]*(?:{FAKE}|412|5)\s+\w"
     rf"|(?<!\\)\[\s*(?:entry\s+{FAKE}|system\s+message\])"
 )
-REFERENCE = re.compile(rf"(?:entry|entries|message)s?[\s\u200b\u00a0]+{FAKE}")
+REFERENCE = re.compile(rf"(?<!\\\[)(?:entry|entries|message)s?[\s\u200b\u00a0]+{FAKE}")
 
 
 @pytest.mark.parametrize("name", NAMES)
