@@ -79,7 +79,7 @@ growth: setup  ## twice the size of anything costs about twice the time; N= mult
 writers: setup  ## 16 processes on one PostgreSQL server, killed one after the other; the server is restarted twice
 	$(RUN) python tests/campaigns/postgres_writers.py
 
-exchange: setup  ## every recorded conversation imported, exported with the same bytes and replayed; a session of 2 GB
+exchange: setup  ## every recorded conversation imported, exported with the same messages and replayed; a session of 2 GB
 	$(RUN) python tests/campaigns/exchange.py $(DATA)
 	$(RUN) python tests/campaigns/import_size.py
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from import_size import EXPORT, IMPORT, measured, write_session
+from import_size import EXPORT, IMPORT, measured, session_lines
 
 
 def test_the_memory_does_not_grow_with_the_file(tmp_path):
     """The tokenizer takes some 100 MB of it."""
     path, store = tmp_path / "s.jsonl", f"sqlite:///{tmp_path}/a.db"
-    digest = write_session(path, 30_000_000)
-    (imported,), _ = measured(IMPORT, path, store)
+    path.write_bytes(b"".join(session_lines(30_000_000)))
+    (messages, imported), _ = measured(IMPORT, path, store)
     (again, exported), _ = measured(EXPORT, path, store)
-    assert again == digest
+    assert int(again) == int(messages) > 10_000
     assert int(imported) < 150_000
     assert int(exported) < 100_000

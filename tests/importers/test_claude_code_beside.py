@@ -196,4 +196,4 @@ def test_an_import_says_which_lines_hold_no_message(tmp_path):
     beside = [{"type": "summary", "summary": "A parser", "leafUuid": "a2"}] * 2
     (tmp_path / "s.jsonl").write_text(jsonl(ASKED, CALLING, ANSWERED, SAID, own, *beside))
     [done] = import_file(tmp_path / "s.jsonl", MemoryStore())
-    assert done.remarks == ("3 of 7 lines hold no message (summary 2, assistant 1): kept as text, for an export",)
+    assert done.remarks == ("3 of 7 lines hold no message, and are not stored (summary 2, assistant 1)",)

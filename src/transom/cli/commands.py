@@ -191,8 +191,8 @@ class Import(Struct, frozen=True, kw_only=True):
     """Import conversations from files into a store: from then on they can be continued, searched and explained.
 
     Every file is read as `replay` reads it; a session of any size takes little memory. The same file again changes
-    nothing; a session that has grown is continued where it ended. What a format has beside its messages is stored as
-    text, so that `export` gives the same bytes again.
+    nothing; a session that has grown is continued where it ended. What a format has beside its messages is not
+    stored: `export` gives the same messages again.
     """
 
     files: o.ImportFiles
@@ -204,7 +204,7 @@ class Import(Struct, frozen=True, kw_only=True):
 
 @command("export_conversation", "Export a conversation of a store to a file format.")
 class Export(Struct, frozen=True, kw_only=True):
-    """Export a conversation in the format it was imported from, with the same bytes, or in any other format.
+    """Export a conversation in the format it was imported from, or in any other format.
 
     What happened is exported, not what a window shows: folds and trims are left out. What the format has no place for
     is left out too; lines on stderr say what that was.

@@ -45,8 +45,4 @@ def _write(log: StoredLog, format_name: str | None, out: Path, bar: ProgressBar)
 
 
 def _line(report: Exported) -> str:
-    title = FORMATS[report.format].title
-    if not report.messages:
-        return f"{counted(report.imported, 'message')}, the bytes that were imported ({title})"
-    added = f", {counted(report.messages, 'message')} written anew" if report.imported else ""
-    return f"{counted(report.imported or report.messages, 'message')}{added} ({title})"
+    return f"{counted(report.messages, 'message')} ({FORMATS[report.format].title})"

@@ -14,7 +14,7 @@ from transom.core.entry import Body, Entry, Forked, Sent
 from transom.core.message import Fact, Head, role_of
 from transom.core.summary import Summary
 from transom.core.view import View
-from transom.importers.source_text import source_of
+from transom.importers.import_mark import mark_of
 from transom.measure.explain import Explanation, explain
 from transom.stores import StoredLog
 
@@ -71,8 +71,9 @@ def _line(view: View, ranges: FoldRanges, entry: Entry, explanation: Explanation
     body, state = entry.body, ""
     if isinstance(body, (Fold, Trim, Pin, Summary)):
         state = "live" if view.is_live(entry.seq) else "not live"
-    if (source := source_of(entry)) is not None:
-        text = f"the text of entries {source.first}–{entry.seq - 1} in the imported file ({source.format})"
+    if (mark := mark_of(entry)) is not None:
+        made = f"entries {mark.first}–{entry.seq - 1}" if mark.first < entry.seq else "nothing new"
+        text = f"{made}, from a file ({mark.format})"
         return LogLine(seq=entry.seq, kind="imported", text=text)
     return LogLine(seq=entry.seq, kind=kind_of(body), text=text_of(body, ranges), tokens=sum(entry.tokens), state=state)
 

@@ -111,10 +111,6 @@ class ClaudeCodeReader:
     def count(self) -> int:
         return self._count
 
-    @property
-    def held_from(self) -> int:
-        return min((said.first for held in self._held.values() for said in held), default=self._count)
-
     def feed(self, line: object) -> list[SessionEvent]:
         fields = as_dict(line)
         if label := text(fields, "sessionId") or text(fields, "session_id"):
@@ -180,7 +176,7 @@ class ClaudeCodeReader:
         injected = _is_added(line) and not self._asks.get(branch)
         injected |= bool(line.get("isCompactSummary")) and number > 0
         self._asks[branch] = is_command(_words(plain))
-        said = Said(branch=branch, first=number, last=number, message=plain, at=seconds_of(line), injected=injected)
+        said = Said(branch=branch, first=number, message=plain, at=seconds_of(line), injected=injected)
         if message["role"] == "assistant":
             self._answered[branch] = number
             turn = text(message, "id")
@@ -318,9 +314,7 @@ def _merged(held: list[Said]) -> list[Said]:
             continue
         earlier = out[at]
         content = [*_blocks(earlier.message), *_blocks(said.message)]
-        out[at] = replace(
-            earlier, message={**earlier.message, "content": content}, last=said.last, lines=earlier.lines + said.lines
-        )
+        out[at] = replace(earlier, message={**earlier.message, "content": content}, lines=earlier.lines + said.lines)
     return out
 
 

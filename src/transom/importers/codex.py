@@ -96,10 +96,6 @@ class CodexReader:
     def count(self) -> int:
         return self._count
 
-    @property
-    def held_from(self) -> int:
-        return self._held[0].first if self._held else self._count
-
     def feed(self, line: object) -> list[SessionEvent]:
         fields = as_dict(line)
         kind, payload = text(fields, "type"), fields.get("payload")
@@ -133,7 +129,7 @@ class CodexReader:
         begins = (models and not self._ends_with_model) or len(self._held) > _MOST_HELD
         events = self.flush() if begins else []
         self._ends_with_model = models
-        self._held.append(Said(first=number, last=number, message=item, at=at, injected=injected))
+        self._held.append(Said(first=number, message=item, at=at, injected=injected))
         return events
 
     def _event(self, kind: str, payload: Raw, at: float | None) -> list[SessionEvent]:

@@ -4,7 +4,6 @@ session.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import cast
@@ -78,13 +77,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     """How values are read.
 
     `format`: the name of the format, or None to let the content decide; `questions`: read labelled questions too;
-    `on_skip`: is told what is left out; `text`: give each conversation the text that it was read from.
+    `on_skip`: is told what is left out.
     """
 
     format: str | None
     questions: bool
     on_skip: OnSkip
-    text: bool = False
 
     @property
     def session(self) -> str:
@@ -189,8 +187,7 @@ def _contained(container: Container, value: Raw, where: str, name: str, settings
         kept.append([record.messages, record.system, record.tools])
         if number == len(bodies):
             _report_left_out(where, left_out_texts(container.texts(value), kept, container.labels), settings)
-        text = json.dumps(fields, ensure_ascii=False) + "\n" if settings.text and len(bodies) > 1 else ""
-        yield replace(record, format=container.name or record.format, text=text, reformatted=bool(text))
+        yield replace(record, format=container.name or record.format)
 
 
 def _report_left_out(where: str, left_out: LeftOutTexts | None, settings: Settings) -> None:
@@ -371,12 +368,9 @@ def _listed(items: list[object], where: str, name: str, settings: Settings) -> I
     for number, item in enumerate(items, start=1):
         at, title = f"{where}, conversation {number}", f"{name}:{number}"
         if isinstance(item, list):
-            records = _one_list(cast("list[object]", item), at, title, settings)
+            yield from _one_list(cast("list[object]", item), at, title, settings)
         else:
-            records = conversations(item, at, title, settings)
-        for part, record in enumerate(records):
-            text = json.dumps(item, ensure_ascii=False) + "\n" if settings.text and not part else ""
-            yield record if record.text else replace(record, text=text, reformatted=bool(text))
+            yield from conversations(item, at, title, settings)
 
 
 def _one_list(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:

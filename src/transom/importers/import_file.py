@@ -6,7 +6,7 @@ import io
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
@@ -16,16 +16,15 @@ from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation.argument_checks import token_counter
-from transom.core.entry import Body
-from transom.core.message import Fact, Head
+from transom.core.message import Head
 from transom.core.tokens import TokenCounter
 from transom.errors import InvalidMessage, InvalidSetting, StoreDamaged, quote
 from transom.importers import unified
 from transom.importers.documents import SESSIONS, OnSkip, Settings
 from transom.importers.files import FileLine, OpenFile, checked_source, files_in, is_zip, opened, parsed, stem_of
-from transom.importers.import_session import Counts, SessionImport
-from transom.importers.imported_log import ImportedLog, New, stored_texts
-from transom.importers.log_names import begins, name_in, safe_name
+from transom.importers.import_session import SessionFacts, SessionImport
+from transom.importers.imported_log import ImportedLog, New
+from transom.importers.log_names import name_in, safe_name
 from transom.importers.reader import Reader, session_in, skipped_file
 from transom.importers.recorded import FORMATS, Recorded, format_named
 from transom.importers.session_events import Ranges, Said, SessionReader
@@ -47,8 +46,8 @@ class Imported(Struct, frozen=True, kw_only=True):
 
     `conversation`: its name in the store; `format`: the name of the file's format; `source`: the file. `messages`:
     facts that were appended; `earlier`: facts of the file that the log had already; `hidden`: how many of both the user
-    had taken back, which are stored and never sent. `remarks`: what no window shows and what an export cannot give
-    back, one line each. `skipped`: what was left out (with its size) or could be kept only as text, one line each.
+    had taken back, which are stored and never sent. `remarks`: what no window shows, one line each.
+    `skipped`: what was left out (with its size), one line each.
     """
 
     conversation: str
@@ -163,7 +162,7 @@ class _FileImport(Struct, kw_only=True):
         """Import one file: it is the part of the whole work that starts at `begin` and is `share` long, both from 0 to
         1.
         """
-        settings = Settings(format=self.format, questions=False, on_skip=self.on_skip, text=True)
+        settings = Settings(format=self.format, questions=False, on_skip=self.on_skip)
         kind, stem = "", stem_of(label)
         if not is_zip(path):
             with opened(path) as file:
@@ -180,7 +179,7 @@ class _FileImport(Struct, kw_only=True):
 
     def _unified(self, index: Path) -> Iterator[Imported]:
         """Import every conversation of an index of the unified layout."""
-        settings = Settings(format="unified", questions=False, on_skip=self.on_skip, text=True)
+        settings = Settings(format="unified", questions=False, on_skip=self.on_skip)
         for beside, path in unified.recorded_in(index, lambda part: self.on_progress(part, str(index))):
             for record in Reader(path, settings):
                 yield self._document(replace(record, id=str(beside["id"]), beside=beside), path.stem)
@@ -197,14 +196,15 @@ class _FileImport(Struct, kw_only=True):
         with opened(path) as packed:
             file = replace(packed, label=label)
             wanted = scanned.name(file.stem)
-            title = self._take_name(wanted, file.stem, lambda log: begins(log, kind, path), known_as=file.stem)
+            title = self._take_name(
+                wanted, file.stem, lambda log: self._is_session(log, kind, path, scanned), known_as=file.stem
+            )
+            log = self._open(self.store.open(title), kind, label)
             session = SessionImport(
-                SESSIONS[kind].reader(),
-                dialect=dialect_named(FORMATS[kind].dialect),
-                open_log=lambda branch: self._open(f"{title}#{branch}" if branch else title, kind),
+                scanned.facts(kind, log, skip),
+                log,
                 main=scanned.main,
-                taken_back=scanned.taken_back,
-                on_skip=skip,
+                open_log=lambda branch: self._open(self.store.open(f"{title}#{branch}"), kind, label),
             )
             where = label
             for line in _whole_lines(file, skip):
@@ -212,50 +212,64 @@ class _FileImport(Struct, kw_only=True):
                 session.feed(line.raw, where)
                 if not line.number % 100:
                     progress(_SCAN + (1 - _SCAN) * file.share)
-            session.finish(where)
-        counts = session.counts
+            session.finish(where, skip)
+        logs = session.branches.values()
         yield Imported(
             conversation=title,
             format=kind,
             source=label,
-            messages=counts.messages,
-            earlier=counts.earlier,
-            hidden=counts.taken_back,
-            remarks=(
-                *self._renamed(wanted),
-                *_remarks(counts, [name for name in session.branches if name != scanned.main]),
-            ),
+            messages=sum(each.appended for each in logs),
+            earlier=sum(each.earlier for each in logs),
+            hidden=session.facts.taken_back,
+            remarks=(*self._renamed(wanted), *_remarks(session)),
             skipped=tuple(notes),
         )
+
+    def _is_session(self, stored: StoredLog, kind: str, path: Path, scanned: _Scanned) -> bool:
+        """True if a log was imported from the beginning of this session, or from more of it."""
+        try:
+            log = self._open(stored, kind, str(path))
+            facts = scanned.facts(kind, log, lambda _: None)
+            with opened(path) as file:
+                found = chain.from_iterable(facts.feed(line.raw, line.where) for line in _whole_lines(file, _ignore))
+                for branch, new in chain(found, facts.finish(str(path))):
+                    if branch == scanned.main and log.unknown(new):
+                        break
+        except InvalidSetting:
+            return False
+        return True
 
     # ---- everything else
 
     def _document(self, record: Recorded, stem: str) -> Imported:
         head, placed = record.facts()
-        facts = [New(body=fact, meta=record.meta_of(at, fact)) for at, fact in placed]
-        title = self._take_name(record.id, stem, lambda log: _continues(log, record, facts))
-        log = self._open(title, record.format, record.dialect)
-        known = _known(log.log, record)
+        top = Head(messages=tuple(head), tools=record.tools)
+        new = [New(body=top), *(New(body=fact, meta=record.meta_of(at, fact)) for at, fact in placed)]
+
+        def opened_log(stored: StoredLog) -> ImportedLog:
+            return self._open(stored, record.format, record.source, record.dialect)
+
+        def fits(stored: StoredLog) -> bool:
+            with suppress(InvalidSetting):
+                opened_log(stored).unknown(new)
+                return True
+            return False
+
+        title = self._take_name(record.id, stem, fits)
+        log = opened_log(self.store.open(title))
+        log.add(new)
         remarks = self._renamed(record.id)
-        if record.reformatted:
-            remarks.append("an export gives the same JSON, not the same bytes")
-        new = [] if known is None else _unknown(facts, known, title, record.source)
-        if new is None:
+        if log.goes_on():
             remarks.append("the file is shorter than what was imported before; nothing was changed")
-        elif known is not None:
-            top = Head(messages=tuple(head), tools=record.tools)
-            heads = [body for body in known if isinstance(body, Head)]
-            changed = top != (heads[-1] if heads else Head())
-            log.add([New(body=top), *new] if changed else new, record.text, whole=True, beside=record.beside)
-            log.flush()
-        appended = len(new or ())
+        else:
+            log.flush(beside=record.beside)
         return Imported(
             conversation=title,
             format=record.format,
             source=record.source,
-            messages=appended,
-            earlier=len(facts) - appended,
-            hidden=sum(one.meta is not None and not one.meta.include_in_context for one in facts),
+            messages=log.appended,
+            earlier=log.earlier,
+            hidden=sum(one.meta is not None and not one.meta.include_in_context for one in new),
             remarks=tuple(remarks),
         )
 
@@ -295,9 +309,13 @@ class _FileImport(Struct, kw_only=True):
             return []
         return [f"its id {quote(wanted)} is a name of Transom's own logs: the conversation has that of the file"]
 
-    def _open(self, name: str, kind: str, dialect: str = "") -> ImportedLog:
+    def _open(self, stored: StoredLog, kind: str, source: str, dialect: str = "") -> ImportedLog:
         counter = dialect_named(dialect or FORMATS[kind].dialect).format_counter(self.counter)
-        return ImportedLog(self.store.open(name), format_name=kind, counter=counter, clock=self.clock)
+        return ImportedLog(stored, format_name=kind, source=source, counter=counter, clock=self.clock)
+
+
+def _ignore(line: str) -> None:
+    """Ignore a line about something left out: it is reported where the file is imported."""
 
 
 class _Scanned(Struct, frozen=True, kw_only=True):
@@ -318,6 +336,11 @@ class _Scanned(Struct, frozen=True, kw_only=True):
         id, or if they are of a subagent, whose lines have the session's.
         """
         return stem if self.main or not self.ids or stem in self.ids else self.ids[-1]
+
+    def facts(self, kind: str, log: ImportedLog, on_skip: OnSkip) -> SessionFacts:
+        """Begin to read the session's facts, as its log has them."""
+        reader = SESSIONS[kind].reader()
+        return SessionFacts(kind, reader, main=self.main, ends=log.lines, taken_back=self.taken_back, on_skip=on_skip)
 
 
 def _scan(path: Path, label: str, reader: SessionReader, progress: Callable[[float], None]) -> _Scanned:
@@ -351,64 +374,19 @@ def _whole_lines(file: OpenFile, skip: OnSkip) -> Iterator[FileLine]:
         yield line
 
 
-def _remarks(counts: Counts, sides: list[str]) -> Iterator[str]:
-    """Yield what of a session no window shows, and what an export to another format would lack: one line each."""
-    if counts.beside:
-        kinds = ", ".join(f"{kind[:40]} {many:,}" for kind, many in counts.beside.most_common(6))
-        more = ", …" if len(counts.beside) > 6 else ""
-        many = counts.beside.total()
-        yield f"{many:,} of {counts.lines:,} lines hold no message ({kinds}{more}): kept as text, for an export"
-    if counts.taken_back:
-        yield f"{counts.taken_back:,} messages were taken back by the user: stored, and never sent"
-    if counts.shown_before:
-        yield f"{counts.shown_before:,} messages were taken back after they had been imported: they are still sent"
-    if sides:
-        yield f"{len(sides):,} subagents are conversations of their own: {', '.join(sorted(sides)[:5])}"
-
-
-def _continues(log: StoredLog, record: Recorded, facts: list[New]) -> bool:
-    """True if a log was imported from the beginning of this conversation, or from more of it."""
-    try:
-        known = _known(log, record)
-        if known is not None:
-            _unknown(facts, known, log.name, record.source)
-    except InvalidSetting:
-        return False
-    return True
-
-
-def _known(log: StoredLog, record: Recorded) -> list[Body] | None:
-    """Return the facts and heads that the log has; None if it was imported from exactly this text before.
-
-    Raises InvalidSetting if the log was not imported, or was imported from another format.
-    """
-    if not len(log):
-        return []
-    last = None
-    for stored in stored_texts(log):
-        last = stored
-    name = quote(log.name)
-    if last is None:
-        raise InvalidSetting(f"conversation {name} is in the store already, and was not imported; import under an --id")
-    if last.source.format != record.format or not last.source.whole:
-        found = FORMATS[last.source.format].title if last.source.format in FORMATS else last.source.format
-        raise InvalidSetting(f"conversation {name} was imported from another format, {found}; import under an --id")
-    if last.text == record.text and last.source.beside == record.beside:
-        return None
-    return [entry.body for entry in log.read() if isinstance(entry.body, Fact | Head)]
-
-
-def _unknown(facts: list[New], known: list[Body], name: str, source: str) -> list[New] | None:
-    """Return the facts of the file behind those that the log has; None if the log has more than the file.
-
-    Raises InvalidSetting if the log has other facts.
-    """
-    stored = [body for body in known if isinstance(body, Fact)]
-    for number, (new, body) in enumerate(zip(facts, stored, strict=False)):
-        if new.body != body:
-            why = f"its message {number} is not what {source} has there"
-            raise InvalidSetting(f"conversation {quote(name)} is in the store already, and {why}; use another --id")
-    return None if len(facts) < len(stored) else facts[len(stored) :]
+def _remarks(session: SessionImport) -> Iterator[str]:
+    """Yield what of a session no window shows: one line each."""
+    facts = session.facts
+    if facts.beside.total():
+        kinds = ", ".join(f"{kind[:40]} {many:,}" for kind, many in facts.beside.most_common(6) if many)
+        more = ", …" if len(+facts.beside) > 6 else ""
+        yield f"{facts.beside.total():,} of {facts.lines:,} lines hold no message, and are not stored ({kinds}{more})"
+    if facts.taken_back:
+        yield f"{facts.taken_back:,} messages were taken back by the user: stored, and never sent"
+    if shown := sum(log.shown_before for log in session.branches.values()):
+        yield f"{shown:,} messages were taken back after they had been imported: they are still sent"
+    if sides := sorted(session.branches.keys() - {session.main}):
+        yield f"{len(sides):,} subagents are conversations of their own: {', '.join(sides[:5])}"
 
 
 @contextmanager

@@ -1,30 +1,27 @@
-"""Writes the log of an imported conversation: makes, counts and appends its entries, without a view of the whole
-log.
+"""The log of a conversation that is imported: compares the file's messages with what the log has, and appends what
+follows. It needs no view of the whole log.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any, cast
 
 from msgspec import Struct
 
 from transom.clock import Clock
 from transom.core.entry import Body, Entry, Meta
-from transom.core.message import Fact
+from transom.core.message import Fact, Head
 from transom.core.tokens import FormatCounter
 from transom.errors import Conflict, InvalidSetting, quote
-from transom.importers.source_text import SourceText, body_of, joined_text, source_of, split_text
+from transom.importers.import_mark import ImportMark, body_of, mark_of
 from transom.stores import StoredLog
-
-APPEND_BYTES = 1_000_000
-"""Entries wait until their source texts have more characters than this, and are appended together: each append waits
-for the disk.
-"""
 
 
 class New(Struct, frozen=True, kw_only=True):
-    """Something to append.
+    """Something that a file has.
 
     `body`: of the entry; `at`: when it happened, in seconds since the epoch (None: now); `meta`: where it belongs (its
     run, agent, …) and whether it is sent.
@@ -35,71 +32,110 @@ class New(Struct, frozen=True, kw_only=True):
     meta: Meta | None = None
 
 
-class Stored(Struct, frozen=True, kw_only=True):
-    """A source text that a log has.
+class ImportedLog:
+    """The log of one conversation, while a file is imported into it. No other process may append to it meanwhile.
 
-    `entry`: the entry that holds it; `source`: its pieces; `text`: the pieces joined; `entries`: the entries that were
-    made from this text.
+    The facts of the log are compared with those of the file, in order. Every fact that was imported earlier must be in
+    the file. A fact that was added since, in Transom, may be in the file or not.
+
+    `source`: how errors name the file. Raises InvalidSetting if the log has entries and none was imported, or if they
+    were imported from another format.
     """
 
-    entry: Entry
-    source: SourceText
-    text: str
-    entries: list[Entry]
+    def __init__(self, log: StoredLog, *, format_name: str, source: str, counter: FormatCounter, clock: Clock) -> None:
+        self.log, self.format_name = log, format_name
+        self.appended = self.earlier = self.shown_before = 0
+        self._source, self._counter, self._clock = source, counter, clock
+        self._next = self._first = len(log)
+        self._waiting: list[Entry] = []
+        self._beside: dict[str, Any] | None = None
+        self._lines = set[int]()
+        self._ranges: list[tuple[int, int]] = []
+        self._head = Head()
+        self._read_marks()
+        self._known = self._facts()
 
     @property
-    def facts(self) -> list[Entry]:
-        """Those of `entries` that are facts."""
-        return [entry for entry in self.entries if isinstance(entry.body, Fact)]
+    def lines(self) -> frozenset[int]:
+        """How many lines the session file had at the ends of earlier imports: see `ImportMark.lines`."""
+        return frozenset(self._lines)
 
+    def add(self, new: Sequence[New]) -> None:
+        """Take the next facts and heads of the file. Those that the log lacks are appended later: see `flush`.
 
-class ImportedLog:
-    """Appends entries and source texts to the log of one conversation.
-
-    No other process may append to that log meanwhile.
-    """
-
-    def __init__(self, log: StoredLog, *, format_name: str, counter: FormatCounter, clock: Clock) -> None:
-        self.log, self.format_name = log, format_name
-        self._counter, self._clock = counter, clock
-        self._next = len(log)
-        self._waiting: list[Entry] = []
-        self._size = 0
-
-    def add(
-        self, new: Sequence[New], text: str | None, *, whole: bool = False, beside: dict[str, Any] | None = None
-    ) -> None:
-        """Add entries and the source text that they were made from; they are appended together, later or at once: see
-        `flush`.
-
-        `text` None: without a source text. `whole`: the text is that of the whole conversation; `beside`: what the
-        file's index says of the conversation.
+        Raises InvalidSetting if the log has an imported fact that the file has not.
         """
-        first = self._next
-        entries = [self._entry(one) for one in new]
-        if text is not None:
-            source = SourceText(
-                format=self.format_name, first=first, pieces=split_text(text, entries), whole=whole, beside=beside
-            )
-            entries.append(self._entry(New(body=body_of(source), at=entries[-1].at if entries else None)))
-        self._waiting += entries
-        self._size += len(text or "")
-        if self._size > APPEND_BYTES:
-            self.flush()
+        self._waiting += [self._entry(one) for one in self.unknown(new)]
 
-    def flush(self) -> None:
-        """Append the entries that wait, in one append.
+    def unknown(self, new: Sequence[New]) -> list[New]:
+        """Return those of the file's next facts and heads that the log lacks. Raises InvalidSetting as `add` does."""
+        out = [one for one in new if not self._has(one)]
+        self.appended += sum(isinstance(one.body, Fact) for one in out)
+        return out
 
-        Raises InvalidSetting if somebody else appended to the log meanwhile.
+    def goes_on(self) -> bool:
+        """True if the log has more imported facts than the file. Ask at the end of the file."""
+        return any(self._is_imported(entry.seq) for entry in self._known)
+
+    def flush(self, lines: int = 0, beside: dict[str, Any] | None = None) -> None:
+        """Append what waits and its mark, in one append. Does nothing if there is nothing new to say.
+
+        `lines` and `beside`: as in `ImportMark`. Raises InvalidSetting if somebody else appended to the log meanwhile.
         """
-        if not self._waiting:
+        ended = lines and lines not in self._lines
+        if not self._waiting and self._next and beside == self._beside and not ended:
             return
-        waiting, self._waiting, self._size = self._waiting, [], 0
+        mark = ImportMark(format=self.format_name, first=self._first, lines=lines, beside=beside)
+        at = self._waiting[-1].at if self._waiting else None
+        waiting, self._waiting = [*self._waiting, self._entry(New(body=body_of(mark), at=at))], []
+        self._beside, self._first = beside, self._next
         try:
             self.log.append(waiting, waiting[0].seq)
         except Conflict as problem:
             name = quote(self.log.name)
             raise InvalidSetting(f"conversation {name}: {problem}; import it again when nobody writes it") from None
+
+    def _read_marks(self) -> None:
+        heads: list[tuple[int, Head]] = []
+        for entry in self.log.read(0, self._next):
+            if isinstance(entry.body, Head):
+                heads.append((entry.seq, entry.body))
+            elif (mark := mark_of(entry)) is not None:
+                self._check(mark)
+                self._ranges.append((mark.first, entry.seq))
+                self._lines.add(mark.lines)
+                self._beside = mark.beside
+        if self._next and not self._ranges:
+            raise self._refused("and was not imported; import under an --id")
+        self._head = next((head for seq, head in reversed(heads) if self._is_imported(seq)), Head())
+
+    def _check(self, mark: ImportMark) -> None:
+        if mark.format != self.format_name:
+            raise self._refused(f"imported from another format, {mark.format}; import under an --id")
+
+    def _facts(self) -> Iterator[Entry]:
+        return (entry for entry in self.log.read(0, self._first) if isinstance(entry.body, Fact))
+
+    def _is_imported(self, seq: int) -> bool:
+        at = bisect_right(self._ranges, seq, key=itemgetter(0)) - 1
+        return at >= 0 and seq < self._ranges[at][1]
+
+    def _has(self, new: New) -> bool:
+        if isinstance(new.body, Head):
+            known, self._head = self._head, new.body
+            return known == new.body
+        for entry in self._known:
+            if entry.body == new.body:
+                self.earlier += 1
+                self.shown_before += is_hidden(new.meta) and not is_hidden(entry.meta)
+                return True
+            if self._is_imported(entry.seq):
+                why = f"its message {self.earlier} is not what {self._source} has there"
+                raise self._refused(f"and {why}; use another --id")
+        return False
+
+    def _refused(self, why: str) -> InvalidSetting:
+        return InvalidSetting(f"conversation {quote(self.log.name)} is in the store already, {why}")
 
     def _entry(self, new: New) -> Entry:
         seq, self._next = self._next, self._next + 1
@@ -109,18 +145,6 @@ class ImportedLog:
         return Entry(seq=seq, at=at, body=body, tokens=tokens, counter=name if tokens else "", meta=new.meta)
 
 
-def stored_texts(log: StoredLog) -> Iterator[Stored]:
-    """Yield the source texts of a log, in order, each with its entries.
-
-    Raises InvalidMessage for one that cannot be read.
-    """
-    recent: dict[int, Entry] = {}
-    for entry in log.read():
-        source = source_of(entry)
-        if source is None:
-            recent[entry.seq] = entry
-            continue
-        made = [recent[seq] for seq in range(source.first, entry.seq) if seq in recent]
-        text = joined_text(source, lambda seq: recent[seq] if seq in recent else log[seq])
-        yield Stored(entry=entry, source=source, text=text, entries=made)
-        recent.clear()
+def is_hidden(meta: Meta | None) -> bool:
+    """True if a message was taken back: it is never sent."""
+    return meta is not None and not meta.include_in_context

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from itertools import chain, count
-from pathlib import Path
 
-from transom.importers.files import opened
-from transom.importers.imported_log import stored_texts
 from transom.search.source import is_own_log
 from transom.stores import Store, StoredLog
 
@@ -51,17 +48,3 @@ def name_in(
         if len(log) and fits(log):
             return known_as
     return unlike if unlike and not several else name
-
-
-def begins(log: StoredLog, kind: str, path: Path) -> bool:
-    """True if a log was imported from the beginning of this session, or from more of it."""
-    text = None
-    with opened(path) as file:
-        for stored in stored_texts(log):
-            text = stored.text.encode("utf-8", "surrogateescape")
-            read = file.content.read(len(text))
-            if stored.source.format != kind or not text.startswith(read):
-                return False
-            if len(read) < len(text):
-                break
-    return text is not None

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from transom.core.append_only import AppendOnly
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry
+from transom.core.entry import Body, Entry, Meta
 from transom.core.locate import slot_index
 from transom.core.log import Log
 from transom.core.message import Assistant, Fact, Media, Note, Other, Raw, Reasoning, Recalled, ToolResult, is_empty
@@ -22,6 +22,7 @@ from transom.core.tokens import FormatCounter
 from transom.core.unit import Slot, Unit, new_unit, with_result
 from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
+from transom.wire.openai.render import message
 from transom.wire.translate import translate_fact
 
 MOST_WAITING = 1_000
@@ -29,10 +30,11 @@ MOST_WAITING = 1_000
 
 
 class Shown(Struct, frozen=True):
-    """A message of a dialect, and when it was said, in seconds since the epoch."""
+    """A message of a dialect, when it was said, in seconds since the epoch, and where it belongs."""
 
     message: Raw
     at: float
+    meta: Meta | None = None
 
 
 class LeftOut:
@@ -51,31 +53,43 @@ class LeftOut:
 
 
 def shown_messages(
-    entries: Iterable[Entry], dialect: str | Dialect, left_out: LeftOut, *, reasoning: bool = False
+    log_entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool = False, unsent: bool = False
 ) -> Iterator[Shown]:
     """Yield the messages of these entries in a dialect. A result is put behind its call, whenever it came.
 
     Left out, and counted in `left_out`: messages that are never sent, recalled texts, edits, results that answer no
     call, and reasoning of another dialect. With `reasoning` true, the text of that reasoning is kept and only its
-    signature is left out.
+    signature is left out. With `unsent` true, messages that are never sent are kept.
     """
     spoken = dialect_named(dialect)
-    batch: list[Rendered] = []
-    at, begun = 0.0, False
-    for unit in _units(entries, spoken.name, left_out, reasoning=reasoning):
+    batch: list[tuple[Rendered, Entry]] = []
+    begun = False
+    for unit in _units(log_entries, spoken.name, left_out, reasoning=reasoning, unsent=unsent):
         if unit.open_calls:
             left_out.add("turns with calls that have no result")
         rendered = spoken.render_unit(unit)
         if not rendered:
             continue
-        if batch and _role(batch[-1]) != _role(rendered[0]):
-            yield from (Shown(message, at) for message in _joined(spoken, batch, begun=begun))
+        if batch and _role(batch[-1][0]) != _role(rendered[0]):
+            yield from _joined(spoken, batch, begun=begun)
             batch, begun = [], True
-        if not batch and unit.entries:
-            at = unit.entries[0].at
-        batch += rendered
+        entries = unit.entries or ()
+        said = entries if len(rendered) == len(entries) else entries[:1] * len(rendered)
+        batch += zip(rendered, said, strict=True)
     if batch:
-        yield from (Shown(message, at) for message in _joined(spoken, batch, begun=begun))
+        yield from _joined(spoken, batch, begun=begun)
+
+
+def unchanged_messages(entries: Iterable[Entry], left_out: LeftOut, *, unsent: bool = False) -> Iterator[Shown]:
+    """Yield the facts of these entries as the OpenAI Chat messages that they were read from, in the order of the log.
+
+    Nothing is repaired, moved or joined, so that an import reads the same facts. `unsent`: see `shown_messages`.
+    """
+    for entry in entries:
+        body = entry.body
+        _count_edit(body, left_out)
+        if isinstance(body, Fact) and _is_shown(entry, body, left_out, unsent=unsent):
+            yield Shown(message(translate_fact(body, "openai")), entry.at, entry.meta)
 
 
 def _role(rendered: Rendered) -> str:
@@ -83,19 +97,25 @@ def _role(rendered: Rendered) -> str:
     return "model" if rendered.message.get("role") in {"assistant", "model"} else "user"
 
 
-def _joined(dialect: Dialect, batch: Sequence[Rendered], *, begun: bool) -> list[Raw]:
-    """Join rendered messages that follow one another as the API wants them.
+def _joined(dialect: Dialect, batch: Sequence[tuple[Rendered, Entry]], *, begun: bool) -> Iterator[Shown]:
+    """Join rendered messages that follow one another as the API wants them. Joined messages have the time of the first.
 
     The dialect takes its input for the beginning of a request. So where it is not, a message of the user is put before
     one of the model, and removed again.
     """
-    if not begun or _role(batch[0]) != "model":
-        return dialect.join(batch)
-    guard = dialect.user_message("…")
-    return dialect.join([Rendered(guard.message, joins=False), *batch])[1:]
+    rendered, said = [each for each, _ in batch], [entry for _, entry in batch]
+    if not begun or _role(rendered[0]) != "model":
+        messages = dialect.join(rendered)
+    else:
+        guard = dialect.user_message("…")
+        messages = dialect.join([Rendered(guard.message, joins=False), *rendered])[1:]
+    entries = said if len(messages) == len(said) else [said[0]] * len(messages)
+    return (Shown(each, entry.at, entry.meta) for each, entry in zip(messages, entries, strict=True))
 
 
-def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool) -> Iterator[Unit]:
+def _units(
+    entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool, unsent: bool
+) -> Iterator[Unit]:
     """Yield turns with all their results, in order, translated to the dialect.
 
     Counts in `left_out` what is not translated.
@@ -103,9 +123,8 @@ def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoni
     waiting = _Waiting()
     for entry in entries:
         body = entry.body
-        if isinstance(body, Fold | Trim | Pin | Undo):
-            left_out.add("edits of windows left out, an export has what happened")
-        if not isinstance(body, Fact) or not _is_sent(entry, body, left_out):
+        _count_edit(body, left_out)
+        if not isinstance(body, Fact) or is_empty(body) or not _is_shown(entry, body, left_out, unsent=unsent):
             continue
         _count_left_out(body, dialect, left_out)
         fact = _translated(body, dialect, left_out, reasoning=reasoning)
@@ -118,8 +137,8 @@ def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoni
     yield from waiting.take_ready(everything=True)
 
 
-def _is_sent(entry: Entry, fact: Fact, left_out: LeftOut) -> bool:
-    if entry.meta is not None and not entry.meta.include_in_context:
+def _is_shown(entry: Entry, fact: Fact, left_out: LeftOut, *, unsent: bool) -> bool:
+    if not unsent and entry.meta is not None and not entry.meta.include_in_context:
         left_out.add("messages left out that are never sent")
         return False
     if isinstance(fact, Recalled):
@@ -127,7 +146,12 @@ def _is_sent(entry: Entry, fact: Fact, left_out: LeftOut) -> bool:
         return False
     if isinstance(fact, Note):
         left_out.add("notes of Transom that became messages of the user")
-    return not is_empty(fact)
+    return True
+
+
+def _count_edit(body: Body, left_out: LeftOut) -> None:
+    if isinstance(body, Fold | Trim | Pin | Undo):
+        left_out.add("edits of windows left out, an export has what happened")
 
 
 def _count_left_out(fact: Fact, dialect: str, left_out: LeftOut) -> None:
@@ -149,8 +173,13 @@ def _count_left_out(fact: Fact, dialect: str, left_out: LeftOut) -> None:
 
 
 def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool) -> Fact:
+    """Translate a fact to the dialect, so that rendering takes its ids and its reasoning for the dialect's own."""
     out = translate_fact(fact, dialect)
-    if fact is out or not isinstance(fact, Assistant) or not fact.reasoning:
+    if fact is out:
+        return fact
+    if dialect == "anthropic":
+        out = replace(out, shape="parts")  # a turn that is one text has no place for its calls
+    if not isinstance(fact, Assistant) or not fact.reasoning:
         return out
     if not reasoning:
         left_out.add("reasoning left out, only its own provider takes it", len(fact.reasoning))

@@ -66,10 +66,6 @@ class PiReader:
         return len(self._before)
 
     @property
-    def held_from(self) -> int:
-        return self._held[0].first if self._held else self.count
-
-    @property
     def taken_back(self) -> dict[str, Ranges]:
         """The lines that are not on the path to the newest entry."""
         ranges: Ranges = []
@@ -106,7 +102,7 @@ class PiReader:
         events = self.flush() if ends else []
         self._before.append(self._newest)
         self._newest = number
-        self._held.append(Said(first=number, last=number, message=message, at=at, injected=injected))
+        self._held.append(Said(first=number, message=message, at=at, injected=injected))
         return events
 
 

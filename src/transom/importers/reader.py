@@ -124,13 +124,12 @@ def read(
     format: str | None = None,  # noqa: A002 - the word that users know
     *,
     questions: bool = False,
-    text: bool = False,
     on_skip: OnSkip | None = None,
 ) -> Reader:
     """Read the recorded conversations of a file, a folder or an open file; iterate to get one at a time.
 
     `format`: a name out of `FORMATS`; without it the content decides. `questions`: read labelled questions, which a
-    conversation in Transom's own form may have. `text`: give each conversation the text that it was read from.
+    conversation in Transom's own form may have.
     `on_skip`: called with one line of text for everything that is left out (a broken line of a session, a branch that
     was taken back, a file of a folder that is no conversation); without it such lines are logged as warnings.
 
@@ -139,7 +138,7 @@ def read(
     """
     name = None if format is None else format_named(format).name
     skip = logging.getLogger(__package__).warning if on_skip is None else on_skip
-    return Reader(source, Settings(format=name, questions=questions, on_skip=skip, text=text))
+    return Reader(source, Settings(format=name, questions=questions, on_skip=skip))
 
 
 def session_in(file: OpenFile, settings: Settings) -> str:
@@ -175,29 +174,14 @@ def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
     if first is None:
         return
     if _goes_on(first, file):
-        rest = file.rest()
-        text = b"\n" * (first.number - 1) + first.text + b"\n" + rest
-        records = documents.conversations(parsed(text, file.label), file.label, file.stem, settings)
-        yield from _with_text(records, first.raw + rest, settings)
+        text = b"\n" * (first.number - 1) + first.text + b"\n" + file.rest()
+        yield from documents.conversations(parsed(text, file.label), file.label, file.stem, settings)
         return
     second = next(lines, None)
     if second is None and file.is_document:
-        records = documents.conversations(parsed(first.text, file.label), file.label, file.stem, settings)
-        yield from _with_text(records, first.raw, settings)
+        yield from documents.conversations(parsed(first.text, file.label), file.label, file.stem, settings)
         return
     yield from _by_line(file, chain([first] if second is None else [first, second], lines), settings)
-
-
-def _with_text(records: Iterator[Recorded], text: bytes, settings: Settings) -> Iterator[Recorded]:
-    """Yield the conversations of one value, and give the first one the value's text if texts were asked for.
-
-    Conversations with a text of their own keep it; the others of the value have none.
-    """
-    for number, record in enumerate(records):
-        if settings.text and not number and not record.text:
-            yield replace(record, text=text.decode("utf-8", "surrogateescape"))
-        else:
-            yield record
 
 
 def _goes_on(first: FileLine, file: OpenFile) -> bool:
@@ -264,25 +248,15 @@ def _conversations_by_line(
     """
     for line in chain((line for line, _ in before), lines):
         name = f"{file.stem}:{line.number}"
-        records = documents.conversations(parsed(line.text, line.where), line.where, name, settings)
-        yield from _with_text(records, line.raw, settings)
+        yield from documents.conversations(parsed(line.text, line.where), line.where, name, settings)
 
 
 def _messages_by_line(
     file: OpenFile, before: _Before, lines: Iterator[FileLine], settings: Settings
 ) -> Iterator[Recorded]:
     """Yield the one conversation of a file that has a message a line."""
-    raws = [line.raw for line, _ in before] if settings.text else []
-    rest = _remembered(lines, raws) if settings.text else lines
-    messages = list(_values(before, rest, settings))
-    records = iter([documents.conversation({"messages": messages}, file.label, file.stem, settings)])
-    yield from _with_text(records, b"".join(raws), settings)
-
-
-def _remembered(lines: Iterator[FileLine], raws: list[bytes]) -> Iterator[FileLine]:
-    for line in lines:
-        raws.append(line.raw)
-        yield line
+    messages = list(_values(before, lines, settings))
+    yield documents.conversation({"messages": messages}, file.label, file.stem, settings)
 
 
 def _session_by_line(

@@ -73,10 +73,9 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
     `id`: its own id, or one made of the file's name; `format`: the name of its format; `dialect`: of its messages.
     `system`: the instruction outside the messages, as the dialect's `parse_system` takes it, or None. `source`: how
-    errors name the place: the file, and the line where a file holds several conversations. `text`: its text in the
-    file, if that was asked for; `reformatted`: that text is the same JSON, not the same bytes. `metas`: where each
-    message belongs (its run, agent, …), if the format says so. `injected`: the positions of the messages that the file
-    calls injected. `beside`: what an index of conversations says of it.
+    errors name the place: the file, and the line where a file holds several conversations. `metas`: where each message
+    belongs (its run, agent, …), if the format says so. `injected`: the positions of the messages that the file calls
+    injected. `beside`: what an index of conversations says of it.
     """
 
     id: str
@@ -90,8 +89,6 @@ class Recorded(Struct, frozen=True, kw_only=True):
     questions: tuple[LabelledQuestion, ...] = ()
     """Labelled questions about it."""
     source: str = ""
-    text: str = ""
-    reformatted: bool = False
     metas: tuple[Meta | None, ...] = ()
     injected: frozenset[int] = frozenset()
     beside: Raw | None = None

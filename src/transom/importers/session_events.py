@@ -21,14 +21,13 @@ from transom.wire.violations import text
 class Said(Struct, frozen=True, kw_only=True):
     """A message of a session, in the form of the session's dialect.
 
-    `branch`: the subagent whose conversation it belongs to, empty for the session's own. `first` and `last`: the
-    numbers of its first and last line; `lines`: how many lines it was made from. `at`: when it was said, in seconds
+    `branch`: the subagent whose conversation it belongs to, empty for the session's own. `first`: the number of
+    its first line; `lines`: how many lines it was made from. `at`: when it was said, in seconds
     since the epoch. `injected`: the file says that the program wrote it in the user's name.
     """
 
     branch: str = ""
     first: int
-    last: int
     lines: int = 1
     message: Raw
     at: float | None = None
@@ -58,11 +57,6 @@ class SessionReader(Protocol):
     @property
     def count(self) -> int:
         """How many lines with a message were read: the number, from 0, of the next one."""
-        ...
-
-    @property
-    def held_from(self) -> int:
-        """The number of the earliest line whose message is held back; `count` if none is."""
         ...
 
     @property

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, cast
 from uuid import NAMESPACE_URL, uuid5
 
 from transom.core.message import Head, Raw, Text
@@ -15,17 +13,12 @@ from transom.wire.violations import as_dict, text
 
 
 class _SessionWriter:
-    """Writes messages as lines of a session: see `Writer`.
-
-    Fields that a session repeats in each line are copied from the last imported line.
-    """
-
-    header: Raw | None = None
+    """Writes messages as lines of a session: see `Writer`."""
 
     def __init__(self, conversation: str, left_out: LeftOut) -> None:
         self._left_out = left_out
         self._session = str(uuid5(NAMESPACE_URL, f"transom:{conversation}"))
-        self._last: Raw = {}  # the last imported line that says where it belongs
+        self._last = ""  # the id of the last line
         self._lines = 0
 
     def whole(self, head: Head, messages: Iterable[Shown]) -> Iterator[str]:
@@ -34,38 +27,14 @@ class _SessionWriter:
         begin, messages = _first_time(messages)
         for line in self._head_lines("\n\n".join(_texts(head)), begin):
             yield f"{dumped(line)}\n"
-        yield from self.added(messages)
-
-    def follow(self, text: str) -> None:
-        for line in reversed(text.splitlines()):
-            try:
-                found = as_dict(json.loads(line))
-            except ValueError:
-                continue
-            if self._is_link(found):
-                self._last = found
-                return
-
-    def added(self, messages: Iterable[Shown]) -> Iterator[str]:
         for shown in messages:
             for line in self._of_message(shown.message, iso_time(shown.at)):
                 self._lines += 1
                 yield f"{dumped(line)}\n"
 
-    def extended(self, text: str, added: Sequence[Shown]) -> str:
-        """Add messages to a session that is one JSON document: a list of events, or Codex's oldest form."""
-        value: Any = json.loads(text)
-        lines = [json.loads(line) for line in self.added(added)]
-        listed = cast("list[Any]", value if isinstance(value, list) else value["items"])
-        listed += lines
-        return dumped(cast("object", value)) + "\n"
-
     def _label(self) -> str:
         """Make an id for the next line, the same in every export."""
-        return str(uuid5(NAMESPACE_URL, f"{self._session}:{text(self._last, 'uuid')}:{self._lines}"))
-
-    def _is_link(self, line: Raw) -> bool:
-        raise NotImplementedError
+        return str(uuid5(NAMESPACE_URL, f"{self._session}:{self._last}:{self._lines}"))
 
     def _head_lines(self, system: str, at: str) -> list[Raw]:
         raise NotImplementedError
@@ -77,9 +46,6 @@ class _SessionWriter:
 class ClaudeCodeWriter(_SessionWriter):
     """Writes a session of Claude Code from Anthropic messages."""
 
-    def _is_link(self, line: Raw) -> bool:
-        return bool(text(line, "uuid")) and not line.get("isSidechain")
-
     def _head_lines(self, system: str, at: str) -> list[Raw]:
         if system:
             self._left_out.add("system prompts left out, the format has no place for them")
@@ -89,12 +55,10 @@ class ClaudeCodeWriter(_SessionWriter):
     def _of_message(self, message: Raw, at: str) -> list[Raw]:
         role, content = message["role"], message["content"]
         label = self._label()
-        kept = ("cwd", "version", "gitBranch", "userType")
         line: Raw = {
-            "parentUuid": text(self._last, "uuid") or None,
+            "parentUuid": self._last or None,
             "isSidechain": False,
-            **{key: self._last[key] for key in kept if key in self._last},
-            "sessionId": text(self._last, "sessionId") or self._session,
+            "sessionId": self._session,
             "type": "assistant" if role == "assistant" else "user",
             "message": {"role": "user", "content": content},
             "uuid": label,
@@ -106,15 +70,12 @@ class ClaudeCodeWriter(_SessionWriter):
             line["message"] = {**said, "model": "", "stop_reason": None, "stop_sequence": None, "usage": {}}
         elif role != "user":
             self._left_out.add("system messages that became the user's")
-        self._last = line
+        self._last = label
         return [line]
 
 
 class CodexWriter(_SessionWriter):
     """Writes a rollout of Codex from items of the Responses API."""
-
-    def _is_link(self, line: Raw) -> bool:
-        return not line  # no line names another one
 
     def _head_lines(self, system: str, at: str) -> list[Raw]:
         payload: Raw = {"id": self._session, "timestamp": at, "originator": "transom", "cwd": "", "cli_version": ""}
@@ -137,9 +98,6 @@ class PiWriter(_SessionWriter):
         super().__init__(conversation, left_out)
         self._names: dict[str, str] = {}  # of the tools, by the id of the call
 
-    def _is_link(self, line: Raw) -> bool:
-        return bool(text(line, "id")) and text(line, "type") != "session"
-
     def _head_lines(self, system: str, at: str) -> list[Raw]:
         if system:
             self._left_out.add("system prompts left out, the format has no place for them")
@@ -147,8 +105,8 @@ class PiWriter(_SessionWriter):
 
     def _of_message(self, message: Raw, at: str) -> list[Raw]:
         label = self._label()[:8]
-        line = {"type": "message", "id": label, "parentId": text(self._last, "id") or None, "timestamp": at}
-        self._last = {**line, "uuid": label}
+        line = {"type": "message", "id": label, "parentId": self._last or None, "timestamp": at}
+        self._last = label
         return [{**line, "message": self._said(message)}]
 
     def _said(self, message: Raw) -> Raw:

@@ -75,12 +75,12 @@ def meta_of(message: Raw) -> Meta | None:
     took = message.get("duration")
     meta = Meta(
         include_in_context=message.get("includeInContext") is not False,
+        duration=float(took) if isinstance(took, int | float) and not isinstance(took, bool) else None,
         mode=text(message, "mode"),
         run_id=text(message, "runId"),
         workflow_id=text(message, "workflowId"),
         agent_id=text(message, "agentId"),
         tool_name=text(message, "toolName"),
-        duration=float(took) if isinstance(took, int | float) and not isinstance(took, bool) else None,
     )
     return None if meta == Meta() else meta
 
@@ -96,11 +96,28 @@ def time_of(message: Raw) -> float | None:
         return None
 
 
-def from_chat(message: Raw, at: float) -> Raw:
-    """Make a stored message from an OpenAI Chat message and its time. The id is a hash of both."""
+def from_chat(message: Raw, at: float, meta: Meta | None) -> Raw:
+    """Make a stored message from an OpenAI Chat message, its time and its metadata.
+
+    The id is a hash of the message and its time.
+    """
     created = iso_time(at)
     label = blake2b(f"{created}{dumped(message)}".encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return {"id": f"msg_{label}", "createdAt": created, **message}
+    return {"id": f"msg_{label}", "createdAt": created, **message, **_fields_of(meta or Meta())}
+
+
+def _fields_of(meta: Meta) -> Raw:
+    """Return the fields of a stored message that say what `meta_of` reads."""
+    fields: Raw = {
+        "mode": meta.mode,
+        "runId": meta.run_id,
+        "workflowId": meta.workflow_id,
+        "agentId": meta.agent_id,
+        "toolName": meta.tool_name,
+        "duration": meta.duration,
+        "includeInContext": None if meta.include_in_context else False,
+    }
+    return {key: value for key, value in fields.items() if value not in ("", None)}
 
 
 def messages_path(folder: Path, name: str) -> Path:
