@@ -87,8 +87,8 @@ def _first_with_id(calls: tuple[Call, ...], label: str) -> int:
 
 @lru_cache(maxsize=4)
 def _indexes_by_label(calls: ByIdentity[tuple[Call, ...]]) -> Mapping[tuple[str, bool], Sequence[int]]:
-    """The indexes of a turn's calls, rising, by their id (and True) or, without an id, by their name (and False).
-    Cached for a few turns, because a turn's results come one after the other."""
+    """The indexes of a turn's calls, rising. The key is (id, True), or (name, False) for a call without an id. Cached
+    for a few turns, because a turn's results come one after the other."""
     indexes: dict[tuple[str, bool], list[int]] = {}
     for index, call in enumerate(calls.value):
         indexes.setdefault((call.id or call.name, bool(call.id)), []).append(index)

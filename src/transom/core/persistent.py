@@ -1,4 +1,4 @@
-"""Sequences and mappings that never change, and of which a changed copy costs little: a few chunks, not all of it.
+"""Sequences and mappings that never change. A copy with a change is cheap: it shares nearly everything.
 
 A view is a value, and each entry makes the next one. A tuple is copied as a whole for each change, which takes long
 once it has thousands of items: a turn of ten thousand calls, a window of ten thousand messages. Short ones (up to
@@ -50,14 +50,14 @@ def spliced(items: tuple[T, ...], start: int, stop: int, new: Iterable[T]) -> tu
 
 
 def index_after(items: Sequence[T], key: int, of: Callable[[T], int]) -> int:
-    """The number of items whose number is not above `key`. `of` gives the number of an item; they rise."""
+    """How many items have a number of at most `key`. `of` gives an item's number; the numbers rise."""
     if (chunks := _chunks_of(items)) is not None:
         return chunks.index_after(key, of)
     return bisect_right(items, key, key=of)
 
 
 def _chunks_of(items: Sequence[T]) -> Vector[T] | None:
-    """These items as the Vector that they are; None if they are none."""
+    """The items, if they are a Vector; None for a plain tuple. (The type checker takes both for tuples.)"""
     return items if isinstance(items, Vector) else None
 
 
@@ -107,7 +107,7 @@ class Vector(Sequence[T]):
         return self._of(self._chunks[:number] + behind._chunks, behind._last)
 
     def index_after(self, key: int, of: Callable[[T], int]) -> int:
-        """The number of items whose number is not above `key`. `of` gives the number of an item; they rise."""
+        """How many items have a number of at most `key`. `of` gives an item's number; the numbers rise."""
         if self._last and of(self._last[0]) <= key:
             return self._length - len(self._last) + bisect_right(self._last, key, key=of)
         number = bisect_right(self._chunks, key, key=lambda chunk: of(chunk[0])) - 1
@@ -170,8 +170,11 @@ _GONE: Any = object()
 
 
 class Table(Mapping[K, V]):
-    """An immutable mapping: a dict that nobody changes, and the newest changes of it. These are copied for each further
-    one, and merged once they are more than the square root of the dict's length: then all is copied."""
+    """An immutable mapping: a dict that nobody changes, and the changes since.
+
+    Each further change copies the changes, not the dict. Once they are more than the square root of the dict's length,
+    a new dict is made of both: so n changes cost about n × √n.
+    """
 
     __slots__ = ("_changes", "_gone", "_items")
 
@@ -180,7 +183,7 @@ class Table(Mapping[K, V]):
             items = {key: value for key, value in {**items, **changes}.items() if value is not _GONE}
             changes, gone = {}, 0
         self._items, self._changes = items, changes
-        self._gone = gone  # how many keys of `items` are gone
+        self._gone = gone  # how many keys of `items` the changes remove, so that `len` need not look at each
 
     def plus(self, key: K, value: V) -> Table[K, V]:
         """A copy with one more item, or another value of a key."""

@@ -56,7 +56,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
     entries: tuple[Entry, ...] | None = None
     """None while a fold hides it."""
     open_bits: int = 0
-    """Of each call without a result the bit at its index: of thousands of calls, one number is copied fast."""
+    """The bit at its index is set for each call without a result. One number is copied fast, also for thousands."""
     answered_calls: tuple[int, ...] = ()
     """Which call each of `seqs[1:]` answers."""
     trims: tuple[AppliedTrim, ...] = ()
@@ -220,7 +220,7 @@ def with_result(unit: Unit, index: int, entry: Entry, extra: Size = ZERO) -> Uni
 
 
 def with_open_calls(unit: Unit) -> Unit:
-    """A copy of the unit whose open calls are those that no result of it answers."""
+    """A copy of the unit in which the calls without a result are open."""
     turn = unit.first_fact
     answered = bytearray(len(turn.calls) if isinstance(turn, Assistant) else 0)
     for index in unit.answered_calls:

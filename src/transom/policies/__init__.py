@@ -43,8 +43,9 @@ def policy_named(
 
     - `keep_recent`: how much of the newest turns stays whole. Only `default` and its variants have it: 0.25 (less
       below a `target` of 0.35), and always the last complete round.
-    - `clip`: how much the fresh results of one turn may take in a full window before they are clipped: 0.25; 1 clips
-      nothing. Only `default` and its variants have it. As long as there is room, no result is clipped.
+    - `clip`: how much the fresh results of one turn may take in a full window before they are clipped: 0.25. With 1
+      they are clipped only if they are larger than the whole room. Only `default` and its variants have it. As long as
+      the window is below the trigger, no result is clipped.
     - `trigger`: how full the window is when it is compacted.
     - `target`: how full a compaction leaves it at most. It follows the trigger: for `default` it is 0.8 of it.
 
