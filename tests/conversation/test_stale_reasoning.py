@@ -180,6 +180,24 @@ def test_the_second_refusal_ends_the_run() -> None:
         assert failures(conv) == [REASONING_REFUSED, "bad_request"]
 
 
+def test_where_a_fold_hides_all_reasoning_before_the_task_the_second_refusal_hides_that_of_the_task() -> None:
+    with thinking_conversation() as conv:
+        conv.user("Look it up. " * 9)
+        conv.edit(transom.Fold(first=0, last=conv.view.slots[-2].last, text="[folded]"))
+        conv.request()
+        conv.observe(message(3))
+        conv.tool_result("t3", "found")
+        sent: list[int] = []
+
+        def answer(request: Any) -> Reply | Fault:
+            sent.append(thoughts_in(request))
+            return REFUSAL if sent[-1] else Reply(text="Hi.")
+
+        assert conv.run(provider=Scripted(answer, answer, answer, dialect="anthropic")).text == "Hi."
+        assert sent == [1, 1, 0]
+        assert failures(conv) == [REASONING_REFUSED, REASONING_REFUSED]
+
+
 def test_a_request_without_reasoning_is_not_sent_again() -> None:
     with Conversation.open("memory:", "x", budget=32_000, dialect="anthropic") as conv:
         with pytest.raises(ProviderError):

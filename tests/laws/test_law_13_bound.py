@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
-from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta, Sent
 from transom.core.message import REASONING_REFUSED, Assistant, Failure, Head, Instruction, Reasoning, Text, User
 from transom.core.reducer import build_view
 from transom.testing import says, talk
 from transom.testing.fakes import Entries
-from transom.testing.laws import check_definition
-from transom.testing.random_logs import COUNTER, LogBuilder
+from transom.testing.laws import check_all_undone, check_definition
+from transom.testing.random_logs import COUNTER, LogBuilder, Step, write_log
 from transom.testing.view_appearance import appearance_of
 
 
@@ -165,3 +166,46 @@ def test_another_failure_hides_nothing() -> None:
     builder = refusable()
     builder.append(Failure(failure="bad_request"))
     assert visible_reasoning(builder) == ["first", "free", "last"]
+
+
+HIDES = {
+    "a fold": [Fold(first=0, last=2, text="[folded]")],
+    "a fold in a fold": [Fold(first=0, last=1, text="[folded]"), Fold(first=0, last=2, text="[all]")],
+    "a fold with a pinned turn": [Pin(entry=1), Fold(first=0, last=2, text="[folded]")],
+    "a fold with a pinned turn that its text carries": [
+        Pin(entry=1),
+        Fold(first=0, last=2, text="[folded]", carries=(1,)),
+    ],
+    "a trim of the reasoning": [Trim(entry=1, part=("reasoning", 0))],
+    "a trim before bound reasoning": [Trim(entry=0, part=("text", 0), note="[cut]")],
+    "a fold of everything": [Fold(first=0, last=4, text="[all]")],
+}
+
+
+@pytest.mark.parametrize("bound", [False, True], ids=["free", "bound"])
+@pytest.mark.parametrize("hides", HIDES)
+def test_a_refusal_does_not_depend_on_edits(hides: str, *, bound: bool) -> None:
+    """0: the user, 1: a turn, 2: the user, 3, 4: turns; then edits, a refusal, and everything undone."""
+    builder = LogBuilder()
+    builder.append(User(parts=(Text("a task with many words " * 9),)))
+    builder.append(Assistant(parts=(Text("a"),), reasoning=(Reasoning("first", bound=bound),)))
+    builder.append(User(parts=(Text("go on"),)))
+    builder.append(Assistant(parts=(Text("b"),), reasoning=(Reasoning("free"),)))
+    builder.append(Assistant(parts=(Text("c"),), reasoning=(Reasoning("last", bound=bound),)))
+    for edit in HIDES[hides]:
+        assert builder.view.refusal(edit) is None
+        builder.append(edit)
+    builder.append(Failure(failure=REASONING_REFUSED))
+    check_all_undone(builder.log)
+    for edit in reversed([entry for entry in builder.log if isinstance(entry.body, Edit)]):
+        builder.append(Undo(edit=edit.seq))
+    assert visible_reasoning(builder) == (["free"] if bound else ["free", "last"])
+    check_definition(builder.log)
+    assert appearance_of(build_view(Entries(builder.log), COUNTER)) == appearance_of(builder.view)
+
+
+def test_a_refused_turn_in_a_fold_stays_without_its_reasoning_when_the_fold_is_undone() -> None:
+    log = write_log([Step("user"), Step("user"), Step("reply"), Step("fold"), Step("other", c=5)])
+    assert isinstance(log[-1].body, Failure)
+    check_all_undone(log)
+    check_definition(log)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import turnsafe
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from policies import POLICIES, STRATEGIES
@@ -13,8 +13,12 @@ from transom.core.entry import Entry
 from transom.testing import Step, budgets, logs, states, work_logs, write_log
 from transom.testing.laws import check_plan, check_plans_in_turn, check_proposals, messages_of, plan_call
 
+IMAGE_IN_A_RESULT = [Step("turn", b=1), *[Step("user")] * 9, Step("result", d=13), Step("pin")]
+"""A pinned turn that surfaces out of a fold, with an image in a result: it is sent in a message of its own."""
+
 
 @given(st.one_of(logs(), work_logs()), states(), budgets(), st.sampled_from(POLICIES))
+@example(write_log(IMAGE_IN_A_RESULT), {}, Budget(context=1_500), POLICIES[0])
 def test_a_plan_obeys_the_laws_or_is_refused_with_its_bill(
     log: list[Entry], state: dict[str, str], budget: Budget, policy: Policy
 ) -> None:

@@ -26,6 +26,7 @@ from transom.core.plan import plan
 from transom.core.prices import ANTHROPIC, Prices
 from transom.core.reducer import build_view
 from transom.policies import policy_named
+from transom.stores import leases
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.testing.oracle import appearance
 from transom.testing.view_appearance import appearance_of
@@ -157,7 +158,9 @@ class ConversationMachine(RuleBasedStateMachine):
     def reopen(self, politely: bool) -> None:
         if politely:
             self.conv.close()
-        self.conv = self.opened()  # otherwise: as after a crash, nothing was said goodbye to
+        else:  # as after a crash: nothing was said goodbye to, and another process opens the file
+            leases._process.renew()
+        self.conv = self.opened()
 
     @rule(state=st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 8}]))
     def window(self, state: dict[str, str]) -> None:

@@ -26,6 +26,9 @@ STRICTLY_LESS = 0.95
 PART_ATTEMPTS = 20
 """How often, for one reply, refused parts are left out and the request is sent again: a provider may name one image
 after the other."""
+REASONING_ATTEMPTS = 2
+"""How often, for one reply, a request is sent again because of its reasoning: first without the reasoning before the
+newest user message, then without any."""
 MOST_CLAIMED = 4.0
 """Tokens of a provider for one of ours, at most. A server that claims more has counted something else."""
 ERROR_CHARACTERS = 2_000
@@ -81,7 +84,7 @@ class Attempts:
     def __init__(self, retry: Retry, providers: Sequence[Provider], max_tokens: int | None) -> None:
         self._retry, self._providers = retry, list(providers)
         self._of_provider, self._overflows = 1, 0
-        self._reasoning_refused = False
+        self._reasoning_refused = 0
         self._parts_refused = 0
         self.number = 1
         self.max_tokens = max_tokens
@@ -102,8 +105,8 @@ class Attempts:
         if said is not None:
             return self._after_overflow(said, error, window, text)
         is_about_reasoning = is_refusal(error.status, error.body or str(error)) and _has_reasoning(window)
-        if is_about_reasoning and not self._reasoning_refused:
-            self._reasoning_refused = True  # once: when the failure is logged, the view hides the refused reasoning
+        if is_about_reasoning and self._reasoning_refused < REASONING_ATTEMPTS:
+            self._reasoning_refused += 1  # when the failure is logged, the view hides the refused reasoning
             return NextTry(kind=REASONING_REFUSED, text=text)
         if error.kind == "bad_request" and self._parts_refused < PART_ATTEMPTS:
             found = refused_parts(error.status, error.body or str(error), request, window.view)

@@ -12,12 +12,13 @@ from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
 from transom.core.folded import Path, make_folded, replace_in_folds
 from transom.core.locate import entries_of, fetch, path_to, path_to_fold, slot_index, unit_entry, with_range
+from transom.core.message import ToolResult
 from transom.core.persistent import appended, vector
 from transom.core.refusal import refusal
 from transom.core.summary import Summary
 from transom.core.tokens import apply_trim, part_bytes
 from transom.core.trims import AppliedTrim, Place, effective_trim, find_part, with_trim, without_trim
-from transom.core.unit import Slot, Unit, with_trims
+from transom.core.unit import Slot, Unit, with_media_message, with_trims
 
 
 def apply_edit(builder: Builder, entry: Entry) -> None:
@@ -64,10 +65,18 @@ def _trim(builder: Builder, entry: Entry, trim: Trim) -> None:
     )
 
     def change(unit: Unit) -> Unit:
-        return with_trims(unit, with_trim(unit.trims, applied), applied.place, trimmed)
+        return _with_trims(builder, unit, with_trim(unit.trims, applied), applied.place, trimmed)
 
     why = trim.why or "trim"
     _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=applied.place, trimmed=found[0])
+
+
+def _with_trims(builder: Builder, unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: Entry) -> Unit:
+    """A copy of the unit with other trims (see `with_trims`). Where the images of results are sent in a message of
+    their own, it goes with the last of them."""
+    changed = with_trims(unit, trims, place, entry)
+    is_media = isinstance(entry.body, ToolResult) and place[1][0] in ("image", "file")
+    return with_media_message(changed, entries_of(builder, unit)) if is_media else changed
 
 
 def _pin(builder: Builder, entry: Entry, pin: Pin) -> None:
@@ -114,7 +123,7 @@ def _undo_trim(builder: Builder, entry: Entry, trim: Trim, seq: int, why: str) -
     place: Place = (trim.entry, trim.part)
 
     def change(unit: Unit) -> Unit:
-        less = with_trims(unit, without_trim(unit.trims, place, seq), place, trimmed)
+        less = _with_trims(builder, unit, without_trim(unit.trims, place, seq), place, trimmed)
         return replace(less, undone_trims=appended(unit.undone_trims, (place, seq)))
 
     _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=place)

@@ -17,8 +17,9 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     - `context`: the tokens of the model's context window.
     - `reserve`: how many of these stay free for the answer.
-    - `max_messages`: the maximum number of messages, those of the head included. Calls belong to their message, also
-      where an API has them as items of their own.
+    - `max_messages`: the maximum number of messages that are sent, those of the head included. Calls belong to their
+      message, also where an API has them as items of their own. A message that a dialect adds counts: OpenAI Chat's
+      for the images and files of a turn's results.
     - `max_bytes`: the maximum number of UTF-8 bytes, base64 included, with 32 for each message beside its texts.
     - `max_images`: the maximum number of images.
     - `prices`: with prices, a compaction may come before the window is full, as soon as that is cheaper.

@@ -13,7 +13,19 @@ from transom.core.apply_edits import apply_edit
 from transom.core.builder import Builder
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Forked, Sent
-from transom.core.locate import EMPTY, HIDDEN, NO_UNIT, STRAY, counted, slot_index, with_range
+from transom.core.folded import replace_in_folds
+from transom.core.locate import (
+    EMPTY,
+    HIDDEN,
+    NO_UNIT,
+    STRAY,
+    counted,
+    entries_of,
+    fetch,
+    path_to,
+    slot_index,
+    with_range,
+)
 from transom.core.log import Log
 from transom.core.message import (
     REASONING_REFUSED,
@@ -34,7 +46,7 @@ from transom.core.persistent import appended, vector, with_value
 from transom.core.prefix_fingerprint import prefixes
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
 from transom.core.tokens import ZERO, TokenCounter, head_size
-from transom.core.unit import REFUSED, Folded, Unit, new_unit, with_result, with_signature_stale
+from transom.core.unit import REFUSED, Folded, Unit, new_unit, units_in, with_result, with_signature_stale
 from transom.core.view import View
 
 _UNKNOWN = "?"
@@ -283,24 +295,34 @@ def _failure(builder: Builder, entry: Entry) -> int:
 
 
 def _refuse_reasoning(builder: Builder, entry: Entry) -> None:
-    """Hide the reasoning before the newest user message; if there is no reasoning before it, all of it. Bound reasoning
-    behind the hidden one has then lost its prefix."""
+    """Hide the reasoning before the newest user message; if nothing is left to hide before it, all of it. Bound
+    reasoning behind the hidden one has then lost its prefix.
+
+    Only facts decide, and no edit: reasoning under a fold is refused too. Otherwise an undo of the fold would show
+    something else than the log without the fold (law 5).
+    """
     if builder.signatures_unchecked:
         builder.recheck_signatures()
-    turns = [at for at, slot in enumerate(builder.slots) if isinstance(slot, Unit) and _shows_reasoning(slot)]
+    unsealed = (slot for slot in builder.slots if isinstance(slot, Unit) or not slot.sealed)
+    units = (unit for slot in unsealed for unit in units_in(slot))
+    turns = [unit.key for unit in units if unit.signed_prefix != REFUSED and _has_reasoning(builder, unit)]
     newest = builder.landmarks.newest_user
-    before = [at for at in turns if newest is not None and builder.slots[at].first < newest]
-    for at in before or turns:
-        unit = builder.slots[at]
-        assert isinstance(unit, Unit)
-        assert unit.entries is not None
-        builder.replace_slot(at, with_signature_stale(unit, unit.entries, stale=True, signed_prefix=REFUSED))
-    if turns:
-        builder.mark_break((before or turns)[0], entry, "reasoning refused")
+    before = [key for key in turns if newest is not None and key < newest]
+    changed: list[int] = []
+    for key in before or turns:
+        at = slot_index(builder, key)
+        path, unit = path_to(builder, key)
+        refused = with_signature_stale(unit, entries_of(builder, unit), stale=True, signed_prefix=REFUSED)
+        slot = replace_in_folds(path, unit, (refused,))
+        if slot.fingerprint() != builder.slots[at].fingerprint():
+            changed.append(at)
+        builder.replace_slot(at, slot)
+    if changed:
+        builder.mark_break(changed[0], entry, "reasoning refused")
 
 
-def _shows_reasoning(unit: Unit) -> bool:
-    turn = unit.shown_facts()[0]
+def _has_reasoning(builder: Builder, unit: Unit) -> bool:
+    turn = unit.first_fact if unit.entries is not None else fetch(builder, unit.seqs[0]).body
     return isinstance(turn, Assistant) and bool(turn.reasoning)
 
 
@@ -322,7 +344,8 @@ def _result(builder: Builder, entry: Entry) -> int:
         return STRAY
     unit, index = found
     at = slot_index(builder, unit.key)
-    unit = with_result(unit, index, entry, result_label_size(builder, unit, index, result))
+    label_size = result_label_size(builder, unit, index, result)
+    unit = with_result(unit, index, entry, label_size, moves_media=builder.counter.moves_media)
     builder.replace_slot(at, unit)
     builder.forget_fingerprint(at, seen_by_others=at < len(builder.slots) - 1)
     if not unit.open_bits:

@@ -146,10 +146,12 @@ class FormatCounter:
     - `dialect`: the name of the dialect whose facts are sent unchanged; facts of others are translated.
     - `request`: the tokens of a request beside its messages.
     - `place`: the maximum number of tokens of the id that a call of another dialect gets.
+    - `moves_media`: whether the images and files of a turn's results are sent in one more message behind them.
     """
 
     request = REQUEST_TOKENS
     place = 0
+    moves_media = False
 
     def __init__(self, counter: TokenCounter, dialect: str = "openai", name: str = "") -> None:
         variant = name or dialect

@@ -19,7 +19,7 @@ from msgspec.structs import force_setattr, replace
 
 from transom.core.codec import plain
 from transom.core.entry import Entry
-from transom.core.message import Assistant, Fact, Reasoning, ToolResult
+from transom.core.message import Assistant, Fact, Media, Reasoning, ToolResult, addressed_parts
 from transom.core.persistent import appended
 from transom.core.tokens import ZERO, Size, fact_size, part_bytes
 from transom.core.trims import AppliedTrim, Place, effective_trim, effective_trims, find_part, trimmed_fact
@@ -202,21 +202,43 @@ def new_unit(key: int, entry: Entry, signed_prefix: str = "") -> Unit:
     )
 
 
-def with_result(unit: Unit, index: int, entry: Entry, extra: Size = ZERO) -> Unit:
-    """A copy of the unit with the result of one more call. `extra`: what the label of the call adds to the size."""
+def with_result(unit: Unit, index: int, entry: Entry, extra: Size = ZERO, *, moves_media: bool = False) -> Unit:
+    """A copy of the unit with the result of one more call. `extra`: what the label of the call adds to the size.
+    `moves_media`: as in the counter."""
     assert unit.entries is not None
     assert isinstance(entry.body, ToolResult)
     more = fact_size(entry.body, entry.tokens).plus(extra)
+    untrimmed_size, size = unit.untrimmed_size.plus(more), unit.size.plus(more)
+    if moves_media and any(isinstance(part, Media) for part in entry.body.parts):
+        most = len(unit.seqs) + 2  # with the message behind the results, which all of them share
+        untrimmed_size, size = replace(untrimmed_size, messages=most), replace(size, messages=most)
     return replace(
         unit,
         seqs=appended(unit.seqs, entry.seq),
-        untrimmed_size=unit.untrimmed_size.plus(more),
-        size=unit.size.plus(more),
+        untrimmed_size=untrimmed_size,
+        size=size,
         entries=appended(unit.entries, entry),
         open_bits=unit.open_bits & ~(1 << index),
         answered_calls=appended(unit.answered_calls, index),
         cached_fingerprint=None,
     )
+
+
+def with_media_message(unit: Unit, entries: Sequence[Entry]) -> Unit:
+    """A copy of the unit that counts the message of its results' images and files only if one of them is not trimmed.
+    `entries`: those of the unit."""
+    if unit.untrimmed_size.messages == len(unit.seqs):
+        return unit
+    hidden = {trim.place for trim in unit.trims}
+    media = (
+        (entry.seq, address)
+        for entry in reversed(entries)  # trims mostly begin with the oldest: so one that shows is found soon
+        if isinstance(entry.body, ToolResult)
+        for address, part in addressed_parts(entry.body)
+        if isinstance(part, Media)
+    )
+    messages = len(unit.seqs) + any(place not in hidden for place in media)
+    return replace(unit, size=replace(unit.size, messages=messages))
 
 
 def with_open_calls(unit: Unit) -> Unit:

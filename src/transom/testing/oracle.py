@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 from transom.core.codec import plain
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.message import REASONING_REFUSED, Assistant, Call, Fact, Failure, Head, ToolResult, User
+from transom.core.message import REASONING_REFUSED, Assistant, Call, Fact, Failure, Head, Media, ToolResult, User
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.testing.oracle_parts import (
@@ -280,6 +280,10 @@ def unit_sizes(unit: Unit, facts: Sequence[Fact], counter: TokenCounter) -> Size
             swaps.append(("", unit.calls[index].name))
     for was, now in swaps:
         sizes.append(Sizes(counter.count(now) - counter.count(was), utf8(now) - utf8(was), 0, 0))
+    if getattr(counter, "moves_media", False) and any(
+        isinstance(part, Media) for fact in facts[1:] for part in fact.parts
+    ):
+        sizes.append(Sizes(0, 0, 0, 1))  # the images and files of all results of a turn are sent in one more message
     return total(sizes)
 
 
@@ -563,9 +567,11 @@ def _signed_again(view: SlowView, known: tuple[tuple[int, str], ...], head: Entr
 
 
 def _refused(view: SlowView) -> list[int]:
-    """The keys of the turns whose reasoning a refusal hides: those before the newest user message, or else all."""
-    units = [slot.units[0] for slot in view.slots if slot.fold is None]
-    turns = [one.key for one in units if isinstance(turn := one.facts[0], Assistant) and turn.reasoning]
+    """The keys of the turns whose reasoning a refusal hides: those before the newest user message, or else all. It does
+    not matter what edits show of them."""
+    units = [one for one in view.facts.units if not one.sealed and one.key not in view.state.refused]
+    heads = [(one.key, view.entries[one.seqs[0]].body) for one in units]
+    turns = [key for key, turn in heads if isinstance(turn, Assistant) and turn.reasoning]
     return [key for key in turns if view.facts.newest_user is not None and key < view.facts.newest_user] or turns
 
 

@@ -9,7 +9,9 @@ from transom.wire.dialect_counter import DialectCounter
 
 
 class ChatCounter(DialectCounter):
-    """Counts for the chat API, with the user message that holds the images and files of a result."""
+    """Counts for the chat API, with the user message that holds the images and files of a turn's results."""
+
+    moves_media = True
 
     def count_envelope(self, fact: Fact) -> int:
         """The tokens beside the parts: for a result with images or files also their user message, and what stands for

@@ -93,7 +93,9 @@ class OpenAIChatDialect(Dialect, frozen=True):
         return USAGE
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        return ChatCounter(counter, NAME, objects=False, tools=self.render_tools)
+        chat = ChatCounter(counter, NAME, objects=False, tools=self.render_tools)
+        chat.moves_media = not self.media_in_results
+        return chat
 
     def violations(self, body: Raw) -> list[Violation]:
         messages = cast("Sequence[object]", body.get("messages") or ())
