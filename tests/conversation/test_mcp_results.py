@@ -10,8 +10,10 @@ import pytest
 from mcp import types as mcp
 
 import transom
+from transom.conversation.mcp_results import read_mcp
 from transom.providers.scripted import Scripted, call
 
+URI: Any = "file:///a.bin"
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8).decode()
 SHOT = mcp.CallToolResult(
     content=[mcp.TextContent(type="text", text="shot"), mcp.ImageContent(type="image", data=PNG, mimeType="image/png")]
@@ -111,6 +113,18 @@ def test_resources_and_sound():
     sound = mcp.AudioContent(type="audio", data="AAAA", mimeType="audio/wav")
     found = texts_of(mcp.CallToolResult(content=[mcp.EmbeddedResource(type="resource", resource=inner), link, sound]))
     assert found == ["what it holds", '{"name":"b","uri":"file:///a.txt","type":"resource_link"}', "[file left out]"]
+
+
+def test_data_whose_type_nobody_knows_is_no_image():
+    """MCP lets a server leave the type out: only an image may be taken for one."""
+    data = mcp.BlobResourceContents(uri=URI, blob="AAAA")
+    blob = {"isError": False, "content": [mcp.EmbeddedResource(type="resource", resource=data)]}
+    assert read_mcp(blob) == ([{"type": "text", "text": '[file left out] ["","file:///a.bin"]'}], False)
+    sound = {"isError": False, "content": [{"type": "audio", "data": "AAAA"}]}
+    assert read_mcp(sound) == ([{"type": "text", "text": '[file left out] ["","audio"]'}], False)
+    image = {"isError": False, "content": [{"type": "image", "data": "AAAA"}]}
+    url = {"url": "data:image/png;base64,AAAA"}
+    assert read_mcp(image) == ([{"type": "image_url", "image_url": url}], False)
 
 
 def test_an_object_that_only_has_a_content_is_no_result():

@@ -84,8 +84,10 @@ def _part(block: Raw) -> Raw:
 
 
 def _file(data: str, mime: str, what: str) -> Raw:
-    """Base64 data as a part; a placeholder if the chat API has no part for it. `what`: a name for the placeholder."""
-    raw: Raw = {"inlineData": {"mimeType": mime or "image/png", "data": data}}
+    """Base64 data as a part; a placeholder if the chat API has no part for it. `what`: its kind, or a name for the
+    placeholder. Without a `mime`, an image is taken for PNG; of anything else nobody knows what it is."""
+    known = mime or ("image/png" if what == "image" else "application/octet-stream")
+    raw: Raw = {"inlineData": {"mimeType": known, "data": data}}
     media = Media("image" if raw["inlineData"]["mimeType"].startswith("image/") else "file", raw)
     part = translate_media(media, "gemini", "openai")
     return part or {"type": "text", "text": f"{texts.left_out_marker('file')} {compact_json([mime, what])}"}
