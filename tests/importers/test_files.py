@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from transom.errors import InvalidMessage
-from transom.importers import files, import_file, read
+from transom.importers import import_file, read
+from transom.importers.files import open_file
 from transom.stores import MemoryStore
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
@@ -82,8 +83,8 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS)
 @pytest.mark.parametrize("packing", ["gz", "stream", "zip"])
 def test_a_packed_file_is_unpacked_to_a_bound(tmp_path, monkeypatch, packing, bomb):
-    monkeypatch.setattr(files, "UNPACKED_FREELY", 300_000)
-    monkeypatch.setattr(files, "MOST_RATIO", 20)
+    monkeypatch.setattr(open_file, "UNPACKED_FREELY", 300_000)
+    monkeypatch.setattr(open_file, "MOST_RATIO", 20)
     source: Path | io.BytesIO = tmp_path / f"a.jsonl.{packing}"
     if packing == "zip":
         with zipfile.ZipFile(source, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -96,7 +97,7 @@ def test_a_packed_file_is_unpacked_to_a_bound(tmp_path, monkeypatch, packing, bo
 
 
 def test_what_is_packed_as_usual_is_read_whatever_its_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "UNPACKED_FREELY", 1_000)
+    monkeypatch.setattr(open_file, "UNPACKED_FREELY", 1_000)
     lines = b"".join(
         json.dumps({"id": str(n), "messages": [{"role": "user", "content": f"Question {n * n} of {n}?"}]}).encode()
         + b"\n"
@@ -108,7 +109,7 @@ def test_what_is_packed_as_usual_is_read_whatever_its_size(tmp_path, monkeypatch
 
 @pytest.mark.parametrize(("name", "content"), [("a.jsonl", LINE + b"1" * 2_000), ("a.json", b"[\n" + b"1," * 1_000)])
 def test_a_line_or_a_document_that_does_not_end_is_refused(tmp_path, monkeypatch, name, content):
-    monkeypatch.setattr(files, "MOST_AT_ONCE", 1_000)
+    monkeypatch.setattr(open_file, "MOST_AT_ONCE", 1_000)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InvalidMessage, match="is larger than 0 MB: split it into a conversation a line"):
         list(read(tmp_path / name))

@@ -12,7 +12,7 @@ from transom.core.entry import Entry
 from transom.core.message import Fact, Opaque
 from transom.errors import InvalidMessage, InvalidSetting
 from transom.importers import export, import_file
-from transom.importers.import_mark import ImportMark, mark_of, newest_mark
+from transom.importers.logs.import_mark import ImportMark, mark_of, newest_mark
 from transom.stores import MemoryStore
 
 SAID = [{"role": "user", "content": "Count."}, {"role": "assistant", "content": "Two."}]

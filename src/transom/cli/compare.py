@@ -31,7 +31,7 @@ from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.errors import InvalidSetting
 from transom.importers import LabelledQuestion, Recorded
-from transom.importers.chat import as_openai_chat
+from transom.importers.as_openai_chat import as_openai_chat
 from transom.measure.compare import Compared, Label, Seen, compared, tokens_of
 from transom.measure.cost import share
 from transom.measure.readability import Readability

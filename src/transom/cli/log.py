@@ -14,7 +14,7 @@ from transom.core.entry import Body, Entry, Forked, Sent
 from transom.core.message import Fact, Head, role_of
 from transom.core.summary import Summary
 from transom.core.view import View
-from transom.importers.import_mark import mark_of
+from transom.importers.logs.import_mark import mark_of
 from transom.measure.explain import Explanation, explain
 from transom.stores import StoredLog
 

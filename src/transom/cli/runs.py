@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from transom import private_files
 from transom.errors import InvalidSetting
-from transom.importers.files import files_in
+from transom.importers.files.open_file import files_in
 from transom.stores import SqliteStore
 from transom.stores.locks import locked
 

@@ -6,13 +6,17 @@ of Claude Code, Codex and pi; message histories of LangChain, pydantic-ai and th
 layout; and, to be read only, messages of other libraries, exports of chats, logs of evaluations and traces. A file is
 one JSON document, or has one conversation or one message a line; it may be packed with gzip or zip, in a folder, or a
 stream. The content decides which format it is.
+
+The folders: `files` opens files, `conversations` recognises the format of a value and finds the conversations in it,
+`sessions` reads the lines of session files, `formats` translates messages and opens containers, `logs` stores what was
+read, `writers` writes an export.
 """
 
 from __future__ import annotations
 
 from transom.importers.export import Export, Exported, export, export_unified
 from transom.importers.import_file import Imported, import_file
-from transom.importers.reader import Reader, read
+from transom.importers.read import Reader, read
 from transom.importers.recorded import FORMATS, Format, LabelledQuestion, Recorded
 
 __all__ = [

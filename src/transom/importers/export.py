@@ -11,11 +11,11 @@ from transom import private_files
 from transom.core.entry import Entry
 from transom.core.message import Head
 from transom.errors import InvalidSetting, quote
-from transom.importers import unified
-from transom.importers.import_mark import newest_mark
-from transom.importers.messages import LeftOut, Shown, shown_messages, unchanged_messages
+from transom.importers.formats import unified
+from transom.importers.logs.import_mark import newest_mark
 from transom.importers.recorded import FORMATS, format_named
-from transom.importers.writers import writer_for
+from transom.importers.writers.documents import writer_for
+from transom.importers.writers.log_messages import LeftOut, Shown, shown_messages, unchanged_messages
 from transom.stores import StoredLog
 
 KEEP_REASONING = frozenset({"pi", "langchain", "pydantic_ai"})

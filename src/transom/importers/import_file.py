@@ -19,15 +19,24 @@ from transom.conversation.argument_checks import token_counter
 from transom.core.message import Head
 from transom.core.tokens import TokenCounter
 from transom.errors import InvalidMessage, InvalidSetting, StoreDamaged, quote
-from transom.importers import unified
-from transom.importers.documents import SESSIONS, OnSkip, Settings
-from transom.importers.files import FileLine, OpenFile, checked_source, files_in, is_zip, opened, parsed, stem_of
-from transom.importers.import_session import SessionFacts, SessionImport
-from transom.importers.imported_log import ImportedLog, New
-from transom.importers.log_names import name_in, safe_name
-from transom.importers.reader import Reader, session_in, skipped_file
+from transom.importers.conversations.recognise import SESSIONS, OnSkip, Settings
+from transom.importers.files.open_file import (
+    FileLine,
+    OpenFile,
+    checked_source,
+    files_in,
+    is_zip,
+    opened,
+    parsed,
+    stem_of,
+)
+from transom.importers.formats import unified
+from transom.importers.logs.choose_log import name_in, safe_name
+from transom.importers.logs.import_session import SessionFacts, SessionImport
+from transom.importers.logs.imported_log import ImportedLog, New
+from transom.importers.read import Reader, session_in, skipped_file
 from transom.importers.recorded import FORMATS, Recorded, format_named
-from transom.importers.session_events import Ranges, Said, SessionReader
+from transom.importers.sessions.session_reader import Ranges, Said, SessionReader
 from transom.search.source import check_name, is_own_log
 from transom.stores import Store, StoredLog
 from transom.tokenizer import o200k

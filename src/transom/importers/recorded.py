@@ -13,7 +13,7 @@ from transom.core.entry import Meta
 from transom.core.message import Fact, Instruction, Raw, User
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.importers.formats import CONTAINERS, MESSAGE_FORMATS
-from transom.importers.injected import INJECTED, is_injected
+from transom.importers.sessions.injected import INJECTED, is_injected
 from transom.wire.dialect import Placed
 from transom.wire.dialects import dialect_named
 

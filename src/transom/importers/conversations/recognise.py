@@ -14,19 +14,23 @@ from msgspec.structs import replace
 from transom.core.entry import Meta
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
-from transom.importers import bodies, claude_code, codex, langchain, pi, pydantic_ai, unified
+from transom.importers.conversations.labelled_questions import questions_in
 from transom.importers.formats import (
     MESSAGE_FORMATS,
     Container,
     LeftOutTexts,
     container_of,
+    langchain,
     left_out_texts,
     message_format,
+    pydantic_ai,
+    request_bodies,
+    unified,
     unread_format,
 )
-from transom.importers.questions import questions_in
 from transom.importers.recorded import FORMATS, Recorded, format_list
-from transom.importers.session_events import Branch, SessionReader, read_session
+from transom.importers.sessions import claude_code, codex, pi
+from transom.importers.sessions.session_reader import Branch, SessionReader, read_session
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import kind_of
 from transom.wire.violations import as_dict
@@ -93,13 +97,13 @@ class Settings(Struct, frozen=True, kw_only=True):
 def is_message(value: object) -> bool:
     """True if a value is one message of an API or of a library."""
     library = langchain.is_message(value) or pydantic_ai.is_message(value) or bool(message_format(value))
-    return library or bodies.is_message(value)
+    return library or request_bodies.is_message(value)
 
 
 def is_conversation(value: object) -> bool:
     """True if a value is an object that holds messages."""
     fields = as_dict(value)
-    known = "messages" in fields or bool(bodies.key_of(fields)) or langchain.messages_in(fields) is not None
+    known = "messages" in fields or bool(request_bodies.key_of(fields)) or langchain.messages_in(fields) is not None
     return known or bool(whole_session(value)[0]) or container_of(value) is not None
 
 
@@ -261,7 +265,7 @@ def events_of(kind: str, values: Iterable[object], where: str, settings: Setting
     first: list[object] = []
     for value in (values := iter(values)):
         first.append(value)
-        if SESSIONS[kind].is_line(value) or (kind == "codex" and bodies.is_item(value)):
+        if SESSIONS[kind].is_line(value) or (kind == "codex" and request_bodies.is_item(value)):
             yield from first
             yield from values
             return
@@ -305,14 +309,14 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
         if whole and kind != "unified":  # what that has beside its messages is in their metadata
             labels = MESSAGE_FORMATS[kind].labels if kind in MESSAGE_FORMATS else _METADATA
             _report_left_out(where, left_out_texts(source, messages, labels), settings)
-    system = bodies.system_of(body, kind)
+    system = request_bodies.system_of(body, kind)
     return Recorded(
         id=title or name,
         format=kind,
         dialect=FORMATS[kind].dialect,
         messages=cast("list[Raw]", messages),
         system=system,
-        tools=bodies.tools_of(body),
+        tools=request_bodies.tools_of(body),
         questions=questions_in(body, where, len(messages)) if settings.questions else (),
         source=where,
         metas=metas,
@@ -324,8 +328,8 @@ def _recognised_format(body: Raw, messages: list[object], where: str) -> str:
     for value in (body, *messages[:UNDECIDED]):
         if unread_format(value) is not None:
             raise unrecognised(where, value)
-    kind = bodies.format_of(body, messages)
-    unknown = bodies.unknown_texts(messages) if kind in {"openai", "anthropic"} else ""
+    kind = request_bodies.format_of(body, messages)
+    unknown = request_bodies.unknown_texts(messages) if kind in {"openai", "anthropic"} else ""
     if not kind or unknown:
         raise UnrecognisedError(where, unknown or "messages with content parts that have no type")
     return kind
@@ -385,7 +389,7 @@ def _one_list(items: list[object], where: str, name: str, settings: Settings) ->
 
 
 def _messages(body: Raw, where: str) -> list[object]:
-    key = bodies.key_of(body)
+    key = request_bodies.key_of(body)
     if key and isinstance(body[key], str):  # `input` may be what the user says
         return [{"role": "user", "content": body[key]}]
     if key:

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers import langchain, pydantic_ai, unified
-from transom.importers.formats import message_format
-from transom.importers.values import objects_in
+from transom.importers.formats import langchain, message_format, pydantic_ai, unified
+from transom.importers.formats.json_values import objects_in
 from transom.wire.violations import as_dict, text
 
 MESSAGES = {"messages": "", "contents": "gemini", "input": "responses"}

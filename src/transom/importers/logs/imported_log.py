@@ -16,7 +16,7 @@ from transom.core.entry import Body, Entry, Meta
 from transom.core.message import Fact, Head
 from transom.core.tokens import FormatCounter
 from transom.errors import Conflict, InvalidSetting, quote
-from transom.importers.import_mark import ImportMark, body_of, mark_of
+from transom.importers.logs.import_mark import ImportMark, body_of, mark_of
 from transom.stores import StoredLog
 
 

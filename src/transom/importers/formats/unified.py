@@ -18,8 +18,8 @@ from transom import private_files
 from transom.core.entry import Meta
 from transom.core.message import Raw
 from transom.errors import InvalidMessage, InvalidSetting, quote
-from transom.importers.files import INDEX, MESSAGES, parsed
-from transom.importers.values import dumped, iso_time, objects_in
+from transom.importers.files.open_file import INDEX, MESSAGES, parsed
+from transom.importers.formats.json_values import dumped, iso_time, objects_in
 from transom.wire.fields import kind_of
 from transom.wire.violations import as_dict, text
 

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from transom.core.entry import Meta
 from transom.core.message import Head, Raw, User
 from transom.errors import InvalidMessage
-from transom.importers.documents import OnSkip
-from transom.importers.files import parsed
-from transom.importers.imported_log import ImportedLog, New
-from transom.importers.injected import is_injected
+from transom.importers.conversations.recognise import OnSkip
+from transom.importers.files.open_file import parsed
+from transom.importers.logs.imported_log import ImportedLog, New
 from transom.importers.recorded import FORMATS
-from transom.importers.session_events import Ranges, Said, SessionEvent, SessionReader, is_taken_back
+from transom.importers.sessions.injected import is_injected
+from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, SessionReader, is_taken_back
 from transom.wire.dialect import Placed
 from transom.wire.dialects import dialect_named
 from transom.wire.violations import as_dict

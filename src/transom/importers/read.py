@@ -15,9 +15,9 @@ from typing import IO, Any, Self
 from msgspec.structs import replace
 
 from transom.errors import InvalidMessage
-from transom.importers import documents
-from transom.importers.documents import UNDECIDED, OnSkip, Settings, UnrecognisedError
-from transom.importers.files import (
+from transom.importers.conversations import recognise
+from transom.importers.conversations.recognise import UNDECIDED, OnSkip, Settings, UnrecognisedError
+from transom.importers.files.open_file import (
     FileLine,
     NotRegularError,
     OpenFile,
@@ -159,7 +159,7 @@ def session_in(file: OpenFile, settings: Settings) -> str:
         return ""
     kind = _session_format(before, settings)
     quiet = replace(settings, on_skip=_ignore)
-    next(documents.events_of(kind, _values(before, lines, quiet), file.label, settings), None)  # raises if it is none
+    next(recognise.events_of(kind, _values(before, lines, quiet), file.label, settings), None)  # raises if it is none
     return kind
 
 
@@ -175,11 +175,11 @@ def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
         return
     if _goes_on(first, file):
         text = b"\n" * (first.number - 1) + first.text + b"\n" + file.rest()
-        yield from documents.conversations(parsed(text, file.label), file.label, file.stem, settings)
+        yield from recognise.conversations(parsed(text, file.label), file.label, file.stem, settings)
         return
     second = next(lines, None)
     if second is None and file.is_document:
-        yield from documents.conversations(parsed(first.text, file.label), file.label, file.stem, settings)
+        yield from recognise.conversations(parsed(first.text, file.label), file.label, file.stem, settings)
         return
     yield from _by_line(file, chain([first] if second is None else [first, second], lines), settings)
 
@@ -216,7 +216,7 @@ def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[_Layout,
             before.append((line, _BROKEN))
         else:
             before.append((line, value))
-            documents.require_no_session(value, line.where, settings)
+            recognise.require_no_session(value, line.where, settings)
             if (layout := _layout_of(value, settings)) is not None:
                 return layout, before
         if len(before) == UNDECIDED:
@@ -225,16 +225,16 @@ def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[_Layout,
     if broken is not None and not known:
         raise broken
     line, value = known[0]
-    raise documents.unrecognised(line.where, value)
+    raise recognise.unrecognised(line.where, value)
 
 
 def _layout_of(value: object, settings: Settings) -> _Layout | None:
     """Return how a file with this value on a line is read; None if the value does not decide it."""
-    if settings.session or documents.session_format(value):
+    if settings.session or recognise.session_format(value):
         return _session_by_line
-    if documents.is_message(value):
+    if recognise.is_message(value):
         return _messages_by_line
-    if documents.is_conversation(value) or documents.is_window(value) or isinstance(value, list):
+    if recognise.is_conversation(value) or recognise.is_window(value) or isinstance(value, list):
         return _conversations_by_line
     return None
 
@@ -248,7 +248,7 @@ def _conversations_by_line(
     """
     for line in chain((line for line, _ in before), lines):
         name = f"{file.stem}:{line.number}"
-        yield from documents.conversations(parsed(line.text, line.where), line.where, name, settings)
+        yield from recognise.conversations(parsed(line.text, line.where), line.where, name, settings)
 
 
 def _messages_by_line(
@@ -256,7 +256,7 @@ def _messages_by_line(
 ) -> Iterator[Recorded]:
     """Yield the one conversation of a file that has a message a line."""
     messages = list(_values(before, lines, settings))
-    yield documents.conversation({"messages": messages}, file.label, file.stem, settings)
+    yield recognise.conversation({"messages": messages}, file.label, file.stem, settings)
 
 
 def _session_by_line(
@@ -264,11 +264,11 @@ def _session_by_line(
 ) -> Iterator[Recorded]:
     """Yield the conversations of a session file, which has an event a line."""
     kind = _session_format(before, settings)
-    yield from documents.session(kind, _values(before, lines, settings), file.label, file.stem, settings)
+    yield from recognise.session(kind, _values(before, lines, settings), file.label, file.stem, settings)
 
 
 def _session_format(before: _Before, settings: Settings) -> str:
-    return settings.session or documents.session_format(before[-1][1])
+    return settings.session or recognise.session_format(before[-1][1])
 
 
 _Layout = Callable[[OpenFile, _Before, Iterator[FileLine], Settings], Iterator[Recorded]]

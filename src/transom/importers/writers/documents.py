@@ -7,11 +7,11 @@ from itertools import chain
 from typing import Protocol
 
 from transom.core.message import Head, Raw, Text
-from transom.importers import langchain, pydantic_ai, unified
-from transom.importers.messages import LeftOut, Shown
+from transom.importers.formats import langchain, pydantic_ai, unified
+from transom.importers.formats.json_values import dumped
 from transom.importers.recorded import FORMATS
-from transom.importers.session_writers import ClaudeCodeWriter, CodexWriter, PiWriter
-from transom.importers.values import dumped
+from transom.importers.writers.log_messages import LeftOut, Shown
+from transom.importers.writers.session_lines import ClaudeCodeWriter, CodexWriter, PiWriter
 from transom.wire.dialects import dialect_named
 
 MESSAGES = {"openai": "messages", "anthropic": "messages", "responses": "input", "gemini": "contents"}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
+from transom.importers.formats.json_values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
 from transom.wire.violations import as_dict, text
 
 _URLS = {"image-url": "image_url", "document-url": "file", "audio-url": "file", "video-url": "file"}

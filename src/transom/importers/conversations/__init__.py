@@ -1,0 +1,1 @@
+"""Finds the conversations in a JSON value, whatever its format."""

@@ -1,0 +1,1 @@
+"""Opens files: packed, in archives, from a stream."""

@@ -1,0 +1,1 @@
+"""Reads the session files of programs: one file for each program."""
