@@ -9,17 +9,18 @@ For the type checker a `Vector` is a tuple: it does what tuples do.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import Any, TypeVar, cast, overload
 
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
+Key = TypeVar("Key", int, "tuple[Any, ...]")
 
 CHUNK = 64
-"""Items of a chunk, at most. A change copies one chunk, and the list of the chunks."""
+"""Items of a chunk, at most. A change copies one chunk or two, and the list of the chunks."""
 
 
 def vector(items: Iterable[T]) -> tuple[T, ...]:
@@ -49,8 +50,8 @@ def spliced(items: tuple[T, ...], start: int, stop: int, new: Iterable[T]) -> tu
     return vector((*items[:start], *new, *items[stop:]))
 
 
-def index_after(items: Sequence[T], key: int, of: Callable[[T], int]) -> int:
-    """How many items have a number of at most `key`. `of` gives an item's number; the numbers rise."""
+def index_after(items: Sequence[T], key: Key, of: Callable[[T], Key]) -> int:
+    """How many items have a key of at most `key`. `of` gives an item's key; the keys rise."""
     if (chunks := _chunks_of(items)) is not None:
         return chunks.index_after(key, of)
     return bisect_right(items, key, key=of)
@@ -62,19 +63,21 @@ def _chunks_of(items: Sequence[T]) -> Vector[T] | None:
 
 
 class Vector(Sequence[T]):
-    """An immutable sequence in chunks of `CHUNK` items, the last one shorter. A slice of it is a tuple."""
+    """An immutable sequence in chunks of at most `CHUNK` items. An item that is appended goes into `_last`. A slice is
+    a tuple."""
 
-    __slots__ = ("_chunks", "_last", "_length")
+    __slots__ = ("_chunks", "_last", "_length", "_starts")
 
     def __init__(self, items: Sequence[T]) -> None:
         whole = len(items) // CHUNK * CHUNK
-        self._chunks = tuple(tuple(items[at : at + CHUNK]) for at in range(0, whole, CHUNK))
-        self._last, self._length = tuple(items[whole:]), len(items)
+        self._chunks, self._last = _cut(items[:whole], CHUNK), tuple(items[whole:])
+        self._starts, self._length = _starts_of(self._chunks), len(items)
 
     @classmethod
-    def _of(cls, chunks: tuple[tuple[T, ...], ...], last: tuple[T, ...]) -> Vector[T]:
+    def _of(cls, chunks: tuple[tuple[T, ...], ...], last: tuple[T, ...], starts: tuple[int, ...]) -> Vector[T]:
+        """`starts`: the index of the first item of each chunk, then that of the first item of `last`."""
         made = cls.__new__(cls)
-        made._chunks, made._last, made._length = chunks, last, len(chunks) * CHUNK + len(last)
+        made._chunks, made._last, made._starts, made._length = chunks, last, starts, starts[-1] + len(last)
         return made
 
     def __add__(self, other: tuple[T, ...]) -> tuple[T, ...]:
@@ -86,32 +89,51 @@ class Vector(Sequence[T]):
     def plus(self, item: T) -> Vector[T]:
         """A copy with one more item."""
         last = (*self._last, item)
-        return self._of(self._chunks, last) if len(last) < CHUNK else self._of((*self._chunks, last), ())
+        if len(last) < CHUNK:
+            return self._of(self._chunks, last, self._starts)
+        return self._of((*self._chunks, last), (), (*self._starts, self._length + 1))
 
     def with_item(self, at: int, item: T) -> Vector[T]:
         """A copy with another item at this index, which must not be negative."""
-        number, place = divmod(at, CHUNK)
-        if number == len(self._chunks):
-            return self._of(self._chunks, (*self._last[:place], item, *self._last[place + 1 :]))
-        old = self._chunks[number]
+        number = bisect_right(self._starts, at) - 1
+        old, place = self._chunk(number), at - self._starts[number]
         chunk = (*old[:place], item, *old[place + 1 :])
-        return self._of((*self._chunks[:number], chunk, *self._chunks[number + 1 :]), self._last)
+        if number == len(self._chunks):
+            return self._of(self._chunks, chunk, self._starts)
+        return self._of((*self._chunks[:number], chunk, *self._chunks[number + 1 :]), self._last, self._starts)
 
     def spliced(self, start: int, stop: int, new: Iterable[T]) -> Sequence[T]:
-        """A copy with `new` in the place of the items from `start` to before `stop`. What precedes these is shared."""
-        number = start // CHUNK
-        rest = (*self[number * CHUNK : start], *new, *self[stop:])
-        if not number and len(rest) <= CHUNK:
-            return rest
-        behind = Vector(rest)
-        return self._of(self._chunks[:number] + behind._chunks, behind._last)
+        """A copy with `new` in the place of the items from `start` to before `stop`. The chunks before and behind these
+        are shared."""
+        starts, last = self._starts, len(self._chunks)
+        first, end = bisect_right(starts, start) - 1, bisect_left(starts, stop)
+        before = self[starts[first] : start]
+        if first == last or end > last:
+            rest = Vector((*before, *new, *self[stop:]))
+            made = self._with_chunks(self._chunks[:first] + rest._chunks, rest._last)
+        else:
+            changed = (*before, *new, *self[stop : starts[end]])
+            if first and len(changed) < CHUNK // 2:  # or many changes would leave many small chunks
+                first -= 1
+                changed = self._chunks[first] + changed
+            size = len(changed) // (len(changed) // CHUNK + 1) + 1  # chunks of about one size, each with room
+            made = self._with_chunks(self._chunks[:first] + _cut(changed, size) + self._chunks[end:], self._last)
+        return made if len(made) > CHUNK else tuple(made)
 
-    def index_after(self, key: int, of: Callable[[T], int]) -> int:
-        """How many items have a number of at most `key`. `of` gives an item's number; the numbers rise."""
+    def index_after(self, key: Key, of: Callable[[T], Key]) -> int:
+        """How many items have a key of at most `key`. `of` gives an item's key; the keys rise."""
         if self._last and of(self._last[0]) <= key:
-            return self._length - len(self._last) + bisect_right(self._last, key, key=of)
-        number = bisect_right(self._chunks, key, key=lambda chunk: of(chunk[0])) - 1
-        return number * CHUNK + bisect_right(self._chunks[number], key, key=of) if number >= 0 else 0
+            number = len(self._chunks)
+        else:
+            number = max(0, bisect_right(self._chunks, key, key=lambda chunk: of(chunk[0])) - 1)
+        return self._starts[number] + bisect_right(self._chunk(number), key, key=of)
+
+    def _chunk(self, number: int) -> tuple[T, ...]:
+        """The chunk with this number; behind all others, `_last`."""
+        return self._chunks[number] if number < len(self._chunks) else self._last
+
+    def _with_chunks(self, chunks: tuple[tuple[T, ...], ...], last: tuple[T, ...]) -> Vector[T]:
+        return self._of(chunks, last, _starts_of(chunks))
 
     def __len__(self) -> int:
         return self._length
@@ -125,14 +147,15 @@ class Vector(Sequence[T]):
             start, stop, step = index.indices(self._length)
             if step != 1:
                 return tuple(self)[index]
-            number = start // CHUNK
-            behind = chain(chain.from_iterable(self._chunks[number : 1 + stop // CHUNK]), self._last)
-            return tuple(islice(behind, start - number * CHUNK, max(start, stop) - number * CHUNK))
+            number = bisect_right(self._starts, start) - 1
+            behind = chain(chain.from_iterable(self._chunks[number : bisect_left(self._starts, stop)]), self._last)
+            skipped = self._starts[number]
+            return tuple(islice(behind, start - skipped, max(start, stop) - skipped))
         at = index + self._length if index < 0 else index
         if not 0 <= at < self._length:
             raise IndexError(index)
-        number, place = divmod(at, CHUNK)
-        return self._last[place] if number == len(self._chunks) else self._chunks[number][place]
+        number = bisect_right(self._starts, at) - 1
+        return self._chunk(number)[at - self._starts[number]]
 
     def __iter__(self) -> Iterator[T]:
         return chain(chain.from_iterable(self._chunks), self._last)
@@ -148,6 +171,16 @@ class Vector(Sequence[T]):
 
     def __repr__(self) -> str:
         return f"Vector({tuple(self)!r})"
+
+
+def _cut(items: Sequence[T], size: int) -> tuple[tuple[T, ...], ...]:
+    """These items in chunks of so many; the last one may be shorter."""
+    return tuple([tuple(items[at : at + size]) for at in range(0, len(items), size)])
+
+
+def _starts_of(chunks: Iterable[tuple[Any, ...]]) -> tuple[int, ...]:
+    """The index of the first item of each of these chunks, and of the first item behind them."""
+    return tuple(accumulate(map(len, chunks), initial=0))
 
 
 def with_value(table: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -16,7 +15,7 @@ from transom.core.edit import Trim
 from transom.core.entry import Entry
 from transom.core.identity import ByIdentity
 from transom.core.message import Address, Addressed, Assistant, Fact, Media, Part, Reasoning, Text, addressed_parts
-from transom.core.persistent import appended, spliced
+from transom.core.persistent import appended, index_after, spliced
 from transom.core.tokens import apply_trim
 
 Place = tuple[int, Address]
@@ -63,7 +62,7 @@ def _index(trims: Sequence[AppliedTrim], place: Place, seq: int) -> int:
     """The index of the trim with this place and seq in sorted trims, or where it would be inserted."""
     if not trims or trims[-1].order < (place, seq):
         return len(trims)  # nearly always: plans trim the parts of a unit in order
-    return bisect_left(trims, (place, seq), key=_order)
+    return index_after(trims, (place, seq - 1), _order)
 
 
 def without_trim(trims: tuple[AppliedTrim, ...], place: Place, seq: int) -> tuple[AppliedTrim, ...]:
@@ -82,8 +81,7 @@ def trims_at(trims: Sequence[AppliedTrim], place: Place) -> Sequence[AppliedTrim
 
 def trims_of_entry(trims: Sequence[AppliedTrim], entry: int) -> Sequence[AppliedTrim]:
     """The trims on the parts of one entry, among the sorted trims of its unit."""
-    start, stop = (bisect_left(trims, seq, key=_entry) for seq in (entry, entry + 1))
-    return trims[start:stop]
+    return trims[index_after(trims, entry - 1, _entry) : index_after(trims, entry, _entry)]
 
 
 def effective_trim(trims: Sequence[AppliedTrim], place: Place) -> AppliedTrim | None:
