@@ -12,6 +12,7 @@ import pytest
 from transom import BudgetImpossible, Conversation
 from transom.core.message import Text, ToolResult
 from transom.core.unit import surfaced
+from transom.strategies.digest.plans import items_text
 from transom.strategies.digest.tool_outcomes import result_facts
 from transom.tokenizer import ENDLESS, O200k, _encoding
 from transom.wire.media_tokens import pages
@@ -200,6 +201,13 @@ def test_an_explanation_of_a_message_of_many_parts():
         assert any(one.quotes for one in conversation.explain())
 
     assert_linear(given, run, 500)
+
+
+def test_a_plan_of_many_items():
+    def items(n: int) -> list[tuple[str, str]]:
+        return [("pending", f"Mend src/f{i}.py") for i in range(n)]
+
+    assert_linear(items, lambda given: items_text(given, 4_000), 2_000)
 
 
 def test_many_tools():

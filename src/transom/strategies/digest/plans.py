@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, takewhile
 from typing import cast
 
 from transom.core.message import Assistant, Call, Text, ToolResult
@@ -103,9 +104,9 @@ def items_text(items: Items, most: int) -> str:
         lines = [*before, *(_line(*item, length) for item in left)]
         if _length(lines) <= most:
             return "\n".join(lines)
-    fitting = len(lines)
-    while fitting > 1 and _length([*lines[:fitting], _MORE.format(len(lines))]) > most:
-        fitting -= 1
+    room = most - len(_MORE.format(len(lines)))
+    lengths = accumulate(len(line) + 1 for line in lines)
+    fitting = max(1, sum(1 for _ in takewhile(lambda length: length <= room, lengths)))
     text = "\n".join([*lines[:fitting], *([_MORE.format(len(lines) - fitting)] if fitting < len(lines) else [])])
     return text if len(text) <= most else cut_at_word(text, most)
 
