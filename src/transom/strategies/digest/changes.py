@@ -54,11 +54,13 @@ class Changes:
         found: dict[str, list[str]] = {}
         paths: dict[str, list[str]] = {}
         for unit in units:
+            if not (changed := sorted(self.made_by(unit))):
+                continue
             calls = self.index.at(self.view, unit.seqs[0]).calls
             restored = NO_NAMES.union(*(call.restored for call in calls))
             deleted = NO_NAMES.union(*(call.deleted for call in calls))
             number = self.number(unit.seqs[0])
-            for made in sorted(self.made_by(unit)):
+            for made in changed:
                 same = paths.setdefault(made.rpartition("/")[2], [])
                 name = next((path for path in same if is_one_of(made, [path])), made)
                 same.append(name)
@@ -73,12 +75,12 @@ class Changes:
             path_text(name) if (last := in_same_folder(name, before)) == name else last
             for before, (name, _) in zip(["", *(name for name, _ in newest)], newest, strict=False)
         ]
-        changed = [
+        lines = [
             (texts.name_in_a_line(name), at if len(at) <= 3 else [at[0], "…", at[-1], f"{len(at)} times"])
             for name, (_, at) in zip(shown, newest, strict=True)
         ]
         more = len(found) - len(newest)
-        return [*([(f"{more} more before", [])] if more else []), *changed]
+        return [*([(f"{more} more before", [])] if more else []), *lines]
 
     def made_by(self, unit: Unit) -> frozenset[str]:
         """What the calls of a turn changed: those that were neither refused nor failed."""
@@ -87,8 +89,9 @@ class Changes:
     def _made_by_calls(self, unit: Unit) -> Iterator[tuple[int, frozenset[str]]]:
         """The index of each call that changed something, and what. An exit code that a command echoes may be that of a
         check after the change; one that a shell states is most often that of its last command."""
-        results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
-        for at, call in enumerate(self.index.at(self.view, unit.seqs[0]).calls):
+        calls = self.index.at(self.view, unit.seqs[0]).calls
+        results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True)) if calls else {}
+        for at, call in enumerate(calls):
             ended = self.index.at(self.view, results[at]).result if at in results and call.changes else None
             if ended is not None and not ended.refused:
                 yield at, call.first if ended.failed or own_code(call, ended) else call.changes

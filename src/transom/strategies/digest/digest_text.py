@@ -129,7 +129,7 @@ def digest_text(
     text = found.text({}, endings, 0)  # no quotes: what was done is better than nothing
     tried.append((target.counter.count(text), Digested(text)))
     counted, smallest = min(tried, key=lambda one: one[0])
-    return smallest if counted <= size + HEADER else Digested(texts.omission(*found.totals()))
+    return smallest if counted <= size + HEADER else Digested(texts.omission(*found.totals))
 
 
 def _next_room(tried: Sequence[tuple[float, int]], size: float) -> float:
@@ -171,7 +171,9 @@ class _FoldedTurns:
         self.first_indexed = first
         self.beside = visible(view, target, folded)  # what the window shows beside the new records
         self.changes = Changes(view, target, self.index)
+        self._unquoted: dict[int, RecordTurn] = {}
 
+    @cached_property
     def totals(self) -> tuple[str, int, int]:
         """The entries of the run; the turns that the fold hides, and their tokens."""
         return range_reference(self.view, self.target, self.run), self.older + len(self.units), self.tokens
@@ -179,7 +181,7 @@ class _FoldedTurns:
     def text(self, quoted: Spans, endings: Sequence[str], lines: float) -> str:
         """The record that quotes these spans."""
         readable_back = is_offered(texts.READ, self.view.head.tools)
-        title = texts.record_title(*self.totals(), readable=readable_back)
+        title = texts.record_title(*self.totals, readable=readable_back)
         return record_text(title, self.turns(quoted), endings, lines)
 
     @property
@@ -229,7 +231,12 @@ class _FoldedTurns:
     @cached_property
     def _items(self) -> list[tuple[str, ...]]:
         """The names for which each passage may be quoted."""
-        return [() if self._is_left_out(passage) else passage.names for passage in self.passages]
+        return [() if out else one.names for one, out in zip(self.passages, self._left_out, strict=True)]
+
+    @cached_property
+    def _left_out(self) -> list[bool]:
+        """Of each passage, whether it is not worth a quote."""
+        return [self._is_left_out(passage) for passage in self.passages]
 
     def _is_left_out(self, passage: Passage) -> bool:
         """Whether a passage is not worth a quote: it is noise, of a plan that was refused, or beside a report."""
@@ -296,11 +303,12 @@ class _FoldedTurns:
             return {}
         view, index, passages = self.view, self.index, self.passages
         choice, items = PassageChoice(passages), self._items
-        quoted = {name for passage in passages if _is_within(passage, already) for name in passage.names}
+        within = (passage for passage in passages if passage.entry in already and _is_within(passage, already))
+        quoted = {name for passage in within for name in passage.names}
         choice.cover(names * room, items, index.weight, covered=self.covered | quoted, factors=self._factors)
         left = room - choice.spent
         if left > MIN_FOR_WORDS * room:
-            cover_words(view, index, choice, left, self.units, self.beside, without=self._is_left_out)
+            cover_words(view, index, choice, left, self.units, self.beside, without=self._left_out)
         chosen: Spans = {}
         for at in sorted(choice.taken):
             passage = passages[at]
@@ -327,9 +335,9 @@ class _FoldedTurns:
 
     def turns(self, spans: Spans) -> list[RecordTurn]:
         """The units as turns of a record, with what is quoted of them; those that are older than the index as one."""
-        turns = [self._turn(unit, spans) for unit in self.units]
+        turns = [self._turn(unit, spans) if _is_in(unit, spans) else self._unquoted_turn(unit) for unit in self.units]
         if self.older > 0:
-            entries = self.totals()[0].split()
+            entries = self.totals[0].split()
             first, end = entries[1], entries[-1]
             newer = (unit.seqs[0] for unit in self.units if unit.key >= self.first_indexed)
             last = next((self.changes.number(seq - 1) for seq in newer), end)
@@ -348,6 +356,12 @@ class _FoldedTurns:
         if plan:
             lines.append(texts.plan_line(self.target.reference(seq), texts.disarmed(plan, self.view.notes)))
         return lines
+
+    def _unquoted_turn(self, unit: Unit) -> RecordTurn:
+        """A unit of which nothing is quoted as a turn, cached: all tries of a record have most of these."""
+        if (found := self._unquoted.get(unit.key)) is None:
+            found = self._unquoted[unit.key] = self._turn(unit, {})
+        return found
 
     def _turn(self, unit: Unit, spans: Spans) -> RecordTurn:
         """A unit as a turn, with what is quoted of it."""
@@ -442,6 +456,11 @@ class _FoldedTurns:
         fact = self.view.fetch(seq).body
         assert isinstance(fact, Fact)
         return fact
+
+
+def _is_in(unit: Unit, spans: Spans) -> bool:
+    """Whether something of a unit is in the spans."""
+    return not spans.keys().isdisjoint(unit.seqs)
 
 
 def _is_within(passage: Passage, spans: Spans) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import log
 
 from transom.core.edit import Span
@@ -43,20 +44,27 @@ class Rarity:
     """How rare the words of some messages are among them."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._found_in: Counter[str] = Counter()
-        self._strong: set[str] = set()
-        messages = 0
-        for text in texts:
-            messages += 1
-            words = words_in(text)
-            self._found_in.update(words.keys())
-            self._strong.update(word for word, is_proper in words.items() if is_proper or word.isdigit())
-        self._messages = max(FEWEST, messages)
+        self._texts = texts
 
     def of(self, word: str) -> float:
         """How rare a word is, by ln(N / df)."""
-        rare = log(self._messages / min(self._messages, max(1, self._found_in[word])))
-        return rare * (STRONG if word in self._strong else 1.0)
+        messages, found_in, strong = self._counted
+        rare = log(messages / min(messages, max(1, found_in[word])))
+        return rare * (STRONG if word in strong else 1.0)
+
+    @cached_property
+    def _counted(self) -> tuple[int, Counter[str], set[str]]:
+        """How many messages there are, in how many each word is, and which words are strong. Read at first use: where
+        all messages are short, no words are compared."""
+        found_in: Counter[str] = Counter()
+        strong: set[str] = set()
+        messages = 0
+        for text in self._texts:
+            messages += 1
+            words = words_in(text)
+            found_in.update(words.keys())
+            strong.update(word for word, is_proper in words.items() if is_proper or word.isdigit())
+        return max(FEWEST, messages), found_in, strong
 
 
 class Worth:

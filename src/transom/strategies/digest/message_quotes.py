@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -104,6 +105,7 @@ class MessageQuotes:
 
     def __init__(self, view: View, index: Index, units: Sequence[Unit]) -> None:
         self.view, self.index, self.units = view, index, units
+        self._texts: dict[int, tuple[str, int]] = {}
 
     def chosen(self, room: float, *, talk: float, of_remarks: float = 0) -> QuotedMessages:
         """Quotes of messages in so many tokens: of each as many characters as all of them have room for, and of some a
@@ -116,14 +118,15 @@ class MessageQuotes:
         others are quoted for the names and words that they have.
         """
         is_talk = talk >= MOSTLY_TALK
-        messages = self._messages(with_remarks=not is_talk)
-        fits = (level for level in LEVELS if sum(self._tokens(one, level) for one in messages) <= room)
-        level = next(fits, LEVELS[-1])
+        messages = self._with_remarks if not is_talk else self._without_remarks
+        level = next((level for level in LEVELS if self._fit(messages, level, room)), LEVELS[-1])
         spans: Spans = {}
         notices = set[str]()
         worth = Worth(self._rarity)
         left = room
         for one in messages:
+            if left < TOKENS_OF_LINE:
+                break
             excerpt = self._excerpt(one, level, worth)
             if one.seq in self._by_program:
                 notice = "".join(one.text[start:end] for start, end in excerpt.spans)
@@ -138,11 +141,26 @@ class MessageQuotes:
                 break
         left += of_remarks
         for seq in () if is_talk else reversed(self._long_remarks):
+            if left < TOKENS_OF_LINE:
+                break
             excerpt = self._excerpt(self._message(seq, 1, LEAST_ANSWERED), LEVELS[-1], worth)
             if excerpt.seq not in spans and excerpt.tokens <= left:
                 left -= excerpt.tokens
                 spans[excerpt.seq] = {0: excerpt.spans}
         return QuotedMessages(spans, room + of_remarks - left)
+
+    def _fit(self, messages: Sequence[_Message], level: int, room: float) -> bool:
+        """Whether excerpts of all these messages fit in so many tokens."""
+        tokens = accumulate(self._tokens(one, level) for one in messages)
+        return room >= 0 and all(so_far <= room for so_far in tokens)
+
+    @cached_property
+    def _with_remarks(self) -> list[_Message]:
+        return self._messages(with_remarks=True)
+
+    @cached_property
+    def _without_remarks(self) -> list[_Message]:
+        return self._messages(with_remarks=False)
 
     def _messages(self, *, with_remarks: bool) -> list[_Message]:
         """The messages that may be quoted, the most important first."""
@@ -289,21 +307,22 @@ class MessageQuotes:
         view, at = self.view, unit.seqs[-1] + 1
         while at < view.length and view.unit_of[at] < 0:
             at += 1
-        if at >= view.length or not view.fetch(at).by_user:
+        if at >= view.length or not (entry := view.fetch(at)).by_user:
             return ""
-        fact = view.fetch(at).body
-        assert isinstance(fact, Fact)
-        reply = readable(fact)[0][0] if readable(fact) else ""
+        assert isinstance(entry.body, Fact)
+        reply = next((text for text, _ in readable(entry.body)), "")
         if self.index.at(view, at).tokens <= FEW_WORDS:
             return reply
         named = _NAMED_FIRST.match(reply)
         return named[0] if named else ""
 
     def _text(self, seq: int) -> tuple[str, int]:
-        """The text of a message, and its position in the token counts of its entry."""
-        fact = self.view.fetch(seq).body
-        assert isinstance(fact, Fact)
-        return readable(fact)[0]
+        """The text of a message, and its position in the token counts of its entry, cached."""
+        if (found := self._texts.get(seq)) is None:
+            fact = self.view.fetch(seq).body
+            assert isinstance(fact, Fact)
+            found = self._texts[seq] = readable(fact)[0]
+        return found
 
 
 def _ends(text: str, most: int) -> list[Span]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from statistics import median
@@ -14,7 +14,6 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passage_choice import PassageChoice
-from transom.strategies.digest.passages import Passage
 from transom.strategies.digest.visible import Visible, visible_texts
 
 REPEATED_WORD = 0.5
@@ -31,10 +30,10 @@ def cover_words(
     left: float,
     hidden: Sequence[Unit],
     beside: Sequence[Visible],
-    without: Callable[[Passage], bool],
+    without: Sequence[bool],
 ) -> None:
     """Choose on by words, with the tokens that names have left: short messages, and the user's, before long replies.
-    `without`: which passages are not chosen for their words."""
+    `without`: of each passage, whether it is not chosen for its words."""
     words = index.words.update(view, index)
     entries = dict.fromkeys(passage.entry for passage in choice.passages)
     items = [passage_words for seq in entries for passage_words in words.at(view, index, seq)]
@@ -47,7 +46,7 @@ def cover_words(
         items,
         lambda word: int(words.weight(word) * REPEATED_WORD ** times[word]),
         repeated=REPEATED_WORD,
-        factors=[0.0 if without(passage) else factors[passage.entry] for passage in choice.passages],
+        factors=[0.0 if out else factors[one.entry] for one, out in zip(choice.passages, without, strict=True)],
     )
 
 
