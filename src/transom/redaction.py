@@ -138,7 +138,9 @@ def secrets_in(text: str) -> list[Span]:
     return _disjoint(spans)
 
 
-_LINES = re.compile(r"[^\r\n]+")
+_LINES = re.compile(r"(?:[^\s]|[^\S\r\n](?![^\S\r\n]{15}))+")
+"""What the detectors see at once: a line, or what stands between 16 blanks and more in one. No secret has such a gap,
+and the patterns of detect-secrets take cubic time on blanks."""
 _WORDS = r"key|pass|pwd|secret|token|auth|cred|cert"
 _LIKELY = re.compile(rf"(?i){_WORDS}|://|[A-Za-z0-9+/_=.-]{{16}}")
 _BEGIN, _END = (rf"-----{side} [A-Z ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----" for side in ("BEGIN", "END"))

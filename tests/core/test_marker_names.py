@@ -26,6 +26,6 @@ def test_no_name_ends_the_marker_or_begins_a_line(marker):
     assert not {texts.OPEN, texts.CLOSE} & set(text)
 
 
-@pytest.mark.parametrize("name", ["run_python", "mcp__files.read-2", "Lëse Datei", "读取"])
+@pytest.mark.parametrize("name", ["run_python", "mcp__files.read-2", "Lëse-Datei", "读取"])
 def test_the_usual_names_stand_as_they_are(name):
     assert texts.stub_marker("entry 4", name, 900, 30).startswith(f"\n[{name} output stored: ")

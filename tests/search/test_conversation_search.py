@@ -14,6 +14,7 @@ from transom.providers.scripted import Scripted, call
 from transom.readback import TOOLS, answer_call
 from transom.search import SearchHit
 from transom.stores import open_store
+from transom.testing import WordCounter
 from transom.texts import READ_BACK
 
 BUDGET = 4_000
@@ -88,7 +89,7 @@ def test_a_turn_is_found_at_once_and_indexing_is_not_part_of_it(tmp_path):
 
 def test_a_conversation_made_of_a_log(store):
     log = store.open("ann-1")
-    conv = transom.Conversation(log, budget=BUDGET, policy="default", counter=transom.testing.WordCounter())
+    conv = transom.Conversation(log, budget=BUDGET, policy="default", counter=WordCounter())
     assert [(hit.conversation, hit.entry) for hit in conv.search("jonas")] == [("ann-1", 0)]
 
 
@@ -159,3 +160,11 @@ def test_the_command(store, tmp_path, capsys):
 def test_a_model_that_names_no_role_is_told():
     answer = begin("memory:", "trip", "one").readback("transom_search", {"query": "one", "role": "usr"})
     assert "there is no role" in answer
+
+
+def test_a_search_in_memory_writes_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with transom.Conversation.open("memory:", "trip", budget=4_000) as conv:
+        conv.user("the spare key")
+        assert [hit.entry for hit in conv.search("spare key")] == [0]
+    assert list(tmp_path.iterdir()) == []

@@ -111,3 +111,13 @@ def test_an_index_that_is_no_number_ends_nothing(broken):
     assert [each.args for each in turn.calls] == ["{}"]
     event = {"type": "content_block_delta", "index": broken, "delta": {"type": "text_delta", "text": "x"}}
     assert len(dialect_named("anthropic").parse_reply([event]).parts) == 1
+
+
+@pytest.mark.parametrize("pieces", [["get_", "weather"], ["get_weather", "get_weather"], ["get_weather", None, ""]])
+def test_a_name_comes_in_pieces_or_whole_in_every_piece(pieces: list[str | None]) -> None:
+    accumulator = dialect_named("openai").accumulator()
+    for piece in pieces:
+        called = {"index": 0, "id": "call_1", "function": {"name": piece, "arguments": ""}}
+        accumulator.feed({"choices": [{"index": 0, "delta": {"tool_calls": [called]}}]})
+    accumulator.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    assert [called.name for called in accumulator.turn().calls] == ["get_weather"]

@@ -112,7 +112,8 @@ class IndexFile:
             raise self._unavailable(problem) from problem
 
     def _connect(self) -> sqlite3.Connection:
-        create_file(self.path)
+        if self.path != MEMORY:
+            create_file(self.path)
         db = sqlite3.connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")

@@ -130,11 +130,17 @@ def _units(
         fact = _translated(body, dialect, left_out, reasoning=reasoning)
         known = replace(entry, body=cast("Body", fact))
         if not isinstance(fact, ToolResult):
-            waiting.units.append(new_unit(entry.seq, known))
+            waiting.units.append(new_unit(_key(entry), known))
         elif not waiting.attach(known, fact):
             left_out.add("results left out that answer no call")
         yield from waiting.take_ready()
     yield from waiting.take_ready(everything=True)
+
+
+def _key(entry: Entry) -> int:
+    """The key of the unit that an entry begins: for a reply the `Sent` that it answers, as its results say it."""
+    answers = entry.body.answers if isinstance(entry.body, Assistant) else None
+    return entry.seq if answers is None else answers
 
 
 def _is_shown(entry: Entry, fact: Fact, left_out: LeftOut, *, unsent: bool) -> bool:

@@ -141,13 +141,20 @@ def _add(fields: Raw, key: str, value: Any) -> None:
     elif not isinstance(before, type(cast("object", value))):
         fields[key] = dict(cast("Raw", value)) if isinstance(value, dict) else value
     elif isinstance(value, str):
-        fields[key] = (before or value) if key in _WHOLE else cast("str", before) + value
+        fields[key] = _joined(key, cast("str", before), value)
     elif isinstance(value, dict):
         fields[key] = dict(cast("Raw", before))
         for name, part in cast("Raw", value).items():
             _add(fields[key], name, part)
     else:
         fields[key] = value
+
+
+def _joined(key: str, before: str, more: str) -> str:
+    """A text field with one more piece of it. A name may come in pieces, or whole in every piece."""
+    if not before or key not in _WHOLE:
+        return before + more
+    return before + more if key == "name" and more != before else before
 
 
 def _as_parts(content: object) -> list[Any]:
