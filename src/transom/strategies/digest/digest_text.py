@@ -310,9 +310,12 @@ class _FoldedTurns:
         if left > MIN_FOR_WORDS * room:
             cover_words(view, index, choice, left, self.units, self.beside, without=self._left_out)
         chosen: Spans = {}
+        read: dict[int, list[tuple[str, int]]] = {}
         for at in sorted(choice.taken):
             passage = passages[at]
-            text = readable(self._fact(passage.entry))[passage.text][0]
+            if passage.entry not in read:  # once, not for each passage of it
+                read[passage.entry] = readable(self._fact(passage.entry))
+            text = read[passage.entry][passage.text][0]
             spans = chosen.setdefault(passage.entry, {}).setdefault(passage.text, [])
             if lines := self.failures.lines_in(passage):
                 spans.extend(lines)
