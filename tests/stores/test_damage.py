@@ -489,14 +489,21 @@ def test_jsonl_unfinished_append_that_may_only_be_read(
     path, good = lines
     torn = b"".join([*good[:6], good[6][:20]])
     path.write_bytes(torn)
-    opening = Path.open
 
-    def read_only(self: Path, mode: str = "r", *args: Any, **more: Any) -> Any:
+    by_path, by_flags = Path.open, os.open
+
+    def opened(path: Path, mode: str = "r", *args: Any, **more: Any) -> Any:
         if set(mode) & set("+wa"):
             raise OSError(number, "not to be written")
-        return opening(self, mode, *args, **more)
+        return by_path(path, mode, *args, **more)
 
-    monkeypatch.setattr(Path, "open", read_only)
+    def opened_by_flags(path: str, flags: int, *args: Any, **more: Any) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise OSError(number, "not to be written")
+        return by_flags(path, flags, *args, **more)
+
+    monkeypatch.setattr(Path, "open", opened)
+    monkeypatch.setattr(os, "open", opened_by_flags)
     log = JsonlStore(path.parent).open("trip")
     ignored = "it may only be read: ignored 174 bytes of an append that was never finished, after 4 entries"
     assert log.repaired == f"{path}: {ignored}"
