@@ -112,7 +112,7 @@ def test_message_objects_of_a_client_library_are_read_through_their_own_dump():
         ({"messages": "hello"}, transom.InvalidMessage, "must be a list of messages, not str"),
         ({"messages": [{"content": "x"}]}, transom.InvalidMessage, "message 0: the message has no role"),
         ({"messages": [], "budget": 0}, transom.InvalidSetting, "context must be a whole number of at least 1"),
-        ({"messages": [], "budget": "10"}, transom.InvalidSetting, "must be a Budget or a whole number"),
+        ({"messages": [], "budget": "much"}, transom.InvalidSetting, "budget"),
         ({"messages": [], "policy": "magic"}, transom.InvalidSetting, "unknown policy 'magic': there are default"),
         ({"messages": [], "dialect": "klingon"}, transom.InvalidSetting, "unknown dialect 'klingon'"),
         ({"messages": history(1), "budget": 5}, transom.BudgetImpossible, "limit 5"),

@@ -17,7 +17,7 @@ from transom import AsyncConversation, Conversation, Retry, RunResult, RunStoppe
 from transom.conversation import events
 from transom.core.entry import Sent
 from transom.core.message import Assistant, Failure, Text, ToolResult, User
-from transom.errors import InvalidMessage, InvalidSetting, ProviderError
+from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting, ProviderError
 from transom.providers.models import TokenPrices
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, call, calls
 from transom.readback import TOOLS
@@ -184,7 +184,7 @@ def test_settings_are_checked_before_anything_is_logged(conv: Conversation) -> N
 def test_one_run_at_a_time(conv: Conversation) -> None:
     running = conv.stream("Go", provider=Scripted("A long answer."))
     next(running)
-    with pytest.raises(InvalidSetting, match="another run"):
+    with pytest.raises(ConversationBusy, match="another run"):
         conv.run("Go", provider=Scripted())
     running.close()
     assert conv.run("Go", provider=Scripted("Yes.")).text == "Yes."

@@ -197,7 +197,7 @@ def test_the_next_model_takes_over(conv: Conversation) -> None:
 
 
 def test_an_error_is_logged_without_keys(conv: Conversation) -> None:
-    body = "Incorrect API key provided: sk-proj-abcdefghijklmnop1234. Authorization: Bearer abc.def-ghi"
+    body = "Incorrect API key provided: sk-proj-abcdefghijklmnop1234. Authorization: Bearer abc.def2-ghi.jkl3"
     with pytest.raises(ProviderError):
         conv.run("Go", provider=Scripted(Fault(kind="auth", status=401, body=body)))
     (failure,) = failures(conv)

@@ -32,6 +32,7 @@ FORMS = {
     "deepseek_responses": RESPONSES,
     "anthropic": ANTHROPIC,
     "anthropic_bedrock": ANTHROPIC,
+    "anthropic_unsigned": ANTHROPIC,
     "gemini": GEMINI,
 }
 GIVEN = {"neutral": TOOL.schema(), **FORMS}
@@ -101,6 +102,7 @@ def test_a_request_without_tools_has_no_such_key():
         "deepseek_responses": ["input"],
         "anthropic": ["messages"],
         "anthropic_bedrock": ["messages"],
+        "anthropic_unsigned": ["messages"],
         "gemini": ["contents"],
     }
 
