@@ -461,7 +461,7 @@ def test_cancelling_a_task_closes_its_calls(conv: Conversation, backend: str) ->
         return "never"
 
     async def main() -> None:
-        with anyio.move_on_after(0.2) as scope:
+        with anyio.move_on_after(0.6) as scope:
             await AsyncConversation(conv).run(
                 "Go", provider=Scripted(calls(("slow", {}), ("weather", {"city": "Rome"}))), tools=[slow, weather]
             )
