@@ -47,6 +47,7 @@ def column(store):
 def to_version_2(store):
     """Take back what the migrations after the second one changed."""
     store.database.fetch("ALTER TABLE {s}.search_logs DROP COLUMN family")
+    store.database.fetch("DROP TABLE {s}.leases")
     store.database.fetch("DELETE FROM {s}.migrations WHERE version > 2")
 
 

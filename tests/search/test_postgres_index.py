@@ -120,6 +120,7 @@ def test_forks_that_an_older_version_indexed_are_found_once(url):
         fork_log(store, store.open("trip"), name="fork")
         search_index(store).update()
         store.database.fetch("ALTER TABLE {s}.search_logs DROP COLUMN family")
+        store.database.fetch("DROP TABLE {s}.leases")
         store.database.fetch("DELETE FROM {s}.migrations WHERE version > 3")
     with closing(PostgresStore(url)) as store:
         assert found(store, "needle") == [("trip", 0)]
