@@ -183,7 +183,7 @@ def test_every_recorded_result_that_the_default_policy_trims_can_be_read_back(da
     """The reference of each trim leads to the whole text, page by page."""
     with gzip.open(data / "conversations" / "claude_code.jsonl.gz", "rt", encoding="utf-8") as lines:
         messages = json.loads(next(lines))["messages"]
-    budget = Budget(context=12_000)
+    budget = Budget(context=5_000)
     conv = Conversation.open("memory:", "read", budget=budget, counter=WordCounter(), clock=FakeClock())
     for message in messages:
         if message["role"] == "user":

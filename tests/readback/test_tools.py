@@ -164,7 +164,7 @@ def test_a_list_continues_where_it_stopped():
 
 def test_a_model_that_follows_a_marker_gets_the_whole():
     """A result is trimmed and then read back page by page. No page is trimmed again."""
-    budget = Budget(context=8_000)
+    budget = Budget(context=4_000)
     conv = Conversation.open("memory:", "loop", budget=budget, counter=WordCounter(), clock=FakeClock())
     whole = "\n".join(f"row {n}: {'data ' * 6}" for n in range(600))
     conv.user("read it")

@@ -178,7 +178,7 @@ def test_a_read_back_beside_other_calls_is_left_alone_and_they_are_not():
 
 def test_a_stale_read_back_is_not_stubbed():
     """It is the newer of the two, so that it would be the first to go."""
-    conv = opened(context=9_000, pressure=(StubStale(keep=100, free=1),), trigger=0.5)
+    conv = opened(context=12_000, pressure=(StubStale(keep=100, free=1),), trigger=0.5)
     gone = ran(conv, "s" * 12_000, tool="sh", label="s")
     kept = ran(conv, "r" * 12_000, tool="transom_read", label="r")
     for number in range(3):

@@ -12,7 +12,7 @@ from test_llm_summaries import HOSTILE as BAD_ANSWERS
 import transom
 from transom.conversation.facts import split_head
 from transom.core.message import Failure
-from transom.core.summary import Summary
+from transom.core.summary import UNUSED_SUMMARY, Summary
 from transom.importers import read
 from transom.providers.scripted import Scripted
 from transom.testing import WordCounter
@@ -52,7 +52,8 @@ def test_ten_chained_compactions_of_a_recorded_conversation(data: Path, name: st
         assert [value for value in (*pins, *notes, *exact) if value not in shown] == []
         assert [value for value in notes if value not in conv.summary.text] == []
         assert conv.window().tokens <= 16_000
-        assert not [entry for entry in conv.log.read() if isinstance(entry.body, Failure)]
+        failures = {entry.body.failure for entry in conv.log.read() if isinstance(entry.body, Failure)}
+        assert failures <= {UNUSED_SUMMARY}  # one in the background that `compact` did not wait for
         assert sum(isinstance(entry.body, Summary) for entry in conv.log.read()) >= ROUNDS
 
 
