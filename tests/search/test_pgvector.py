@@ -101,6 +101,8 @@ def test_vectors_of_bytes_become_vectors_of_pgvector(url, monkeypatch, older):
             to_version_2(store)
     monkeypatch.undo()
     with closing(PostgresStore(url)) as store:
+        if not older:
+            store.database.fetch("CREATE EXTENSION IF NOT EXISTS vector")
         assert search_index(store).update(embedder=Numbers()) == 0
         assert column(store)[0].endswith("vector")
         now = store.database.fetch("SELECT vector::float4[] FROM {s}.search_vectors ORDER BY seq")
