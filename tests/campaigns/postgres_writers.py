@@ -28,6 +28,7 @@ from transom.core.entry import Entry, Sent
 from transom.core.reducer import apply
 from transom.core.view import View
 from transom.core.window import Window
+from transom.errors import InvalidMessage
 from transom.stores import Store, open_store
 from transom.testing import WordCounter
 from transom.wire.dialects import dialect_named
@@ -70,15 +71,19 @@ def acts(talk: Conversation, draw: random.Random, mark: str) -> Iterator[tuple[s
         return f"{mark}.{part}> {' '.join(draw.choices(WORDS, k=draw.randrange(3, 30)))}"
 
     yield f"{mark}.u>", talk.user(text("u"))
-    talk.request()
-    call = {"id": mark, "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    calls = [call] if draw.random() < 0.5 else []
-    reply = {"role": "assistant", "content": text("a"), **({"tool_calls": calls} if calls else {})}
-    yield f"{mark}.a>", talk.observe(reply)
-    if calls:
-        yield f"{mark}.r>", talk.tool_result(mark, text("r"))
-    if draw.random() < 0.03:
-        talk.compact()
+    with talk.lease(wait=120):
+        try:
+            talk.request()
+        except InvalidMessage:  # another writer's reply has answered this message, too
+            return
+        call = {"id": mark, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        calls = [call] if draw.random() < 0.5 else []
+        reply = {"role": "assistant", "content": text("a"), **({"tool_calls": calls} if calls else {})}
+        yield f"{mark}.a>", talk.observe(reply)
+        if calls:
+            yield f"{mark}.r>", talk.tool_result(mark, text("r"))
+        if draw.random() < 0.03:
+            talk.compact()
 
 
 # ---- what must be true

@@ -106,8 +106,14 @@ def test_an_error_in_a_json_file_names_the_line(run, folder):
         (("empty", "--budget", 100), "empty: no file in this folder is named .json, .jsonl, .ndjson, .eval (or "),
         (("chats.jsonl", "--budget", 9, "--format", "word"), "unknown format 'word': there are openai, responses, "),
         (("chats.jsonl", "--budget", 9, "--dialect", "morse"), "unknown dialect 'morse': there are openai, mistral, "),
-        (("chats.jsonl", "--budget", -5), "budget: context must be a whole number of at least 1, not -5"),
-        (("chats.jsonl", "--budget", 0), "budget: context must be a whole number of at least 1, not 0"),
+        (
+            ("chats.jsonl", "--budget", -5),
+            "Invalid value for '--budget': tokens: must be a whole number of tokens, such as 128000 or 128k, not '-5'",
+        ),
+        (
+            ("chats.jsonl", "--budget", 0),
+            "Invalid value for '--budget': tokens: must be a whole number of tokens, such as 128000 or 128k, not '0'",
+        ),
         (
             ("chats.jsonl", "--budget", 9, "--policy", "magic"),
             "unknown policy 'magic': there are default, sliding, pass",
@@ -154,7 +160,10 @@ def test_windows_are_never_written_to_an_input_file(run, folder):
     [
         (("replay",), "Missing argument"),
         (("replay", "chats.jsonl"), "Missing option"),
-        (("replay", "chats.jsonl", "--budget", "many"), "value for '--budget': must be a whole number, not 'many' ("),
+        (
+            ("replay", "chats.jsonl", "--budget", "many"),
+            "value for '--budget': tokens: must be a whole number of tokens, such as 128000 or 128k, not 'many' (",
+        ),
         (("explain", "demo", "--at", "foo"), "value for '--at': must be a whole number, not 'foo' ("),
         (("window", "x", "--budget", 5, "--as", "pdf"), "value for '--as': 'pdf' is not one of 'table', 'text'"),
         (

@@ -212,7 +212,10 @@ def test_a_picture_of_each_kind(run, folder):
         (("--min-messages", "99"), "no conversation in these files has the length that the options ask for\n"),
         (("--max-messages", "0"), "no conversation in these files has the length that the options ask for\n"),
         (("--min-tokens", "9999"), "no conversation in these files has the length that the options ask for\n"),
-        (("--budget", "0"), "budget: context must be a whole number of at least 1, not 0"),
+        (
+            ("--budget", "0"),
+            "Invalid value for '--budget': tokens: must be a whole number of tokens, such as 128000 or 128k, not '0'",
+        ),
     ],
 )
 def test_invalid_options_of_compare_are_one_line(run, folder, args, line):

@@ -159,7 +159,7 @@ def test_a_file_without_a_conversation_is_an_error_of_one_line(run, folder):
     code, out, err = run("replay", "settings.json", "--budget", 4_000)
     assert (code, out) == (2, "")
     assert err.startswith("transom: settings.json: no conversation is recognised here, but an object with the keys ")
-    assert "claude_code (Claude Code session)" in err
+    assert "openai, responses, anthropic, gemini, claude_code, codex" in err
     assert err.count("\n") == 1
 
 

@@ -179,6 +179,9 @@ def test_clean_asks_first(run, folder, monkeypatch, answer, code, exists):
         def readline(self):
             return answer
 
+        def fileno(self):
+            raise OSError("no terminal")
+
     monkeypatch.setattr("sys.stdin", Terminal())
     found, _, err = run("clean")
     assert (found, (folder / ".transom" / "replays.db").exists()) == (code, exists)
