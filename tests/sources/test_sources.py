@@ -44,7 +44,7 @@ def messages(conv: Conversation) -> list[dict]:
 
 
 def test_tool_outputs_over_5000_tokens_are_truncated_with_a_marker():
-    conv = opened(context=100_000)
+    conv = opened(context=100_000, arrival=(Clip(),))
     conv.user("go")
     turn(conv, 0, words=6_000)
     shown = messages(conv)[-1]["content"]
@@ -190,7 +190,7 @@ def test_a_mode_switch_keeps_the_history():
 
 
 def test_mixed_message_types():
-    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": ""}}
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     mixed = [
         {"role": "system", "content": "s"},
         {"role": "user", "content": [{"type": "text", "text": "a"}]},
