@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from threading import Barrier, Thread
 
 import pytest
 
 from transom.repo_map.facts_cache import FactsCache
+from transom.stores import SqliteStore
+from transom.testing import user_entries
 
 PROCESS = Path(__file__).with_name("opening_process.py")
 PROCESSES, FILES = 2, 60
@@ -44,3 +47,25 @@ def test_a_cache_that_two_processes_make_at_once_keeps_the_facts_of_both(tmp_pat
     processes, problems = open_at_once("cache", paths)
     assert problems == [[""] * PROCESSES] * FILES
     assert [sorted(FactsCache(path).load()) for path in paths] == [sorted(map(str, processes))] * FILES
+
+
+def test_a_file_that_another_thread_creates_meanwhile_is_opened_for_writing(tmp_path):
+    paths = [tmp_path / f"{number}.db" for number in range(FILES)]
+    starts = [Barrier(2) for _ in paths]
+
+    def create() -> None:
+        for path, start in zip(paths, starts, strict=True):
+            start.wait()
+            path.touch()
+
+    creator = Thread(target=create)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        creator.start()
+        for path, start in zip(paths, starts, strict=True):
+            start.wait()
+            SqliteStore(path).open("trip").append(user_entries(0, 1), 0)
+    finally:
+        sys.setswitchinterval(interval)
+        creator.join()

@@ -252,7 +252,9 @@ def _uri(path: str) -> str:
     nobody has written beside it: SQLite needs the folder for its write-ahead log, even to read.
     """
     whole = Path(path)
+    if not whole.exists():  # first: a file that another thread creates meanwhile must not look unwritable
+        return whole.as_uri()
     beside = whole.with_name(f"{whole.name}-wal")
     is_writable = os.access(path, os.W_OK) and os.access(whole.parent, os.W_OK)
-    fixed = whole.exists() and not is_writable and not (beside.exists() and beside.stat().st_size)
+    fixed = not is_writable and not (beside.exists() and beside.stat().st_size)
     return whole.as_uri() + (_FIXED if fixed else "")
