@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier
 
 import pytest
 
@@ -49,23 +50,21 @@ def test_a_cache_that_two_processes_make_at_once_keeps_the_facts_of_both(tmp_pat
     assert [sorted(FactsCache(path).load()) for path in paths] == [sorted(map(str, processes))] * FILES
 
 
-def test_a_file_that_another_thread_creates_meanwhile_is_opened_for_writing(tmp_path):
-    paths = [tmp_path / f"{number}.db" for number in range(FILES)]
-    starts = [Barrier(2) for _ in paths]
+def test_a_new_file_can_be_opened_by_two_threads_at_once(tmp_path):
+    paths = [tmp_path / f"{number}.db" for number in range(5 * FILES)]
+    together = Barrier(2, timeout=5)
 
-    def create() -> None:
-        for path, start in zip(paths, starts, strict=True):
-            start.wait()
-            path.touch()
+    def append_to_each(log: str) -> list[int]:
+        ends: list[int] = []
+        for path in paths:
+            together.wait()
+            ends.append(SqliteStore(path).open(log).append(user_entries(0, 1), 0))
+        return ends
 
-    creator = Thread(target=create)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        creator.start()
-        for path, start in zip(paths, starts, strict=True):
-            start.wait()
-            SqliteStore(path).open("trip").append(user_entries(0, 1), 0)
+        with ThreadPoolExecutor() as threads:
+            assert len(list(threads.map(append_to_each, ["trip", "tour"]))) == 2
     finally:
         sys.setswitchinterval(interval)
-        creator.join()
