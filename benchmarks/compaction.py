@@ -47,9 +47,9 @@ class KeyMessageCompactor:
     name = "transom-key-messages"
 
     def __init__(self, whole: float = 0.0) -> None:
-        keepers = (KeepKey(share=whole),) if whole else ()
+        keep = (KeepKey(share=whole),) if whole else ()
         self._policy = Policy(
-            name="key", keepers=keepers, pressure=KEY_STEPS, last_resort=WITH_KEY_MESSAGES, trigger=1.0, target=1.0
+            name="key", keep=keep, pressure=KEY_STEPS, last_resort=WITH_KEY_MESSAGES, trigger=1.0, target=1.0
         )
 
     def compact(self, turns: list[Any], round_num: int = 1, budget_chars: int | None = None) -> CompactedContext:

@@ -30,9 +30,9 @@ from transom.conversation.summary_settings import SummarySettings
 from transom.conversation.worker_pool import InPlace
 from transom.core.budget import Budget
 from transom.core.prices import PRICES
+from transom.evaluation.compare import Compared, Seen, compared
+from transom.evaluation.summary_costs import summary_costs
 from transom.importers import Recorded
-from transom.measure.compare import Compared, Seen, compared
-from transom.measure.summary_costs import summary_costs
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.summaries.extractive import Extractive

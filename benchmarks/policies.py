@@ -26,9 +26,9 @@ from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.errors import BudgetImpossible
+from transom.evaluation.compare import Compared, tokens_of
+from transom.evaluation.grounding import texts_of
 from transom.importers import Recorded, read
-from transom.measure.compare import Compared, tokens_of
-from transom.measure.grounding import texts_of
 from transom.policies import POLICIES, policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k

@@ -25,7 +25,7 @@ from transom.cli.commands import Compare
 from transom.cli.compare import choose, replayed
 from transom.core.budget import Budget
 from transom.core.policy import Policy
-from transom.measure.compare import Compared
+from transom.evaluation.compare import Compared
 from transom.policies import RECALL
 from transom.recall import Recall
 from transom.search import Embedder

@@ -198,7 +198,7 @@ def measure(
         for verb, given in turn:
             getattr(conv, verb)(*given)
         window = conv.plan_request()
-        render(window, spoken, conv.derived)
+        render(window, spoken, conv.indexes)
         micro = (time.process_time_ns() - start) / 1e3
         if window.breaks is None:
             quiet.append((number, micro))

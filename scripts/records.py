@@ -21,7 +21,7 @@ from transom.cli.window_text import print_window_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.facts import split_head
 from transom.conversation.replay import replay
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 from transom.core.window import Window
 from transom.policies import policy_named
 from transom.stores import MemoryStore
@@ -114,7 +114,7 @@ def page() -> str:
     parts = [BEGIN]
     for example in EXAMPLES:
         window = window_of(example)
-        turns = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in window.slots)
+        turns = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in window.slots)
         own = f"[{example.name}.json](records/{example.name}.json)"
         where = "the demo's recording" if example.name == "coding" else own
         parts.append(

@@ -26,15 +26,15 @@ from transom.conversation.run import RunOptions
 from transom.conversation.summary_settings import SummarySettings
 from transom.conversation.tools import FunctionTool
 from transom.conversation.usage import ConversationUsage, WindowUsage
-from transom.core.brakes import Brakes
 from transom.core.budget import Budget
-from transom.core.derived import Derived
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Meta
+from transom.core.index_cache import IndexCache
 from transom.core.message import Fact, Head
 from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.core.summary import Summary
+from transom.core.summary_limits import SummaryLimits
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
 from transom.core.total_usage import TotalUsage
@@ -55,14 +55,13 @@ from transom.errors import (
     TransomError,
     UnknownLog,
 )
-from transom.measure.edit_costs import EditCost
-from transom.measure.explain import Explanation, Explanations, explain
+from transom.evaluation.edit_costs import EditCost
+from transom.evaluation.explain import Explanation, Explanations, explain
 from transom.stores import Store, StoredLog, open_store
 from transom.wire.dialect import Dialect
 
 __all__ = [
     "AsyncConversation",
-    "Brakes",
     "Budget",
     "BudgetImpossible",
     "Conflict",
@@ -70,7 +69,6 @@ __all__ = [
     "Conversation",
     "ConversationBusy",
     "ConversationUsage",
-    "Derived",
     "Dialect",
     "Directive",
     "EditCost",
@@ -81,6 +79,7 @@ __all__ = [
     "Fold",
     "FunctionTool",
     "Head",
+    "IndexCache",
     "InvalidEdit",
     "InvalidMessage",
     "InvalidSetting",
@@ -102,6 +101,7 @@ __all__ = [
     "StoredLog",
     "SubAgent",
     "Summary",
+    "SummaryLimits",
     "SummarySettings",
     "TokenCounter",
     "Tool",

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 from transom import Budget, Conversation
 from transom.conversation.modes import Directive, Profile
 from transom.core.message import REASONING_REFUSED, Failure
-from transom.core.unit import Folded
-from transom.measure.explain import REFUSED_REASONING, explain
+from transom.core.unit import FoldedSlot
+from transom.evaluation.explain import REFUSED_REASONING, explain
 from transom.policies import POLICIES
 from transom.providers.anthropic import Anthropic
 from transom.providers.base import Provider
@@ -222,7 +222,7 @@ def outcome(api: str, policy: str, *, turns: int = TURNS, refuse_at: int | None 
                 requests=server.requests,
                 stale=server.stale,
                 reasoning=server.reasoning,
-                folds=sum(isinstance(slot, Folded) for slot in conv.view.slots),
+                folds=sum(isinstance(slot, FoldedSlot) for slot in conv.view.slots),
                 heads=sum(type(body).__name__ == "Head" for body in log),
                 refused=sum(isinstance(body, Failure) and body.failure == REASONING_REFUSED for body in log),
                 explained=sum(REFUSED_REASONING in row.why for row in explain(conv.view)),

@@ -12,10 +12,10 @@ from conversation_files import chat, write_jsonl
 from transom.cli.compare import print_table
 from transom.cli.figures import COMPARE, READABILITY, REPLAY
 from transom.cli.picture import Point, draw_picture, pareto_front
+from transom.evaluation.compare import Compared
+from transom.evaluation.readability import Readability
+from transom.evaluation.replay_stats import ReplayStats
 from transom.extras import install_command
-from transom.measure.compare import Compared
-from transom.measure.readability import Readability
-from transom.measure.replay_stats import ReplayStats
 from transom.policies import POLICIES
 
 

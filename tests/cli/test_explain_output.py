@@ -15,7 +15,7 @@ from transom.cli.demo import SESSION
 from transom.cli.explain import edit_costs_text
 from transom.core.entry import Sent
 from transom.core.prices import CompactionCosts
-from transom.measure.edit_costs import EditCost
+from transom.evaluation.edit_costs import EditCost
 from transom.stores import SqliteStore
 
 

@@ -58,7 +58,7 @@ def test_what_is_no_store_counter_or_folder(chat):
         Trim(entry=0, part=("text", "0")),
         Trim(entry=0, part=("text", 0), keep="ab"),
         Trim(entry=0, part=("text", 0), keep=((0, "1"),)),
-        Fold(first=0, last=0, text="t", carries="a"),
+        Fold(first=0, last=0, text="t", excerpted="a"),
         Fold(first=0, last=0, text="t", quotes=("1",)),
     ],
 )

@@ -207,7 +207,7 @@ def test_a_budget_that_is_set_holds_for_the_next_request():
         assert (conv.budget, conv.policy.name, conv.state) == (Budget(context=64_000), "sliding", {})
 
 
-@pytest.mark.parametrize("name", ["log", "dialect", "view", "head", "usage", "derived"])
+@pytest.mark.parametrize("name", ["log", "dialect", "view", "head", "usage", "indexes"])
 def test_what_must_not_change_is_read_only(name):
     with opened() as conv, pytest.raises(AttributeError):
         setattr(conv, name, getattr(conv, name))

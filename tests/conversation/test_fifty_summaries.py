@@ -9,10 +9,10 @@ from test_small_summaries import bodies
 from test_summary_scheduler import NowPool
 
 import transom
-from transom.core.brakes import Brakes
 from transom.core.edit import Fold
 from transom.core.message import Failure
 from transom.core.summary import UNUSED_SUMMARY, Summary
+from transom.core.summary_limits import SummaryLimits
 from transom.providers.scripted import Scripted
 from transom.strategies.summary_wants import summary_cap
 from transom.testing import WordCounter
@@ -23,7 +23,7 @@ FULL = 0.83
 required messages free, and a record may be a twentieth larger than planned."""
 ROUNDS_DONE = 3
 """So many rounds an item stays that is done."""
-BRAKES = Brakes(strikes=1_000, spend=9.0)
+LIMITS = SummaryLimits(strikes=1_000, spend=9.0)
 
 
 def task(number: int) -> str:
@@ -44,7 +44,7 @@ def add_and_finish(request: dict) -> str:
 
 
 def test_fifty_rounds_of_a_models_changes_do_not_grow() -> None:
-    settings = transom.SummarySettings(provider=Scripted(then=add_and_finish), context=100_000, brakes=BRAKES)
+    settings = transom.SummarySettings(provider=Scripted(then=add_and_finish), context=100_000, limits=LIMITS)
     conv = transom.Conversation.open(
         "memory:", "c", budget=BUDGET, policy="summary", counter=WordCounter(), system="Brief.", summarizer=settings
     )
@@ -81,7 +81,7 @@ def full(conv: transom.Conversation) -> float:
 def pressures(policy: str, *, work: bool) -> list[float]:
     """How full each compaction leaves the window, over 50 compactions of one conversation."""
     settings = transom.SummarySettings(
-        provider=Scripted(then=add_and_finish), context=100_000, brakes=BRAKES, pool=NowPool()
+        provider=Scripted(then=add_and_finish), context=100_000, limits=LIMITS, pool=NowPool()
     )
     left: list[float] = []
     with transom.Conversation.open(

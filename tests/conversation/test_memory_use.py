@@ -22,9 +22,9 @@ def test_a_closed_conversation_is_freed_without_the_garbage_collector() -> None:
     try:
         conv = Conversation.open(MemoryStore(), "trip", budget=8_000)
         conv.run("Look.", provider=Scripted(call("look", n=1), "Done."), tools=[look])
-        derived, itself = weakref.ref(conv.derived), weakref.ref(conv)
+        indexes, itself = weakref.ref(conv.indexes), weakref.ref(conv)
         conv.close()
         del conv
-        assert (itself(), derived()) == (None, None)
+        assert (itself(), indexes()) == (None, None)
     finally:
         gc.enable()

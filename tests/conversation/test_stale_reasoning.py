@@ -10,8 +10,8 @@ import transom
 from transom import BudgetImpossible, Conversation, ProviderError
 from transom.core.entry import Entry
 from transom.core.message import REASONING_REFUSED, Failure
-from transom.core.unit import Folded, Unit
-from transom.measure.explain import HIDDEN_REASONING, REFUSED_REASONING, explain
+from transom.core.unit import FoldedSlot, Unit
+from transom.evaluation.explain import HIDDEN_REASONING, REFUSED_REASONING, explain
 from transom.providers.scripted import Fault, Reply, Scripted
 from transom.wire.anthropic import AnthropicDialect
 
@@ -67,7 +67,7 @@ def test_what_is_appended_after_a_compaction_was_made_on_the_whole_list() -> Non
     with Conversation.open("memory:", "x", budget=5_000, dialect="anthropic") as conv:
         conv.extend(messages[:40])
         conv.request()
-        assert any(isinstance(slot, Folded) for slot in conv.view.slots)
+        assert any(isinstance(slot, FoldedSlot) for slot in conv.view.slots)
         conv.extend(messages[40:])
         assert thoughts_in(conv.request()) == 0
 
@@ -84,7 +84,7 @@ def test_whole_turns_begin_with_a_message_of_the_user() -> None:
             if n and n % 5 == 0:
                 conv.user(f"The next task is number {n}. " * 4)
             conv.request()
-            folds = [at for at, slot in enumerate(conv.view.slots) if isinstance(slot, Folded)]
+            folds = [at for at, slot in enumerate(conv.view.slots) if isinstance(slot, FoldedSlot)]
             if folds and conv.view.slots[folds[-1]].seq != newest:
                 newest = conv.view.slots[folds[-1]].seq
                 after = conv.view.slots[folds[-1] + 1]

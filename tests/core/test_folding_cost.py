@@ -15,7 +15,7 @@ from transom.core.message import Call
 from transom.core.pairing import call_labels
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import MESSAGE_BYTES, Size, text_bytes
-from transom.core.unit import Folded, Slot, pinned_units_in
+from transom.core.unit import FoldedSlot, Slot, pinned_units_in
 from transom.core.view import View
 from transom.testing import Entries, WordCounter, talk
 
@@ -32,7 +32,7 @@ def cut(entry: int, note: str = "[cut]") -> Trim:
 def under_folds(units: int, depth: int) -> list[Entry]:
     """Units under so many folds, every second one pinned, with a small fold among them."""
     half = units // 2
-    small = Fold(first=half, last=half + 5, text="[small]", carries=(half + 1,))
+    small = Fold(first=half, last=half + 5, text="[small]", excerpted=(half + 1,))
     log = talk(*[WORDS] * (units + depth), small, *(Pin(entry=key) for key in range(0, units, 2)))
     return talk(*(Fold(first=0, last=units + above, text="[all]") for above in range(depth)), after=log)
 
@@ -86,17 +86,17 @@ def test_the_change_of_one_unit_does_not_look_at_the_others(depth: int) -> None:
 
 def check(slot: Slot, log: list[Entry], *, shows: bool = True) -> None:
     """What a fold says of its kids is what they say; only what is pinned has its entries, and what shows its text."""
-    if not isinstance(slot, Folded):
+    if not isinstance(slot, FoldedSlot):
         return
     text = log[slot.seq].body.text
     assert slot.text == (text if shows else "")
-    assert list(map(id, slot.pinned_units)) == [id(unit) for kid in slot.children for unit in pinned_units_in(kid)]
+    assert list(map(id, slot.all_pinned)) == [id(unit) for kid in slot.children for unit in pinned_units_in(kid)]
     size = Size(slot.tokens, MESSAGE_BYTES + text_bytes(text), 0, 1)
-    for unit in slot.pinned_units:
-        size = size.plus(unit.size) if unit.key not in slot.carries else size
+    for unit in slot.all_pinned:
+        size = size.plus(unit.size) if unit.key not in slot.excerpted else size
     assert slot.size == size
     for kid in slot.children:
-        assert isinstance(kid, Folded) or (kid.entries is not None) == bool(kid.pins)
+        assert isinstance(kid, FoldedSlot) or (kid.entries is not None) == bool(kid.pins)
         check(kid, log, shows=False)
 
 
@@ -107,7 +107,7 @@ def edit_of(view: View, kind: str, a: int, b: int, c: int) -> Edit:
         j = min(i + b % 5, len(view.slots) - 1)
         first, last = view.slots[i].first, view.slots[j].last
         return Fold(
-            first=first, last=last, text=f"[{view.length}]", carries=tuple(range(first, last + 1, c)) if c else ()
+            first=first, last=last, text=f"[{view.length}]", excerpted=tuple(range(first, last + 1, c)) if c else ()
         )
     if kind == "undo":
         live = [seq for seq in range(view.length) if view.is_live(seq)]

@@ -11,7 +11,7 @@ import pytest
 
 from transom import BudgetImpossible, Conversation
 from transom.core.message import Text, ToolResult
-from transom.core.unit import surfaced
+from transom.core.unit import without_excerpted
 from transom.strategies.digest.plans import items_text
 from transom.strategies.digest.tool_outcomes import result_facts
 from transom.tokenizer import ENDLESS, O200k, _encoding
@@ -180,7 +180,7 @@ def test_pins_that_a_fold_carries():
     """Many pinned units whose excerpts are all in the text of one fold."""
 
     def run(units) -> None:
-        assert surfaced(units[1:], tuple(unit.key for unit in units)) == ()
+        assert without_excerpted(units[1:], tuple(unit.key for unit in units)) == ()
 
     view = Conversation.from_messages([{"role": "user", "content": "hi"}] * 16_000, budget=1_000_000).view
     units = tuple(view.visible_units())

@@ -9,7 +9,7 @@ import pytest
 from transom import Budget, Conversation, InvalidSetting, Prices
 from transom.conversation.request import render
 from transom.core.prices import ANTHROPIC, OPENAI, SinceBreak
-from transom.measure.cost import cost
+from transom.evaluation.cost import cost
 from transom.testing.fakes import FakeClock, WordCounter
 
 

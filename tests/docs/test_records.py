@@ -9,7 +9,7 @@ import pytest
 from scripts.records import EXAMPLES, PAGE, PICTURE, Example, files, window_of
 
 from transom import texts
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 
 FILES = files()
 
@@ -30,7 +30,7 @@ def test_the_files_are_current(path: Path) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_each_example_has_a_record(example: Example) -> None:
-    records = [slot.text for slot in window_of(example).slots if isinstance(slot, Folded)]
+    records = [slot.text for slot in window_of(example).slots if isinstance(slot, FoldedSlot)]
     assert records
     assert all(map(texts.is_record, records))
 

@@ -9,7 +9,7 @@ from transom import texts
 from transom.core.codec import decode, plain
 from transom.core.entry import Entry, Sent
 from transom.core.reducer import build_view
-from transom.core.unit import Folded, Unit
+from transom.core.unit import FoldedSlot, Unit
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 from transom.testing import Entries, WordCounter
 
@@ -65,7 +65,7 @@ def _picture(view: View) -> str:
     if view.head_entry is not None:
         lines.append(f"  head: entry {view.head_entry.seq}")
     for slot in view.slots:
-        lines.extend(_folded(slot) if isinstance(slot, Folded) else _unit(slot, "  "))
+        lines.extend(_folded(slot) if isinstance(slot, FoldedSlot) else _unit(slot, "  "))
     for code, reason in ((STRAY, "stray"), (EMPTY, "empty"), (HIDDEN, "hidden")):
         out = [seq for seq in range(view.length) if view.unit_of[seq] == code]
         lines.extend([f"  {reason}: {out}"] if out else [])
@@ -73,9 +73,9 @@ def _picture(view: View) -> str:
     return "\n".join([*lines, ""])
 
 
-def _folded(slot: Folded) -> list[str]:
+def _folded(slot: FoldedSlot) -> list[str]:
     lines = [f"  fold {slot.seq} of {slot.first}..{slot.last}, {slot.unit_count} units: {plain(slot.text).decode()}"]
-    for unit in slot.surfaced_units:
+    for unit in slot.pinned_units:
         lines.extend(_unit(unit, "    "))
     return lines
 

@@ -14,7 +14,7 @@ from transom.strategies.elide import DropMedia
 from transom.strategies.head_tail import HeadTail, Rounds
 from transom.strategies.observation_masking import Mask
 from transom.strategies.omission import Omit
-from transom.strategies.rolling_digest import Rolling
+from transom.strategies.rolling_digest import RollingRecord
 from transom.strategies.stale_results import StubStale
 
 STRATEGIES = {
@@ -30,7 +30,7 @@ STRATEGIES = {
 
 NAMED = tuple(map(policy_named, NAMES))
 FEW = Budget(context=300, max_messages=6)
-ROLLING = Rolling(first=1, tail=30, last=2, rounds=2, least=0.0)
+ROLLING = RollingRecord(first=1, tail=30, last=2, rounds=2, least=0.0)
 
 POLICIES = (
     *(

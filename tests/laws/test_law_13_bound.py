@@ -174,7 +174,7 @@ HIDES = {
     "a fold with a pinned turn": [Pin(entry=1), Fold(first=0, last=2, text="[folded]")],
     "a fold with a pinned turn that its text carries": [
         Pin(entry=1),
-        Fold(first=0, last=2, text="[folded]", carries=(1,)),
+        Fold(first=0, last=2, text="[folded]", excerpted=(1,)),
     ],
     "a trim of the reasoning": [Trim(entry=1, part=("reasoning", 0))],
     "a trim before bound reasoning": [Trim(entry=0, part=("text", 0), note="[cut]")],

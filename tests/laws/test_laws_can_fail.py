@@ -208,7 +208,7 @@ def test_present() -> None:
     """A fold that says that it carries the first task, and does not."""
 
     def fold(view: View, target: Target) -> Iterator[Edit]:
-        yield Fold(first=0, last=3, text="[entries left out]", carries=(0,), why="compaction")
+        yield Fold(first=0, last=3, text="[entries left out]", excerpted=(0,), why="compaction")
 
     made = plan_call(LOG, WIDE, policy(fold), state={"mode": "plan"})
     fails(check_present, made, match="entry 0 is neither there nor named")

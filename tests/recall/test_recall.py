@@ -12,7 +12,7 @@ from transom import Budget, Conversation, Policy, Tool
 from transom.core.edit import Fold
 from transom.core.entry import Meta, Sent
 from transom.core.message import Recalled, Text, User
-from transom.core.unit import Folded, Unit
+from transom.core.unit import FoldedSlot, Unit
 from transom.policies import policy_named
 from transom.recall import DropRecalled, Recall
 from transom.strategies.omission import Omit
@@ -59,7 +59,7 @@ def conv() -> Conversation:
     conv.observe({"role": "assistant", "content": "I have noted doctor Zimmermann."})
     chat(conv, 30)
     assert recalled(conv) == []
-    assert any(isinstance(slot, Folded) for slot in conv.view.slots)
+    assert any(isinstance(slot, FoldedSlot) for slot in conv.view.slots)
     return conv
 
 

@@ -8,8 +8,8 @@ from transom import Conversation
 from transom.core.edit import Fold, Pin
 from transom.core.message import Assistant, Reasoning, Text, ToolResult
 from transom.core.reducer import build_view
-from transom.core.unit import Folded
-from transom.measure.explain import explain
+from transom.core.unit import FoldedSlot
+from transom.evaluation.explain import explain
 from transom.testing import Entries, WordCounter, call, result, says, talk, user
 
 LONG = "word " * 40
@@ -23,13 +23,13 @@ def told(*items):
     """Entry, state, reason, edits and shown tokens of every fact."""
     shown = view(*items)
     rows = explain(shown)
-    folds = sum(slot.tokens for slot in shown.slots if isinstance(slot, Folded))
+    folds = sum(slot.tokens for slot in shown.slots if isinstance(slot, FoldedSlot))
     assert 3 + folds + sum(row.shown_tokens for row in rows) == shown.total.tokens, "it adds up"
     return [(row.entry, row.state, row.why, row.edits, row.shown_tokens) for row in rows]
 
 
 def test_a_pinned_unit_whose_excerpt_a_fold_carries_is_folded():
-    fold = Fold(first=0, last=2, text="[0: the task …]", carries=(0,), why="collapse")
+    fold = Fold(first=0, last=2, text="[0: the task …]", excerpted=(0,), why="collapse")
     assert told(f"task {LONG}", f"more {LONG}", f"and more {LONG}", Pin(entry=0), Pin(entry=1, why="mine"), fold) == [
         (0, "folded", "collapse, quoted in its text", (5,), 0),
         (1, "kept", "pinned: mine", (4,), 56),
@@ -45,7 +45,7 @@ def test_what_new_names_cost_is_told_of_the_turn():
 
 
 def test_a_carried_excerpt_counts_only_in_the_fold_that_shows():
-    inner = Fold(first=0, last=1, text="[0: the task …]", carries=(0,))
+    inner = Fold(first=0, last=1, text="[0: the task …]", excerpted=(0,))
     outer = Fold(first=0, last=2, text="[all of it]", why="compaction")
     assert [row[1:3] for row in told(LONG, LONG, LONG, Pin(entry=0), inner, outer)] == [
         ("kept", "pinned"),

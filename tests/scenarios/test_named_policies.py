@@ -10,7 +10,7 @@ from transom import Budget, Conversation, InvalidSetting, Policy
 from transom.conversation.request import render
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
-from transom.core.unit import Folded, Unit
+from transom.core.unit import FoldedSlot, Unit
 from transom.policies import POLICIES, policy_named
 from transom.strategies.observation_masking import Mask
 from transom.testing.fakes import FakeClock, WordCounter
@@ -122,7 +122,7 @@ def test_the_names_there_are():
     [
         ({"pressure": (Mask,)}, r"pressure needs Mask\(\)"),
         ({"pressure": "digest"}, "pressure must be a tuple of strategies"),
-        ({"keepers": (5,)}, "keepers must be a tuple of callables"),
+        ({"keep": (5,)}, "keep must be a tuple of callables"),
         ({"recall": [Mask()]}, "recall must be a tuple of callables"),
         ({"last_resort": None}, "last_resort must be"),
         ({"trigger": -1}, "trigger must be a share"),
@@ -177,7 +177,7 @@ def test_in_a_large_window_the_figures_are_those_that_are_named(name, before, su
     for number in range(300):
         was = conv.view.total.tokens
         window = reply(conv, number, asked=name == "aider")
-        folds = [slot for slot in window.slots if isinstance(slot, Folded)]
+        folds = [slot for slot in window.slots if isinstance(slot, FoldedSlot)]
         if folds:
             break
     rest = window.slots[window.slots.index(folds[0]) + 1 : -1]
@@ -392,7 +392,7 @@ def test_manus_makes_results_compact_before_anything_is_folded():
     assert outline(window) == ["task", *["masked"] * (stop - 8), *results(stop - 8, stop)]
     assert not any(isinstance(entry.body, Fold) for entry in conv.log)
     assert window.tokens < 0.6 * 4_000
-    while not any(isinstance(slot, Folded) for slot in conv.view.slots):
+    while not any(isinstance(slot, FoldedSlot) for slot in conv.view.slots):
         stop, window = until_cut(conv, 150, start=stop)
     masked = next(entry.seq for entry in conv.log if isinstance(entry.body, Trim))
     assert masked < next(entry.seq for entry in conv.log if isinstance(entry.body, Fold))

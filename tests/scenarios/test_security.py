@@ -1,4 +1,4 @@
-"""Folded text of tools is data: it cannot pass for a mark of ours, and it never becomes an instruction."""
+"""FoldedSlot text of tools is data: it cannot pass for a mark of ours, and it never becomes an instruction."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from transom.conversation.request import render
 from transom.core.message import Failure, Text, ToolResult
 from transom.policies import policy_named
 from transom.strategies.arrival import Clip
-from transom.strategies.keepers import KeepTools, KeepUsers
+from transom.strategies.keep import KeepTools, KeepUsers
 from transom.testing import WordCounter
 from transom.tokenizer import o200k
 
@@ -83,7 +83,7 @@ def test_normalization_runs_before_every_call():
 
 
 def test_user_messages_are_capped_recent_first():
-    conv = opened(context=900, keepers=(KeepUsers(tokens=120, fraction=1.0),), pressure=OMISSION.pressure)
+    conv = opened(context=900, keep=(KeepUsers(tokens=120, fraction=1.0),), pressure=OMISSION.pressure)
     for number in range(30):
         conv.user(f"wish {number} " + "please " * 20)
         turn(conv, number, words=20)
@@ -92,7 +92,7 @@ def test_user_messages_are_capped_recent_first():
 
 
 def test_rebuilt_history_is_system_users_marker_protected_results_and_tail():
-    conv = opened(keepers=(KeepTools(("manage_todo_list",)), KeepUsers()), pressure=OMISSION.pressure)
+    conv = opened(keep=(KeepTools(("manage_todo_list",)), KeepUsers()), pressure=OMISSION.pressure)
     conv.user("the task")
     turn(conv, 0, "manage_todo_list", words=10)
     conv.user("use tabs")

@@ -30,7 +30,7 @@ from transom.core.message import (
 )
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import FormatCounter
-from transom.core.unit import Folded, Slot, Unit
+from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.core.view import View
 from transom.core.window import assemble
 from transom.stores import SqliteStore, open_view
@@ -53,7 +53,7 @@ def portrait(view: View) -> dict[str, Any]:
 
 def _slot(slot: Slot) -> tuple[Any, ...]:
     fields = {name: getattr(slot, name) for name in slot.__struct_fields__ if name != "cached_fingerprint"}
-    for name in {"children", "pinned_units"} & set(fields):
+    for name in {"children", "all_pinned"} & set(fields):
         fields[name] = [_slot(kid) for kid in fields[name]]
     return type(slot), fields
 
@@ -150,8 +150,8 @@ def folds(story: Story) -> list[Body]:
     if len(slots) < 3:
         return []
     first, last = sorted(story.chance.choices(range(len(slots) - 1), k=2))
-    text, carries = "[f " + story.text(1) + "]", (slots[first].first,) if story.chance.random() < 0.5 else ()
-    return [Fold(first=slots[first].first, last=slots[last].last, text=text, carries=carries, why="room")]
+    text, excerpted = "[f " + story.text(1) + "]", (slots[first].first,) if story.chance.random() < 0.5 else ()
+    return [Fold(first=slots[first].first, last=slots[last].last, text=text, excerpted=excerpted, why="room")]
 
 
 def trim(story: Story) -> list[Body]:
@@ -203,13 +203,13 @@ def test_what_is_folded_onto_it_is_the_same(seed: int) -> None:
 def test_the_stories_hold_what_a_view_can_hold() -> None:
     views = [told(seed).view for seed in SEEDS]
     units = [unit for view in views for slot in view.slots for unit in _all(slot)]
-    folds = [slot for view in views for slot in view.slots if isinstance(slot, Folded)]
+    folds = [slot for view in views for slot in view.slots if isinstance(slot, FoldedSlot)]
     fields = ["head_entry", "in_flight", "sent_tokens", "since_break", "open_units", "notes"]
     fields += ["synthetic_results", "late_results", "shared_slots", "first_break", "has_signed", "live", "restored"]
     portraits = [portrait(view) for view in views]
     assert [name for name in fields if not any(shown[name] for shown in portraits)] == []
     assert any(view.calibration == 1.0 for view in views)
-    assert any(isinstance(kid, Folded) and kid.surfaced_units for slot in folds for kid in slot.children)
+    assert any(isinstance(kid, FoldedSlot) and kid.pinned_units for slot in folds for kid in slot.children)
     for name in ("trims", "undone_trims", "pins", "signed_prefix", "signature_stale", "open_calls", "answered_calls"):
         assert any(getattr(unit, name) for unit in units if isinstance(unit, Unit)), name
     assert {encode_view(view)[62:63] == b"{" for view in views} == {True, False}, "with and without lone surrogates"
@@ -272,7 +272,7 @@ def test_folds_nest_without_bound() -> None:
     view = build_view(log, COUNTER)
     thawed = decode_view(encode_view(view), log, COUNTER)
     depth, slot = 0, thawed.slots[0]
-    while isinstance(slot, Folded):
+    while isinstance(slot, FoldedSlot):
         depth, slot = depth + 1, slot.children[0]
     assert depth == 3_000
     assert (thawed.fingerprint(), encode_view(thawed)) == (view.fingerprint(), encode_view(view))

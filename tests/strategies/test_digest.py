@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from records import parse
 from transom import Budget, Conversation
 from transom.conversation.request import render
-from transom.core.derived import Derived
 from transom.core.edit import Fold
-from transom.measure.explain import explain
+from transom.core.index_cache import IndexCache
+from transom.evaluation.explain import explain
 from transom.policies.plain import DEFAULT
 from transom.strategies.digest import digest_text
 from transom.strategies.digest.index import Index
@@ -305,8 +305,8 @@ def test_the_index_is_a_function_of_the_log_however_it_was_made():
     for number in range(150):
         said = "" if number % 3 else f"item_{number % 40} Value{number} " + filler(number)  # some tools print nothing
         turn(conv, number, said)
-    made = Index.of(conv.view, 400, conv.derived)
-    fresh = Index.of(conv.view, 400, Derived())
+    made = Index.of(conv.view, 400, conv.indexes)
+    fresh = Index.of(conv.view, 400, IndexCache())
     assert min(made.entries) > 0
     assert made.entries == fresh.entries
     for name in ("item_3", "Value147", "Value3"):
@@ -320,10 +320,10 @@ def test_an_older_view_does_not_index_later_entries():
     turn(conv, 0, "early_name")
     then = conv.view
     turn(conv, 1, "late_name")
-    assert Index.of(conv.view, 1_000, conv.derived).weight("late_name") == Index.of(
-        conv.view, 1_000, conv.derived
+    assert Index.of(conv.view, 1_000, conv.indexes).weight("late_name") == Index.of(
+        conv.view, 1_000, conv.indexes
     ).weight("early_name")
-    assert all("late_name" not in one.names for one in Index.of(then, 1_000, conv.derived).entries.values())
+    assert all("late_name" not in one.names for one in Index.of(then, 1_000, conv.indexes).entries.values())
 
 
 def test_a_look_leaves_no_trace_in_later_plans():

@@ -40,7 +40,7 @@ def gives_nothing(view, target):
 
 
 class Prepares:
-    def prepare(self, view, budget, derived):
+    def prepare(self, view, budget, indexes):
         raise KeyError("mine")
 
     def __call__(self, view, target):
@@ -59,13 +59,7 @@ def opened(counter=None, **steps):
 
 @pytest.mark.parametrize(
     ("role", "step"),
-    [
-        ("arrival", raises),
-        ("pressure", raises),
-        ("last_resort", raises),
-        ("keepers", raises),
-        ("pressure", raises_later),
-    ],
+    [("arrival", raises), ("pressure", raises), ("last_resort", raises), ("keep", raises), ("pressure", raises_later)],
 )
 def test_an_error_names_the_strategy_and_stays_what_it_is(role, step):
     conversation = opened(**{"pressure": (Proposes(lambda _: ()),), role: (step,)})

@@ -8,12 +8,12 @@ from transom.strategies.covering_digest import Digest
 from transom.strategies.head_tail import HeadTail, Rounds
 from transom.strategies.key_messages import KeyMessages
 from transom.strategies.omission import Omit
-from transom.strategies.rolling_digest import Rolling
+from transom.strategies.rolling_digest import RollingRecord
 from transom.testing import says, talk
 from transom.testing.laws import check_proposals
 from transom.testing.random_logs import Step, write_log
 
-STRATEGIES = [Digest(), Omit(), KeyMessages(), Rolling(), HeadTail(first=1, last=2), Rounds(last=2)]
+STRATEGIES = [Digest(), Omit(), KeyMessages(), RollingRecord(), HeadTail(first=1, last=2), Rounds(last=2)]
 USER, TURN = Step("user"), Step("turn")
 
 RESTORED = [
@@ -38,7 +38,7 @@ SHORT = [
 
 CARRIED = talk(
     *["Go.", "First.", says("1 2 3 " * 44), "Next.", says("understandable " * 16), "Again."],
-    *[Fold(first=1, last=2, text="[entry 2: …]", carries=(2,)), Pin(entry=2)],
+    *[Fold(first=1, last=2, text="[entry 2: …]", excerpted=(2,)), Pin(entry=2)],
 )
 """A fold carries an excerpt of a turn that the user pinned: a new fold over it shows the whole turn again."""
 

@@ -13,7 +13,7 @@ from transom.core.entry import Meta
 from transom.core.message import Note
 from transom.policies.plain import LAST_RESORT
 from transom.strategies.head_tail import HeadTail, Rounds
-from transom.strategies.keepers import KeepUsers
+from transom.strategies.keep import KeepUsers
 from transom.testing import WordCounter, call, result, says, talk
 
 LONG = "so much was said here " * 20
@@ -117,7 +117,7 @@ def test_without_rounds_nothing_is_folded():
 @pytest.mark.parametrize("strategy", [Rounds(last=2), HeadTail(first=2, last=4)])
 def test_protected_units_stay_beside_the_marker(strategy):
     policy = Policy(
-        name="ends", pressure=(strategy,), keepers=(KeepUsers(fraction=0.5),), last_resort=LAST_RESORT, trigger=0.8
+        name="ends", pressure=(strategy,), keep=(KeepUsers(fraction=0.5),), last_resort=LAST_RESORT, trigger=0.8
     )
     conv = Conversation.open("memory:", "e", budget=Budget(context=1_500), policy=policy, counter=WordCounter())
     for number in range(9):

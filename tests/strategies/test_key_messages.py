@@ -14,10 +14,10 @@ from transom.conversation.request import render
 from transom.core.policy import Target
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import Size
-from transom.core.unit import Folded
-from transom.measure.explain import explain
+from transom.core.unit import FoldedSlot
+from transom.evaluation.explain import explain
 from transom.policies.plain import LAST_RESORT
-from transom.strategies.keepers import KeepUsers
+from transom.strategies.keep import KeepUsers
 from transom.strategies.key_message_fallbacks import last_rounds, outlines, previews
 from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
 from transom.strategies.sentences.collect import collect_statements
@@ -28,7 +28,7 @@ from transom.testing.builders import entry
 COUNTER = WordCounter()
 CALL = {"id": "c", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
 KEY = Policy(
-    name="key", keepers=(KeepKey(newest=4),), pressure=KEY_STEPS, last_resort=LAST_RESORT, trigger=0.9, target=0.6
+    name="key", keep=(KeepKey(newest=4),), pressure=KEY_STEPS, last_resort=LAST_RESORT, trigger=0.9, target=0.6
 )
 CHAT = "We are looking at the weather over the hills, which is grey and slow as ever, and nothing comes of it."
 
@@ -75,7 +75,7 @@ def test_rules_survive_many_compactions_word_for_word_and_once():
         "Never water the cactus on Sunday.",
         *[f"{number}. {CHAT}" for number in range(80)],
     )
-    folds = [row for row in conv.view.slots if isinstance(row, Folded)]
+    folds = [row for row in conv.view.slots if isinstance(row, FoldedSlot)]
     assert [(len(folds), folds[0].why)] == [(1, "key messages")]
     texts = shown(conv)
     assert sum("Never water the cactus on Sunday." in text for text in texts) == 1
@@ -112,7 +112,7 @@ def test_a_tool_is_never_quoted():
         "and now?",
     )
     _, view = applied(log, KeyMessages(), lambda view: target_of(view, 100, required=(0, view.newest_unit)))
-    assert isinstance(view.slots[1], Folded)
+    assert isinstance(view.slots[1], FoldedSlot)
     assert "delete" not in view.slots[1].text
 
 
@@ -148,7 +148,7 @@ def ruled(policy):
 
 def test_a_plan_that_was_only_looked_at_leaves_nothing_behind():
     """A dry run would say a late result, in an entry of its own: another one comes to stand in that place."""
-    conv = opened(replace(KEY, keepers=()), 500)
+    conv = opened(replace(KEY, keep=()), 500)
     conv.user("go")
     conv.plan_request()
     conv.observe({"role": "assistant", "content": CHAT * 12, "tool_calls": [CALL]})
@@ -158,7 +158,7 @@ def test_a_plan_that_was_only_looked_at_leaves_nothing_behind():
     conv.observe({"role": "assistant", "content": CHAT * 12})
     assert conv.window().breaks is not None, "it cuts"
     conv.user("Never deploy on a Friday, please.")
-    told, _ = collect_statements(conv.view, conv.derived)
+    told, _ = collect_statements(conv.view, conv.indexes)
     assert told[-1].statement.text == "Never deploy on a Friday, please."
 
 
@@ -179,13 +179,13 @@ def test_after_prepare_a_compaction_reads_no_sentence_again():
 
 
 def test_what_is_kept_says_its_score_and_why():
-    _, rule = ruled(replace(KEY, keepers=(KeepKey(newest=1),)))
+    _, rule = ruled(replace(KEY, keep=(KeepKey(newest=1),)))
     assert rule.state == "kept"
     assert re.fullmatch(r"pinned: score \d+\.\d: required, wish", rule.why)
 
 
 def test_what_is_quoted_is_named_by_the_fold():
-    conv, rule = ruled(replace(KEY, keepers=()))
+    conv, rule = ruled(replace(KEY, keep=()))
     assert rule.state == "folded"
     folds = {entry.seq: entry.body for entry in conv.log.read(0)}
     assert rule.entry in folds[rule.edits[0]].quotes
@@ -231,7 +231,7 @@ def test_everything_mandatory_is_no_success_without_shrinking():
     conv = opened(
         Policy(
             name="kept",
-            keepers=(KeepUsers(tokens=9_000, fraction=1.0),),
+            keep=(KeepUsers(tokens=9_000, fraction=1.0),),
             pressure=KEY_STEPS,
             last_resort=KEY_STEPS,
             trigger=0.9,
@@ -290,7 +290,7 @@ def test_previews_then_outlines_then_the_last_rounds():
     assert kept.startswith("What I want is this.\nIt is one paragraph.\n […")
     assert kept.endswith("; whole in entry 3] - first point\n- second point\n…\n")
     _, view = applied(log, last_rounds, lambda view: target_of(view, 100, required=(0,)))
-    assert isinstance(view.slots[0], Folded)
+    assert isinstance(view.slots[0], FoldedSlot)
     assert [fact.parts[0].text for unit in view.slots[1:] for fact in unit.facts] == [
         text for at in (2, 3, 4, 5) for text in (f"wish {at}", CHAT)
     ]
@@ -309,7 +309,7 @@ def test_what_somebody_took_back_is_left_alone():
     conv = opened()
     chat(conv, "go", *[f"{number}. {CHAT}" for number in range(24)])
     conv.plan_request()
-    folded = next(slot for slot in conv.view.slots if isinstance(slot, Folded))
+    folded = next(slot for slot in conv.view.slots if isinstance(slot, FoldedSlot))
     conv.undo(folded.seq)
     held = [slot.key for slot in conv.view.slots if conv.view.user_restored(slot)]
     assert held

@@ -10,10 +10,10 @@ from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget, pressure
 from transom.core.policy import Policy
 from transom.core.required import fixed_size
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 from transom.policies import DEFAULT, LAST_RESORT, policy_named
 from transom.stores import MemoryStore
-from transom.strategies import Digest, Omit, Rolling
+from transom.strategies import Digest, Omit, RollingRecord
 from transom.testing import WordCounter
 
 BUDGET = Budget(context=2_000)
@@ -34,7 +34,7 @@ def compactions(policy: Policy, turns: int = 160, *, tools: bool = True) -> list
         fixed, limit = fixed_size(view), BUDGET.limits()
         full = pressure(view.total, fixed, limit)
         if window.breaks is not None and full < before:
-            folds = sum(slot.size.tokens for slot in view.slots if isinstance(slot, Folded))
+            folds = sum(slot.size.tokens for slot in view.slots if isinstance(slot, FoldedSlot))
             whole = view.total.tokens - fixed.tokens - folds
             found.append((before, full, whole / (limit.tokens - fixed.tokens)))
         before = full
@@ -146,7 +146,7 @@ def test_a_setting_is_a_number(value: object) -> None:
 
 
 def test_a_policy_of_ones_own_compacts_at_its_trigger() -> None:
-    for steps in ((Digest(),), (Omit(),), (Rolling(),)):
+    for steps in ((Digest(),), (Omit(),), (RollingRecord(),)):
         for trigger in (0.4, 0.5, 0.7, 0.9):
             policy = Policy(name="mine", pressure=steps, last_resort=LAST_RESORT, trigger=trigger)
             for tools in (True, False):

@@ -9,7 +9,7 @@ import pytest
 import transom
 from transom.core.edit import Span
 from transom.core.message import Call
-from transom.measure.quote_ends import end_of, start_of
+from transom.evaluation.quote_ends import end_of, start_of
 from transom.strategies.digest.passages import call_text, inner_words, json_elements, split, with_margins
 from transom.strategies.digest.plans import TaskBoard, items_text, plan_text
 from transom.strategies.digest.quotes import argument_quotes, text_quote, titled_quotes

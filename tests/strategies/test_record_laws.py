@@ -20,7 +20,7 @@ from records import QUOTE, Line, Record, parse
 from transom import Budget, Conversation, texts
 from transom.core.edit import Fold
 from transom.core.message import Assistant
-from transom.core.unit import Folded, Unit, units_in
+from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.strategies.digest.passages import readable
 from transom.strategies.digest.tool_lines import SUBJECT, one_line
 from transom.testing import FakeClock, WordCounter
@@ -76,17 +76,17 @@ def work(conversation: Conversation, label: str, name: str, args: str, result: s
     return seq
 
 
-def records(conversation: Conversation) -> Iterator[tuple[Folded, Record]]:
+def records(conversation: Conversation) -> Iterator[tuple[FoldedSlot, Record]]:
     """The records that the window shows, with what they stand for."""
     for slot in conversation.view.slots:
-        if isinstance(slot, Folded) and texts.is_record(slot.text):
+        if isinstance(slot, FoldedSlot) and texts.is_record(slot.text):
             yield slot, parse(slot.text)
 
 
-def hidden(conversation: Conversation, slot: Folded) -> list[Unit]:
+def hidden(conversation: Conversation, slot: FoldedSlot) -> list[Unit]:
     """The turns that a fold hides, in order."""
-    surfaced = {unit.key for unit in slot.surfaced_units}
-    return [conversation.view.unit(unit.key) for unit in units_in(slot) if unit.key not in surfaced]
+    pinned = {unit.key for unit in slot.pinned_units}
+    return [conversation.view.unit(unit.key) for unit in units_in(slot) if unit.key not in pinned]
 
 
 def of_turn(conversation: Conversation, unit: Unit) -> list[str]:
@@ -99,7 +99,7 @@ def plain(text: str) -> str:
     return re.sub(r"[\\\s«»‹›·.⏎]+", "", text)
 
 
-def check_lines(conversation: Conversation, slot: Folded, record: Record) -> None:
+def check_lines(conversation: Conversation, slot: FoldedSlot, record: Record) -> None:
     """Every hidden turn has its line or is counted in one, and no line stands for anything else."""
     units = {unit.seqs[0]: unit for unit in hidden(conversation, slot)}
     assert record.turns == len(units)
@@ -239,7 +239,7 @@ def shown_order(conversation: Conversation) -> Iterator[int]:
             yield slot.seqs[0]
             continue
         yield from dict.fromkeys(line.first for line in parse(slot.text).lines)
-        yield from (unit.seqs[0] for unit in slot.surfaced_units)
+        yield from (unit.seqs[0] for unit in slot.pinned_units)
 
 
 @pytest.mark.parametrize("context", [4_000, 8_000])
@@ -257,7 +257,7 @@ def test_every_folded_turn_has_its_line_and_everything_is_in_order(seed, context
     assert order == sorted(set(order))
 
 
-def cut_words(conversation: Conversation, slot: Folded, record: Record) -> list[str]:
+def cut_words(conversation: Conversation, slot: FoldedSlot, record: Record) -> list[str]:
     """The pieces of quotes that begin or end inside a word of their turn."""
     units = hidden(conversation, slot)
     found: list[str] = []

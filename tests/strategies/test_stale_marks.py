@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transom.core.derived import Derived
+from transom.core.index_cache import IndexCache
 from transom.core.reducer import build_view
 from transom.strategies.digest.index import Index, is_one_of
 from transom.testing.builders import call, result, talk
@@ -31,7 +31,7 @@ def test_a_file_that_is_edited_all_the_time_is_changed_each_time():
     read = talk("Go on.", call("read_file", '{"path": "src/app.py"}'), result("a = 1"))
     edits = [item for _ in range(6) for item in (call("edit_file", edit), result("done"))]
     view = build_view(Entries(talk(*read, *edits)), WordCounter())
-    index = Index.of(view, 1_000, Derived())
+    index = Index.of(view, 1_000, IndexCache())
     assert index.changed({"src/app.py"}, 1) == [3, 5, 7, 9, 11, 13]
     assert index.changed({"src/app.py"}, 7) == [9, 11, 13]
     assert index.changed({"src/other.py"}, 1) == []

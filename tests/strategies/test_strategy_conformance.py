@@ -21,7 +21,7 @@ from transom.strategies import (
     KeyMessages,
     Mask,
     Omit,
-    Rolling,
+    RollingRecord,
     Stub,
     StubStale,
 )
@@ -92,7 +92,7 @@ class TestOmit(StrategyConformance):
 
 
 class TestRolling(StrategyConformance):
-    strategy, examples = Rolling(first=1, tail=30, last=2, rounds=2, least=0.0), FEW
+    strategy, examples = RollingRecord(first=1, tail=30, last=2, rounds=2, least=0.0), FEW
 
 
 class TestStubStale(StrategyConformance):

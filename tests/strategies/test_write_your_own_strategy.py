@@ -15,7 +15,7 @@ from transom.conversation.request import render
 from transom.core.edit import Fold
 from transom.core.message import User
 from transom.core.reducer import build_view
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 from transom.policies import LAST_RESORT
 from transom.testing import Entries, WordCounter, says, talk
 from transom.testing.laws.strategy import target_for
@@ -110,7 +110,7 @@ def test_on_arrival_only_the_first_line_is_shown(page) -> None:
 def test_decisions_stay_when_the_rest_is_folded(page) -> None:
     policy = Policy(
         name="mine",
-        keepers=(page["keep_decisions"],),
+        keep=(page["keep_decisions"],),
         pressure=(page["Summarise"](ask=lambda text: "short"),),
         trigger=0.5,
     )
@@ -139,7 +139,7 @@ def test_a_model_is_asked_once_for_a_summary_however_often_one_looks(page) -> No
         conversation.window()
     conversation.plan_request()
     assert len(asked) == 1
-    (fold,) = [slot for slot in conversation.view.slots if isinstance(slot, Folded)]
+    (fold,) = [slot for slot in conversation.view.slots if isinstance(slot, FoldedSlot)]
     assert fold.text == "[entry 2 to entry 3, summary]\n\\[entry 3] is a joke"
 
 

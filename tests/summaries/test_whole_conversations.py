@@ -19,11 +19,11 @@ from transom.testing import WordCounter
 from transom.wire.dialects import dialect_named
 
 ROUNDS, FACTS = 10, 300
-BRAKES = transom.core.brakes.Brakes(strikes=1_000, spend=9.0)
+LIMITS = transom.core.summary_limits.SummaryLimits(strikes=1_000, spend=9.0)
 
 
 def settings(provider: Scripted) -> transom.SummarySettings:
-    return transom.SummarySettings(provider=provider, context=100_000, brakes=BRAKES)
+    return transom.SummarySettings(provider=provider, context=100_000, limits=LIMITS)
 
 
 @pytest.mark.parametrize("policy", ["summary", "codex"])

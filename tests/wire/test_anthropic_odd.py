@@ -13,7 +13,7 @@ from windows import Letters
 from transom.conversation.request import render
 from transom.core.edit import Fold, Pin, Trim
 from transom.core.message import Fact, Failure, Handoff, Head, Note, Recalled, addressed_parts
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 from transom.core.window import assemble
 from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage
 from transom.wire.anthropic import ANTHROPIC, AnthropicDialect
@@ -237,7 +237,7 @@ def ends_unseen(view) -> bool:
     """Where the plan does not see that a window ends in the model's words: behind a fold stands a pinned turn, or an
     edit has put words in the place of what the provider's tools did."""
     last = view.slots[-1] if view.slots else None
-    return isinstance(last, Folded) or (last is not None and any(cut.trim.part[0] == "other" for cut in last.trims))
+    return isinstance(last, FoldedSlot) or (last is not None and any(cut.trim.part[0] == "other" for cut in last.trims))
 
 
 @given(STRETCHES, st.lists(OWN, max_size=4), EDITS, st.booleans())

@@ -22,13 +22,13 @@ MESSAGES: list[dict[str, Any]] = [
 ALLOWED = [("openai", "developer"), ("openai", "system"), ("responses", "developer"), ("responses", "system")]
 
 
-def folded(dialect: str, role: str, carries: tuple[int, ...] = ()) -> tuple[dict[str, Any], int]:
+def folded(dialect: str, role: str, excerpted: tuple[int, ...] = ()) -> tuple[dict[str, Any], int]:
     """A request whose second and third turn are one fold, and the tokens of the window."""
     settings = {"budget": 4_000, "dialect": dialect, "digest_role": role}
     conv = transom.Conversation.open("memory:", "x", system="Be brief.", **settings)
     for _, fact in dialect_named("openai").parse(MESSAGES):
         conv.append(fact)
-    conv.edit(Fold(first=1, last=3, text="[entry 1 to entry 3: left out]", carries=carries))
+    conv.edit(Fold(first=1, last=3, text="[entry 1 to entry 3: left out]", excerpted=excerpted))
     request = conv.request()
     return dict(request), request.window.tokens
 
@@ -50,7 +50,7 @@ def test_the_digest_has_the_role_that_was_set(dialect: str, role: str) -> None:
 
 
 def test_a_fold_that_carries_required_messages_stays_the_users() -> None:
-    assert folded("openai", "developer", carries=(1,))[0] == folded("openai", "user", carries=(1,))[0]
+    assert folded("openai", "developer", excerpted=(1,))[0] == folded("openai", "user", excerpted=(1,))[0]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -30,11 +30,11 @@ from transom.core.budget import Budget
 from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.errors import InvalidSetting
+from transom.evaluation.compare import Compared, Label, Seen, compared, tokens_of
+from transom.evaluation.cost import share
+from transom.evaluation.readability import Readability
 from transom.importers import LabelledQuestion, Recorded
 from transom.importers.as_openai_chat import as_openai_chat
-from transom.measure.compare import Compared, Label, Seen, compared, tokens_of
-from transom.measure.cost import share
-from transom.measure.readability import Readability
 from transom.policies import POLICIES, policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k

@@ -13,8 +13,8 @@ from transom.core.message import Failure
 from transom.core.policy import Policy
 from transom.core.summary import NO_SUMMARY
 from transom.errors import InvalidSetting
-from transom.measure.compare import Compared
-from transom.measure.summary_costs import summary_costs
+from transom.evaluation.compare import Compared
+from transom.evaluation.summary_costs import summary_costs
 from transom.policies import policy_named
 from transom.providers import provider_named
 from transom.strategies.covering_digest import Digest

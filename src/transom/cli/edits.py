@@ -30,7 +30,7 @@ from transom.core.reducer import apply
 from transom.core.undo import undo_last
 from transom.core.view import View
 from transom.errors import InvalidSetting
-from transom.measure.edit_costs import EditCost, edit_costs
+from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.policies import policy_named
 from transom.stores import StoredLog
 from transom.tokenizer import o200k

@@ -18,14 +18,14 @@ from transom.core.entry import Sent
 from transom.core.message import Failure, Head
 from transom.core.prices import CompactionCosts
 from transom.core.reducer import build_view
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.core.window import Break, assemble
-from transom.measure.call_numbers import call_number, sent_requests
-from transom.measure.edit_costs import EditCost, edit_costs_since
-from transom.measure.explain import Explanation, costs_of_call, explain, hides_reasoning
-from transom.measure.missing_names import MissingNames, missing_names
-from transom.measure.quote_reasons import QuoteReason
+from transom.evaluation.call_numbers import call_number, sent_requests
+from transom.evaluation.edit_costs import EditCost, edit_costs_since
+from transom.evaluation.explain import Explanation, costs_of_call, explain, hides_reasoning
+from transom.evaluation.missing_names import MissingNames, missing_names
+from transom.evaluation.quote_reasons import QuoteReason
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
@@ -129,7 +129,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         view = build_view(log, counter_of_log(log, o200k()), seq)
     limit = last.limit if isinstance(last, Sent) else 0
     window = assemble(view, limit)
-    folds = [slot for slot in view.slots if isinstance(slot, Folded)]
+    folds = [slot for slot in view.slots if isinstance(slot, FoldedSlot)]
     head = (
         window.head_entry.tokens[0] if window.head_entry is not None and isinstance(window.head_entry.body, Head) else 0
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from transom.core.edit import Fold
-from transom.core.unit import Folded, units_in
+from transom.core.unit import FoldedSlot, units_in
 from transom.core.view import View
 
 
@@ -14,7 +14,7 @@ def range_text(first: int, last: int) -> str:
     return f"entry {first}" if first == last else f"entries {first}–{last}"
 
 
-def entries_of_fold(fold: Folded) -> tuple[int, int]:
+def entries_of_fold(fold: FoldedSlot) -> tuple[int, int]:
     """Return the first and the last entry that a fold of a window stands for."""
     seqs = [seq for unit in units_in(fold) for seq in unit.seqs]
     return min(seqs), max(seqs)

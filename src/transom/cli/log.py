@@ -14,8 +14,8 @@ from transom.core.entry import Body, Entry, Forked, Sent
 from transom.core.message import Fact, Head, role_of
 from transom.core.summary import Summary
 from transom.core.view import View
+from transom.evaluation.explain import Explanation, explain
 from transom.importers.logs.import_mark import mark_of
-from transom.measure.explain import Explanation, explain
 from transom.stores import StoredLog
 
 

@@ -21,7 +21,7 @@ from transom.cli.locate import command
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.tokens import REQUEST_TOKENS
-from transom.measure.replay_stats import Needs, ReplayStats, Span
+from transom.evaluation.replay_stats import Needs, ReplayStats, Span
 
 T = TypeVar("T")
 Column = tuple[Figure, Callable[[T], str]]

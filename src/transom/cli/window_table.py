@@ -11,9 +11,9 @@ from transom import texts
 from transom.cli.fold_ranges import entries_of_fold
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, print_line
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 from transom.core.window import Window
-from transom.measure.explain import explain, preview
+from transom.evaluation.explain import explain, preview
 
 OWN = "added"
 """The state of a line that no message of the log stands behind."""
@@ -50,9 +50,9 @@ def window_lines(window: Window) -> Iterator[WindowLine]:
             text=_head_text(window),
         )
     for slot in window.slots:
-        if isinstance(slot, Folded):
+        if isinstance(slot, FoldedSlot):
             yield _fold_line(slot)
-        for unit in slot.surfaced_units if isinstance(slot, Folded) else (slot,):
+        for unit in slot.pinned_units if isinstance(slot, FoldedSlot) else (slot,):
             for row in (rows[seq] for seq in unit.seqs):
                 yield WindowLine(
                     entries=str(row.entry), role=row.role, tokens=row.shown_tokens, state=row.state, text=row.text
@@ -65,7 +65,7 @@ def window_lines(window: Window) -> Iterator[WindowLine]:
         yield WindowLine(entries="", role="calibrated", tokens=more, state=OWN, text=text)
 
 
-def _fold_line(fold: Folded) -> WindowLine:
+def _fold_line(fold: FoldedSlot) -> WindowLine:
     first, last = entries_of_fold(fold)
     which = f"{first}" if first == last else f"{first}–{last}"
     role = "record" if texts.is_record(fold.text) else "fold"

@@ -18,10 +18,10 @@ from transom.cli.streams import counted
 from transom.cli.terminal import Piece
 from transom.core.codec import plain
 from transom.core.message import Assistant, Call, Fact, Head, Media, Part, Text, ToolResult, own_text
-from transom.core.unit import Folded, Unit
+from transom.core.unit import FoldedSlot, Unit
 from transom.core.window import Window
 from transom.errors import InvalidMessage
-from transom.measure.explain import Explanation, explain
+from transom.evaluation.explain import Explanation, explain
 from transom.texts import escaped
 from transom.wire.arguments import read_object
 
@@ -62,9 +62,9 @@ def print_window_text(console: Console, window: Window, *, full: bool = False) -
     if head is not None and isinstance(head.body, Head):
         printer.print_head(head.body, head.tokens[0] if head.tokens else 0)
     for slot in window.slots:
-        if isinstance(slot, Folded):
+        if isinstance(slot, FoldedSlot):
             printer.print_fold(slot)
-        for unit in slot.surfaced_units if isinstance(slot, Folded) else (slot,):
+        for unit in slot.pinned_units if isinstance(slot, FoldedSlot) else (slot,):
             printer.print_unit(unit)
     return printer.has_shortened
 
@@ -86,7 +86,7 @@ class _Printer:
             names = ", ".join(_tool_name(tool) for tool in head.tools)
             self._print_lines([(BELOW, [("tools ", QUOTE), *self._line(names)])])
 
-    def print_fold(self, fold: Folded) -> None:
+    def print_fold(self, fold: FoldedSlot) -> None:
         """Print the text of a fold."""
         name = "record" if texts.is_record(fold.text) else "fold"
         where = range_text(*entries_of_fold(fold))

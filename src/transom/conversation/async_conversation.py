@@ -235,9 +235,9 @@ class AsyncConversation:
         return self.conversation.head
 
     @property
-    def derived(self) -> Any:
-        """What was derived from the log so far."""
-        return self.conversation.derived
+    def indexes(self) -> Any:
+        """Data computed from the log so far."""
+        return self.conversation.indexes
 
     @property
     def usage(self) -> ConversationUsage:

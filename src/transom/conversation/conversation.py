@@ -39,9 +39,9 @@ from transom.conversation.summary_wait import run_steps
 from transom.conversation.thread_guard import Guard
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget
-from transom.core.derived import Derived
 from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry, Meta
+from transom.core.index_cache import IndexCache
 from transom.core.log import Owner, PendingLog
 from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Raw, Recalled
 from transom.core.plan import Ref, entry_ref
@@ -56,9 +56,9 @@ from transom.core.undo import last_edit, undo_last
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import ConversationBusy, InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
-from transom.measure.call_numbers import call_number, sent_requests
-from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
-from transom.measure.explain import Explanations, costs_of_call, explain
+from transom.evaluation.call_numbers import call_number, sent_requests
+from transom.evaluation.edit_costs import EditCost, edit_costs, edit_costs_since
+from transom.evaluation.explain import Explanations, costs_of_call, explain
 from transom.policies import policy_named
 from transom.providers import Provider
 from transom.providers.models import cost_by_name
@@ -357,9 +357,9 @@ class Conversation:
         return self._planner.frame.head
 
     @property
-    def derived(self) -> Derived:
-        """What was derived from the log so far. Not for use while another thread uses the conversation."""
-        return self._planner.derived
+    def indexes(self) -> IndexCache:
+        """Data computed from the log so far. Not for use while another thread uses the conversation."""
+        return self._planner.indexes
 
     @property
     def view(self) -> View:
@@ -548,7 +548,7 @@ class Conversation:
 
         def rendered(window: Window) -> Request:
             self._planner.cache_marks = cache
-            body = render_body(window, self.dialect, cache=cache, derived=self.derived)
+            body = render_body(window, self.dialect, cache=cache, indexes=self.indexes)
             return Request(self.dialect.arguments(body), window)
 
         return self._steps.request(tools, state, rendered)
@@ -608,7 +608,7 @@ class Conversation:
         Optional: it changes latency, never a window.
         """
         self._guard.must_be_open()
-        self.policy.prepare(self.view, self.budget, self.derived)
+        self.policy.prepare(self.view, self.budget, self.indexes)
 
     @_locked
     def explain(self, at: int | None = None) -> Explanations:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transom.core.derived import Derived
-from transom.core.unit import Folded
+from transom.core.index_cache import IndexCache
+from transom.core.unit import FoldedSlot
 from transom.core.window import Window
 from transom.wire import rendering
 from transom.wire.dialect import Dialect
@@ -48,18 +48,18 @@ def render(window: Window, dialect: str | Dialect = "openai", *, cache: bool = F
 
 
 def render_body(
-    window: Window, dialect: Dialect, *, cache: bool = False, derived: Derived | None = None
+    window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
 ) -> dict[str, Any]:
-    """As `render`; `derived` keeps what was rendered for the next time."""
-    body = rendering.render(window, dialect, derived)
-    return _with_cache_marks(window, body, dialect, derived) if cache and dialect.name.startswith("anthropic") else body
+    """As `render`; `indexes` keeps what was rendered for the next time."""
+    body = rendering.render(window, dialect, indexes)
+    return _with_cache_marks(window, body, dialect, indexes) if cache and dialect.name.startswith("anthropic") else body
 
 
 def _with_cache_marks(
-    window: Window, body: dict[str, Any], dialect: Dialect, derived: Derived | None
+    window: Window, body: dict[str, Any], dialect: Dialect, indexes: IndexCache | None
 ) -> dict[str, Any]:
     from transom.wire.anthropic import breakpoints  # noqa: PLC0415 - loaded only where it is needed
 
-    folds = [at for at, slot in enumerate(window.slots) if isinstance(slot, Folded)]
-    messages = rendering.message_count(window.view, dialect, folds[-1] + 1, derived) if folds else 0
+    folds = [at for at, slot in enumerate(window.slots) if isinstance(slot, FoldedSlot)]
+    messages = rendering.message_count(window.view, dialect, folds[-1] + 1, indexes) if folds else 0
     return breakpoints(body, [-1, *([messages - 1] if messages else [])])

@@ -33,9 +33,9 @@ from transom.conversation.modes import (
 from transom.conversation.request import render_body
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
-from transom.core.derived import Derived
 from transom.core.entry import Entry, Meta
 from transom.core.frame import Frame
+from transom.core.index_cache import IndexCache
 from transom.core.log import Owner
 from transom.core.message import Assistant, Head, Instruction, Raw
 from transom.core.plan import Plan, Ref, compaction, needs_nothing
@@ -93,7 +93,7 @@ class RequestPlanner:
         self.head_parts = checked_parts(head_parts)
         self.budget, self.policy, self.dialect, self.state = budget, policy, dialect, state
         self.clock = clock
-        self.derived = Derived()
+        self.indexes = IndexCache()
         self.tags = Meta()  # stored with every fact that is appended
         self.mode: ModeSettings | None = None
         self.cache_marks = False  # whether the last request had Anthropic's cache marks
@@ -166,7 +166,7 @@ class RequestPlanner:
             return
         counter = dialect.format_counter(self.counter)
         self.writer = LogWriter(self.writer.log, counter, self.clock, self._appended, self.writer.wanted_owner)
-        self.dialect, self._sent_window, self.derived = dialect, None, Derived()
+        self.dialect, self._sent_window, self.indexes = dialect, None, IndexCache()
         self.frame = replace(self.frame, required_user_turn=dialect.required_user_turn)
 
     def limits(self) -> Budget:
@@ -246,7 +246,7 @@ class RequestPlanner:
         if self._sent_window is None:
             return None
         window = self._sent_window[1]
-        body = render_body(window, self.dialect, cache=self.cache_marks, derived=self.derived)
+        body = render_body(window, self.dialect, cache=self.cache_marks, indexes=self.indexes)
         return self.dialect.arguments(body), window.tokens
 
     def window(
@@ -291,7 +291,7 @@ class RequestPlanner:
             self.policy,
             at=at,
             ref=self._ref,
-            derived=self.derived,
+            indexes=self.indexes,
             meta=tagged(None, self.tags),
             summary_options=asked,
             summary=summary,
@@ -359,7 +359,7 @@ class RequestPlanner:
             self.dialect,
             at=self.clock(),
             ref=self._ref,
-            derived=self.derived,
+            indexes=self.indexes,
             meta=tagged(None, self.tags),
             summary_options=asked,
             summary=summary,

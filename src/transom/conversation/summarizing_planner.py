@@ -122,13 +122,13 @@ class SummarizingPlanner:
 
     def why_no_summary(self) -> str:
         """Why no summary would be asked for now, as a sentence for people: there is too little room for one, or the
-        brakes. Empty if one may be asked for, or if the policy has none."""
+        limits. Empty if one may be asked for, or if the policy has none."""
         planner, summaries = self._planner, self._summaries
         if not summaries.shows_summaries(planner.policy):
             return ""
-        brakes = summaries.why_not(planner.view, planner.limits().usable)
+        limits = summaries.why_not(planner.view, planner.limits().usable)
         try:
-            return brakes or self._no_room(SummaryOptions(waits=True, least=summaries.least))
+            return limits or self._no_room(SummaryOptions(waits=True, least=summaries.least))
         except BudgetImpossible:
             return ""  # there is no window at all
 

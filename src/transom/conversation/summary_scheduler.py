@@ -64,7 +64,7 @@ class SummaryScheduler:
         background asks for any."""
         if self.settings is None and policy.soft_trigger is None:
             return None
-        if self.is_at_work or self._settings.brakes.reason(view, usable):
+        if self.is_at_work or self._settings.limits.reason(view, usable):
             return None
         settings = self._settings
         is_free = settings.provider is None and settings.summarizer is None
@@ -76,8 +76,8 @@ class SummaryScheduler:
         return getattr(self._settings.summarizer, "least_tokens", LEAST_SUMMARY)
 
     def why_not(self, view: View, usable: int) -> str:
-        """Why the brakes let no model be asked for a summary, as a sentence for people; empty if they do."""
-        return self._settings.brakes.reason(view, usable)
+        """Why the limits let no model be asked for a summary, as a sentence for people; empty if they do."""
+        return self._settings.limits.reason(view, usable)
 
     def shows_summaries(self, policy: Policy) -> bool:
         """Whether a compaction may have a summary, if a strategy wants one."""

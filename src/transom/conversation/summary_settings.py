@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from transom.conversation.worker_pool import SHARED, Pool
-from transom.core.brakes import Brakes
+from transom.core.summary_limits import SummaryLimits
 from transom.errors import InvalidSetting, quote
 from transom.providers import Provider, provider_named
 from transom.providers.models import TokenPrices
@@ -25,15 +25,15 @@ class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
     `summarizer`: an object with `steps` (docs/summaries.md); None: `LlmSummarizer()` with a provider, with the prompts
     "plain" if its context window has fewer than 8,000 tokens; else `Extractive()`. `provider`: the model that answers
     it, a name or a provider; "run": the model of the run. `deadline`: seconds that a request waits for a summary, where
-    it waits; and the timeout of each request to the summary's model, in the background too. `brakes`: see `Brakes`.
-    `prices`: of the model. `context`: the tokens of its context window, if they are not known otherwise. `pool`: the
-    threads for the background. Raises InvalidSetting.
+    it waits; and the timeout of each request to the summary's model, in the background too. `limits`: when none is
+    asked for. `prices`: of the model. `context`: the tokens of its context window, if they are not known otherwise.
+    `pool`: the threads for the background. Raises InvalidSetting.
     """
 
     summarizer: Summarizer | None = None
     provider: str | Provider | None = None
     deadline: float = DEADLINE
-    brakes: Brakes = Brakes()
+    limits: SummaryLimits = SummaryLimits()
     prices: TokenPrices | None = None
     context: int | None = None
     pool: Pool = SHARED

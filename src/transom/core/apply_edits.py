@@ -44,7 +44,7 @@ def apply_edit(builder: Builder, entry: Entry) -> None:
 
 
 def _fold(builder: Builder, entry: Entry, fold: Fold) -> None:
-    """Put one `Folded` in the place of the slots from `first` to `last`."""
+    """Put one `FoldedSlot` in the place of the slots from `first` to `last`."""
     first, last = slot_index(builder, fold.first), slot_index(builder, fold.last)
     folded = make_folded(entry, builder.slots[first : last + 1], fold)
     builder.splice(first, last, [folded], entry, fold.why or "fold")
@@ -130,7 +130,7 @@ def _undo_trim(builder: Builder, entry: Entry, trim: Trim, seq: int, why: str) -
 
 
 def _undo_fold(builder: Builder, entry: Entry, fold: Fold, seq: int, why: str) -> None:
-    """Put the children of a `Folded` back in its place, and mark its range as restored by the user.
+    """Put the children of a `FoldedSlot` back in its place, and mark its range as restored by the user.
 
     Where another fold hides this one, the window stays the same.
     """
@@ -175,7 +175,7 @@ def _change_unit(
 
 
 def _load(builder: Builder, slot: Slot) -> Slot:
-    """A slot as it must be if it shows: a unit with its entries, a `Folded` with its text. Both are read from the
+    """A slot as it must be if it shows: a unit with its entries, a `FoldedSlot` with its text. Both are read from the
     log."""
     if isinstance(slot, Unit):
         return slot if slot.entries is not None else replace(slot, entries=entries_of(builder, slot))
@@ -185,7 +185,7 @@ def _load(builder: Builder, slot: Slot) -> Slot:
 
 def _appearance(unit: Unit, path: Path, place: Place | None) -> Any:
     """What an edit can change in how a unit looks: None if folds hide it, else the trim in effect at `place`."""
-    if path and (not unit.pins or path[0][0].sealed or unit.key in path[0][0].carries):
+    if path and (not unit.pins or path[0][0].sealed or unit.key in path[0][0].excerpted):
         return None
     best = effective_trim(unit.trims, place) if place is not None else None
     return ("visible", best.rank if best is not None else None)

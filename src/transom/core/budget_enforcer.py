@@ -17,11 +17,11 @@ from transom import texts
 from transom.core.bill import impossible
 from transom.core.budget import Budget, fits, pressure
 from transom.core.choices import PricedWindow, choice_cost, compaction_costs, price_of_summary, try_choices
-from transom.core.derived import Derived
 from transom.core.draft import Draft
 from transom.core.due_recall import DueRecall
 from transom.core.edit import Edit, Fold
 from transom.core.frame import Frame
+from transom.core.index_cache import IndexCache
 from transom.core.message import Note
 from transom.core.plan_pins import pin_before_fold, pin_required
 from transom.core.policy import NO_LIMITS, Choice, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
@@ -103,11 +103,11 @@ class BudgetEnforcer:
         budget: Budget,
         policy: Policy,
         ref: Ref,
-        derived: Derived,
+        indexes: IndexCache,
         summary_options: SummaryOptions | None = None,
     ) -> None:
         self.draft, self.state, self.budget, self.policy, self.ref = draft, frame.state, budget, policy, ref
-        self.redact, self.derived = frame.redact, derived
+        self.redact, self.indexes = frame.redact, indexes
         self.due_recall = DueRecall(policy, frame.redact)
         self.summary_options = summary_options
         self.wants: list[Summarise] = []
@@ -122,7 +122,7 @@ class BudgetEnforcer:
         self.limit = budget.limits(draft.view.calibration)
         self.policy_limit = policy_limit(budget, policy, draft.view.calibration)
         self._kept_units: dict[int, KeptUnit] = {}
-        """What keepers name, by key."""
+        """What the policy's keep rules name, by key."""
 
     def run(self, *, now: bool = False) -> None:
         """Trim what is new, then compact if the window is full. `now`: compact as if it were full.
@@ -221,7 +221,7 @@ class BudgetEnforcer:
     def _run_strategies(self, strategies: Iterable[Strategy], *, over_limit: bool) -> None:
         """Run strategies in order until the target is met.
 
-        Without `over_limit`, the keepers are asked first, and each strategy is asked for the summaries that it wants.
+        Without `over_limit`, the keep rules are asked first, and each strategy is asked for the summaries it wants.
         """
         self._kept_units = {} if over_limit or not self.draft.view.slots else self._ask_keepers()
         for strategy in strategies:
@@ -378,7 +378,7 @@ class BudgetEnforcer:
             counter=self.draft.view.counter,
             reference=self.ref,
             newest_unit=self.draft.view.newest_unit,
-            derived=self.derived,
+            indexes=self.indexes,
             redact=self.redact,
         )
 
@@ -411,7 +411,7 @@ class BudgetEnforcer:
             newest_unit=self.draft.view.newest_unit,
             over_limit=over_limit,
             due_notes=notes,
-            derived=self.derived,
+            indexes=self.indexes,
             redact=self.redact,
             may_replace_summary=self._may_replace_summary and not over_limit,
             policy_trigger=self.policy.trigger,
@@ -439,12 +439,12 @@ class BudgetEnforcer:
     # ---- steps
 
     def _ask_keepers(self) -> dict[int, KeptUnit]:
-        """The units that keepers name, by key. Where several keepers name a unit, the first one counts."""
+        """The units that the keep rules name, by key. Where several rules name a unit, the first one counts."""
         self._kept_units, kept = {}, dict[int, KeptUnit]()
         target = self._target(over_limit=False)
-        for keeper in self.policy.keepers:
-            with naming(keeper, self.policy):
-                for unit in keeper(self.draft.view, target):
+        for rule in self.policy.keep:
+            with naming(rule, self.policy):
+                for unit in rule(self.draft.view, target):
                     kept.setdefault(unit.key, unit)
         return kept
 

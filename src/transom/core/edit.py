@@ -3,7 +3,7 @@ summary."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from transom.core.message import Address
 
@@ -12,19 +12,19 @@ Span = tuple[int, int]
 
 
 class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="fold"):
-    """Show one text in the place of a range of units. (The slot that it makes in a view is a `Folded`.)
+    """Show one text in the place of a range of units. (The slot that it makes in a view is a `FoldedSlot`.)
 
     - `first`, `last`: the keys of the first and the last unit of the range.
     - `text`: what is shown, for example a record, a summary or a marker.
-    - `carries`: keys of folded units that count as present, because the text has a marked excerpt of them; at the last
-      step of the last resort only their reference.
+    - `excerpted`: keys of folded units that count as present, because the text has a marked excerpt of them; at the
+      last step of the last resort only their reference.
     - `quotes`: the seqs of the entries that the text quotes.
     """
 
     first: int
     last: int
     text: str
-    carries: tuple[int, ...] = ()
+    excerpted: tuple[int, ...] = field(default=(), name="carries")
     quotes: tuple[int, ...] = ()
     why: str = ""
     """The reason, as `explain` shows it."""
@@ -48,7 +48,7 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="pin"):
-    """Keep the unit of an entry visible: a fold over it shows it behind the fold's text, unless the text carries it.
+    """Keep the unit of an entry visible: a fold over it shows it behind the fold's text, if that has no excerpt of it.
 
     `entry`: the seq of any entry of the unit. `implied`: a plan has placed the pin, and plans may take it back.
     """

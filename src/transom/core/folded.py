@@ -1,5 +1,5 @@
 """What a fold makes in a view. A fold is the edit that shows one text in place of a range of turns
-(`core/edit.py:Fold`); here it becomes a slot, a `Folded`, with the slots that it replaces as its children.
+(`core/edit.py:Fold`); here it becomes a slot, a `FoldedSlot`, with the slots that it replaces as its children.
 
 It is made over the slots that the fold hides, and made again when an edit changes something under it.
 """
@@ -15,27 +15,27 @@ from msgspec.structs import replace
 from transom.core.edit import Fold
 from transom.core.entry import Entry
 from transom.core.tokens import MESSAGE_BYTES, ZERO, Size, text_bytes
-from transom.core.unit import Folded, Slot, Unit, pinned_units_in, surfaced, with_signature_stale
+from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, with_signature_stale, without_excerpted
 
 SEALED = "compaction by the provider"
 """Why a slot is hidden that precedes the provider's own compaction."""
 
-Path = list[tuple[Folded, int]]
-"""The way from a slot of the window down through nested `Folded`s: each with the index of the child that leads on."""
+Path = list[tuple[FoldedSlot, int]]
+"""The way from a slot of the window down through nested folds: each slot with the index of the child that leads on."""
 
 
-def child_at(folded: Folded, key: int) -> tuple[int, Slot]:
+def child_at(folded: FoldedSlot, key: int) -> tuple[int, Slot]:
     """The index of the child that holds the unit with this key, and that child."""
     at = bisect_right(folded.children, key, key=attrgetter("first")) - 1
     return at, folded.children[at]
 
 
-def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> Folded:
-    """The `Folded` that a fold shows in the place of these slots. `entry` is the fold's entry, with its token count."""
+def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> FoldedSlot:
+    """The slot that a fold shows in the place of these slots. `entry` is the fold's entry, with its token count."""
     children = _as_children(slots)
     pinned = tuple(unit for child in children for unit in pinned_units_in(child))
     text_size = Size(entry.tokens[0], MESSAGE_BYTES + text_bytes(fold.text), messages=1)
-    return Folded(
+    return FoldedSlot(
         first=fold.first,
         last=fold.last,
         seq=entry.seq,
@@ -43,18 +43,18 @@ def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> Folded:
         why=fold.why,
         tokens=entry.tokens[0],
         children=children,
-        pinned_units=pinned,
-        size=text_size.plus(_surfaced_size(pinned, fold.carries)),
+        all_pinned=pinned,
+        size=text_size.plus(_pinned_size(pinned, fold.excerpted)),
         untrimmed_size=_untrimmed_size(children),
         unit_count=_unit_count(children),
-        carries=fold.carries,
+        excerpted=fold.excerpted,
     )
 
 
-def make_sealed(seq: int, slots: Sequence[Slot]) -> Folded:
-    """The `Folded` for everything that precedes the provider's own compaction in the entry `seq`. It shows nothing."""
+def make_sealed(seq: int, slots: Sequence[Slot]) -> FoldedSlot:
+    """The slot for everything that precedes the provider's own compaction in the entry `seq`. It shows nothing."""
     children = _as_children(slots)
-    return Folded(
+    return FoldedSlot(
         first=children[0].first,
         last=children[-1].last,
         seq=seq,
@@ -62,7 +62,7 @@ def make_sealed(seq: int, slots: Sequence[Slot]) -> Folded:
         why=SEALED,
         tokens=0,
         children=children,
-        pinned_units=(),
+        all_pinned=(),
         size=ZERO,
         untrimmed_size=_untrimmed_size(children),
         unit_count=_unit_count(children),
@@ -82,7 +82,7 @@ def _untrimmed_size(slots: Sequence[Slot]) -> Size:
 
 
 def _unit_count(slots: Sequence[Slot]) -> int:
-    return sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in slots)
+    return sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in slots)
 
 
 def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
@@ -98,14 +98,14 @@ def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
         if folded.sealed:
             new = (replace(folded, children=children),)
             continue
-        at = bisect_left(folded.pinned_units, old.first, key=attrgetter("key"))
+        at = bisect_left(folded.all_pinned, old.first, key=attrgetter("key"))
         new = (
             replace(
                 folded,
                 children=children,
-                pinned_units=(*folded.pinned_units[:at], *pinned, *folded.pinned_units[at + len(unpinned) :]),
+                all_pinned=(*folded.all_pinned[:at], *pinned, *folded.all_pinned[at + len(unpinned) :]),
                 size=folded.size.replaced(
-                    _surfaced_size(unpinned, folded.carries), _surfaced_size(pinned, folded.carries)
+                    _pinned_size(unpinned, folded.excerpted), _pinned_size(pinned, folded.excerpted)
                 ),
                 cached_fingerprint=None,
             ),
@@ -113,10 +113,10 @@ def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
     return new[0]
 
 
-def _surfaced_size(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> Size:
+def _pinned_size(pinned: tuple[Unit, ...], excerpted: tuple[int, ...]) -> Size:
     """The size of the pinned units that are shown behind the text of a fold."""
     size = ZERO
-    for unit in surfaced(pinned, carries):
+    for unit in without_excerpted(pinned, excerpted):
         size = size.plus(unit.size)
     return size
 
@@ -130,8 +130,7 @@ def _without_signature(slot: Slot) -> Slot:
 
 
 def without_entries(slot: Slot) -> Slot:
-    """A slot as a `Folded` holds it: a unit without its entries unless it is pinned, an inner `Folded` without its
-    text."""
+    """A slot as a `FoldedSlot` holds it: a unit without its entries unless it is pinned, a fold without its text."""
     if isinstance(slot, Unit):
         return slot if slot.pins or slot.entries is None else replace(slot, entries=None, cached_fingerprint=None)
     return replace(slot, text="", cached_fingerprint=None) if slot.text else slot

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class ByIdentity(Generic[T]):
+class IdentityKey(Generic[T]):
     """A cache key that equals only a key of the very same object. Hashing it takes the same short time for any object.
 
     The key keeps its object alive, so that no other object can get the same identity.
@@ -22,4 +22,4 @@ class ByIdentity(Generic[T]):
         return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ByIdentity) and other.value is self.value  # pyright: ignore[reportUnknownMemberType]
+        return isinstance(other, IdentityKey) and other.value is self.value  # pyright: ignore[reportUnknownMemberType]

@@ -22,7 +22,7 @@ from transom.core.persistent import index_after
 from transom.core.summary import Summaries, Summary
 from transom.core.tokens import FormatCounter, apply_trim
 from transom.core.trims import find_part
-from transom.core.unit import Folded, Slot, Unit
+from transom.core.unit import FoldedSlot, Slot, Unit
 
 NO_UNIT, STRAY, EMPTY, HIDDEN = -1, -2, -3, -4
 """What stands in place of a unit's key for an entry that is in no unit.
@@ -83,10 +83,10 @@ def with_range(ranges: tuple[tuple[int, int], ...], first: int, last: int) -> tu
 
 
 def path_to(table: SlotTable, key: int) -> tuple[Path, Unit]:
-    """The unit with this key, and the `Folded`s over it, from the window down; no path if the unit is a slot itself."""
+    """The unit with this key, and the folds over it, from the window down; no path if the unit is a slot itself."""
     path: Path = []
     slot = table.slots[slot_index(table, key)]
-    while isinstance(slot, Folded):
+    while isinstance(slot, FoldedSlot):
         at, child = child_at(slot, key)
         path.append((slot, at))
         slot = child
@@ -94,12 +94,11 @@ def path_to(table: SlotTable, key: int) -> tuple[Path, Unit]:
 
 
 def path_to_fold(table: SlotTable, seq: int, fold: Fold) -> Path | None:
-    """The `Folded`s from the window down to the one that the fold with this seq made, that one last; None if it is not
-    live."""
+    """The folds from the window down to the one with this seq, that one last; None if it is not live."""
     at = slot_index(table, fold.first)
     slot = table.slots[at] if at >= 0 else None
     path: Path = []
-    while isinstance(slot, Folded):
+    while isinstance(slot, FoldedSlot):
         at, child = child_at(slot, fold.first)
         path.append((slot, at))
         if slot.seq == seq:

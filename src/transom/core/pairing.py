@@ -8,7 +8,7 @@ from functools import lru_cache
 from heapq import merge
 from typing import Any
 
-from transom.core.identity import ByIdentity
+from transom.core.identity import IdentityKey
 from transom.core.locate import SlotTable, open_unit
 from transom.core.message import Assistant, Call, ToolResult
 from transom.core.tokens import ZERO, Size, replace_surrogates, text_bytes
@@ -47,7 +47,7 @@ def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str, name: str | Non
     if not named or unit.open_bits.bit_count() <= FEW:
         return bits_of(unit.open_bits)
     first = (unit.open_bits & -unit.open_bits).bit_length() - 1
-    by_label = _indexes_by_label(ByIdentity(calls))
+    by_label = _indexes_by_label(IdentityKey(calls))
     same = (by_label.get(key, ()) for key in ((label, True), (named, False)))
     return filter(unit.is_open, merge(*(indexes[bisect_left(indexes, first) :] for indexes in same)))
 
@@ -74,19 +74,19 @@ def result_label_size(table: SlotTable, unit: Unit, index: int, result: ToolResu
         return Size(count(call.name), text_bytes(call.name))
     if call.id == result.call and call.id and call.id.isascii() and _first_with_id(turn.calls, call.id) == index:
         return ZERO  # the usual case, without a look at every label
-    label = _labels(ByIdentity(turn.calls), unit.key)[index]
+    label = _labels(IdentityKey(turn.calls), unit.key)[index]
     return Size(count(label) - count(result.call), text_bytes(label) - text_bytes(result.call))
 
 
 def _first_with_id(calls: tuple[Call, ...], label: str) -> int:
     """The index of a turn's first call with this id."""
     if len(calls) > FEW:
-        return _indexes_by_label(ByIdentity(calls))[label, True][0]
+        return _indexes_by_label(IdentityKey(calls))[label, True][0]
     return next(index for index, call in enumerate(calls) if call.id == label)
 
 
 @lru_cache(maxsize=4)
-def _indexes_by_label(calls: ByIdentity[tuple[Call, ...]]) -> Mapping[tuple[str, bool], Sequence[int]]:
+def _indexes_by_label(calls: IdentityKey[tuple[Call, ...]]) -> Mapping[tuple[str, bool], Sequence[int]]:
     """The indexes of a turn's calls, rising. The key is (id, True), or (name, False) for a call without an id. Cached
     for a few turns, because a turn's results come one after the other."""
     indexes: dict[tuple[str, bool], list[int]] = {}
@@ -96,14 +96,14 @@ def _indexes_by_label(calls: ByIdentity[tuple[Call, ...]]) -> Mapping[tuple[str,
 
 
 @lru_cache(maxsize=4)
-def _labels(calls: ByIdentity[tuple[Call, ...]], key: int) -> tuple[str, ...]:
+def _labels(calls: IdentityKey[tuple[Call, ...]], key: int) -> tuple[str, ...]:
     """The labels of a turn's calls (`call_labels`), cached for a few turns."""
     return call_labels(calls.value, key)
 
 
 def call_label_size(table: SlotTable, turn: Assistant, key: int) -> Size:
     """The size that labels add to a turn, where they differ from the ids that were counted with it."""
-    extra, labels = ZERO, _labels(ByIdentity(turn.calls), key)
+    extra, labels = ZERO, _labels(IdentityKey(turn.calls), key)
     count = table.counter.count
     for call, label in zip(turn.calls, labels, strict=True):
         if call.id != label:

@@ -14,10 +14,10 @@ from msgspec import Struct
 from transom import texts
 from transom.core.budget import Budget, fits
 from transom.core.budget_enforcer import BudgetEnforcer, Ref
-from transom.core.derived import Derived
 from transom.core.draft import Draft
 from transom.core.entry import Entry, Meta, Sent
 from transom.core.frame import Frame
+from transom.core.index_cache import IndexCache
 from transom.core.message import Assistant, Call, Failure, Head, Media, Note, Text, ToolResult
 from transom.core.pairing import call_labels
 from transom.core.policy import Policy
@@ -58,7 +58,7 @@ def plan(
     *,
     at: float,
     ref: Ref = entry_ref,
-    derived: Derived | None = None,
+    indexes: IndexCache | None = None,
     meta: Meta | None = None,
     summary_options: SummaryOptions | None = None,
     summary: Summary | None = None,
@@ -83,7 +83,7 @@ def plan(
     _renew_head(draft, frame.head)
     if text := _required_user_turn(draft.view, frame):
         draft.add(Note(key="", text=text))
-    enforcer = BudgetEnforcer(draft, frame, budget, policy, ref, derived or Derived(), summary_options)
+    enforcer = BudgetEnforcer(draft, frame, budget, policy, ref, indexes or IndexCache(), summary_options)
     enforcer.run()
     enforcer.recall()
     for note in due_notes(draft.view, frame.state):
@@ -99,7 +99,7 @@ def compaction(
     *,
     at: float,
     ref: Ref = entry_ref,
-    derived: Derived | None = None,
+    indexes: IndexCache | None = None,
     meta: Meta | None = None,
     summary_options: SummaryOptions | None = None,
     summary: Summary | None = None,
@@ -113,7 +113,7 @@ def compaction(
     draft = Draft(view, at, meta)
     if summary is not None:
         draft.add(summary)
-    enforcer = BudgetEnforcer(draft, frame, budget, policy, ref, derived or Derived(), summary_options)
+    enforcer = BudgetEnforcer(draft, frame, budget, policy, ref, indexes or IndexCache(), summary_options)
     enforcer.run(now=True)
     return tuple(draft.entries), tuple(enforcer.wants)
 
@@ -225,7 +225,7 @@ def _required_user_turn(view: View, frame: Frame) -> str:
     if frame.required_user_turn is None or not view.slots:
         return ""
     last = view.slots[-1]
-    units = (last,) if isinstance(last, Unit) else last.surfaced_units
+    units = (last,) if isinstance(last, Unit) else last.pinned_units
     if not units or units[-1].answered_calls:
         return ""
     turn = units[-1].shown_facts()[0]

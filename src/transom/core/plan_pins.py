@@ -1,4 +1,4 @@
-"""Keeps units out of folds: the pins that a plan places for required units and for those that keepers name. Pins of a
+"""Keeps units out of folds: the pins that a plan places for required units and for those of keep rules. Pins of a
 person stay as they are."""
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ def pin_required(draft: Draft) -> None:
 
 
 def pin_before_fold(draft: Draft, fold: Fold, named: Mapping[int, KeptUnit]) -> None:
-    """Prepare for a fold: pin the required units and those that keepers named that it would hide, and take back the
+    """Prepare for a fold: pin the required units and those that keep rules named that it would hide, and take back the
     pins of earlier plans on other units in its range.
 
     Kept units beside the fold that are sent again because of it are shortened in the same break.
     """
-    view, carried = draft.view, frozenset(fold.carries)
+    view, excerpted = draft.view, frozenset(fold.excerpted)
     staying = dict.fromkeys((*required_keys(view), *named))
     for key in staying:
-        if fold.first <= key <= fold.last and key not in carried:
+        if fold.first <= key <= fold.last and key not in excerpted:
             _pin(draft, view.unit(key), named.get(key) or KeptUnit(key, REQUIRED))
         elif (kept := named.get(key)) is not None and _is_rewritten(draft.view, key, fold, staying):
             _shorten(draft, view.unit(key), kept)
     for unit in tuple(draft.view.visible_units()):
-        if fold.first <= unit.key <= fold.last and unit.key not in staying and unit.key not in carried:
+        if fold.first <= unit.key <= fold.last and unit.key not in staying and unit.key not in excerpted:
             _unpin(draft, unit)
 
 
 def _pin(draft: Draft, unit: Unit, kept: KeptUnit) -> None:
     """Pin a kept unit with its reason, and shorten it. A plan's older pin that says only `required` is replaced by one
-    with the keeper's reason. A pin that the user set is left as it is, and so is its unit."""
+    with the rule's reason. A pin that the user set is left as it is, and so is its unit."""
     pins = [pin for seq in unit.pins if isinstance(pin := draft.view.fetch(seq).body, Pin)]
     if not all(pin.implied for pin in pins):
         return

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, cast
 from msgspec import Struct, field
 
 from transom.core.budget import UNLIMITED, Budget, fits, pressure
-from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold, Trim
+from transom.core.index_cache import IndexCache
 from transom.core.message import Recalled
 from transom.core.redact import Redact, redacted_fold
 from transom.core.summary import Summarise
@@ -41,12 +41,12 @@ class Target(Struct, frozen=True):
     - `budget`, `counter`: the limits as the caller set them, and the token counter of the view.
     - `reference`: gives the words by which a text names the entry with a seq ("entry 412").
     - `required`: keys of the units that must stay in the window: the first task and the newest user message.
-    - `protected`: these keys, and those of the units that keepers name.
+    - `protected`: these keys, and those of the units that keep rules name.
     - `newest_unit`: the key of the newest unit; -1 if there is none.
     - `over_limit`: true if the window does not fit the limit. Only then may a strategy also change what the user
       restored.
     - `due_notes`: the size of what will be added before the request (notes, recalled text); `goal` leaves room for it.
-    - `derived`: data computed from the log, such as indexes.
+    - `indexes`: data computed from the log, which strategies keep from plan to plan.
     - `waits_for_wants`: true if the request waits for the summary that a strategy wants, however little it would gain.
     - `summaries_cost`: false if no model makes the summaries that a strategy wants.
     - `may_replace_summary`: true if another summary of turns that are folded already may be made, and take the place
@@ -68,7 +68,7 @@ class Target(Struct, frozen=True):
     newest_unit: int = -1
     over_limit: bool = False
     due_notes: Size = ZERO
-    derived: Derived = field(default_factory=Derived)
+    indexes: IndexCache = field(default_factory=IndexCache)
     waits_for_wants: bool = False
     may_replace_summary: bool = False
     summaries_cost: bool = True
@@ -104,7 +104,7 @@ Strategy = Callable[[View, Target], Iterator[Edit]]
 
 
 class KeptUnit(NamedTuple):
-    """A unit that a keeper protects: a compaction pins it, so that a fold over it does not hide it.
+    """A unit that a keep rule protects: a compaction pins it, so that a fold over it does not hide it.
 
     `key`: the key of the unit. `why`: the reason that the pin gives. `trim`: an edit that makes the unit small enough
     to stay, or None.
@@ -115,7 +115,7 @@ class KeptUnit(NamedTuple):
     trim: Trim | None = None
 
 
-Keeper = Callable[[View, Target], Iterator[KeptUnit]]
+KeepRule = Callable[[View, Target], Iterator[KeptUnit]]
 """Names the units that a compaction protects."""
 
 RecallStep = Callable[[View, Target], Iterator[Recalled]]
@@ -143,7 +143,7 @@ class Policy(Struct, frozen=True, kw_only=True):
       required messages. A trigger of infinity means never; at 0 every request is compacted. A target that is None
       follows the trigger: 0.6, but at most three quarters of the trigger. A `Digest` has shares of its own; they are
       scaled to a target that is given, and to a trigger below 1.
-    - `keepers`: name units that the `pressure` strategies do not fold away; the `last_resort` ones may.
+    - `keep`: name units that the `pressure` strategies do not fold away; the `last_resort` ones may.
     - `soft_trigger`: a share of the trigger. From there on, the summaries that the `pressure` strategies want are made
       in the background. None: they are made when those strategies run, and the request waits.
     - `own_limits`: limits at which the `pressure` strategies start where they are lower than the budget's. No request
@@ -161,7 +161,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    keepers: tuple[Keeper, ...] = ()
+    keep: tuple[KeepRule, ...] = ()
     arrival: tuple[Strategy, ...] = ()
     pressure: tuple[Strategy, ...] = ()
     last_resort: tuple[Strategy, ...] = ()
@@ -173,7 +173,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     choices: tuple[Choice, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("keepers", "arrival", "pressure", "last_resort", "recall"):
+        for name in ("keep", "arrival", "pressure", "last_resort", "recall"):
             _must_be_steps(name, getattr(self, name))
         _must_be_choices(self.choices)
         for name in ("trigger", "target"):
@@ -196,17 +196,17 @@ class Policy(Struct, frozen=True, kw_only=True):
         """The target, or what follows from the trigger if none is given."""
         return min(DEFAULT_TARGET, TARGET_BELOW_TRIGGER * self.trigger) if self.target is None else self.target
 
-    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
+    def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
         """Warm the strategies' indexes before the next plan. Optional: it changes latency, never a window.
 
-        Calls `prepare(view, budget, derived)` of every strategy and recall step that has such a method.
+        Calls `prepare(view, budget, indexes)` of every strategy and recall step that has such a method.
         """
         of_choices = (strategy for choice in self.choices for strategy in choice.strategies)
         steps = (*self.arrival, *self.pressure, *self.last_resort, *self.recall, *of_choices)
         for strategy in steps:
             if (prepare := getattr(strategy, "prepare", None)) is not None:
                 with naming(strategy, self):
-                    prepare(view, budget, derived)
+                    prepare(view, budget, indexes)
 
 
 def wants_of(strategy: Strategy, view: View, target: Target, policy: Policy) -> list[Summarise]:
@@ -219,14 +219,14 @@ def wants_of(strategy: Strategy, view: View, target: Target, policy: Policy) -> 
         return list(wants(view, target))
 
 
-def name_of(step: Strategy | Keeper | RecallStep) -> str:
-    """The name of a strategy, keeper or recall step in errors: the module and name of its function or class."""
+def name_of(step: Strategy | KeepRule | RecallStep) -> str:
+    """The name of a strategy, keep rule or recall step in errors: the module and name of its function or class."""
     owner = step if hasattr(step, "__qualname__") else type(step)
     return f"{getattr(owner, '__module__', '')}.{getattr(owner, '__qualname__', '')}"
 
 
 @contextmanager
-def naming(step: Strategy | Keeper | RecallStep, policy: Policy) -> Generator[None]:
+def naming(step: Strategy | KeepRule | RecallStep, policy: Policy) -> Generator[None]:
     """A context manager. An exception raised in it gets a note with the names of the step and its policy; otherwise it
     stays what it is."""
     try:
@@ -251,7 +251,7 @@ def _must_be_steps(name: str, steps: object) -> None:
     """Raises InvalidSetting unless `steps` is a tuple of callables without a class among them (its instance is
     needed)."""
     if not isinstance(steps, tuple) or not all(map(callable, cast("tuple[Any, ...]", steps))):
-        kind = "callables" if name in {"keepers", "recall"} else "strategies"
+        kind = "callables" if name in {"keep", "recall"} else "strategies"
         raise InvalidSetting(f"policy: {name} must be a tuple of {kind}, not {quote(cast('object', steps))}")
     if classes := [step.__name__ for step in cast("tuple[Any, ...]", steps) if isinstance(step, type)]:
         raise InvalidSetting(f"policy: {name} needs {classes[0]}(), with its settings, not the class")

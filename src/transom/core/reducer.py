@@ -46,7 +46,7 @@ from transom.core.persistent import appended, vector, with_value
 from transom.core.prefix_fingerprint import prefixes
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
 from transom.core.tokens import ZERO, TokenCounter, head_size
-from transom.core.unit import REFUSED, Folded, Unit, new_unit, units_in, with_result, with_signature_stale
+from transom.core.unit import REFUSED, FoldedSlot, Unit, new_unit, units_in, with_result, with_signature_stale
 from transom.core.view import View
 
 _UNKNOWN = "?"
@@ -236,7 +236,7 @@ def _behind_compaction(builder: Builder) -> str:
 
     The turn itself is not in the view yet.
     """
-    stop = int(bool(builder.slots) and isinstance(slot := builder.slots[0], Folded) and slot.sealed)
+    stop = int(bool(builder.slots) and isinstance(slot := builder.slots[0], FoldedSlot) and slot.sealed)
     return next(fingerprint for at, fingerprint in prefixes(builder.head_entry, builder.slots) if at == stop)
 
 

@@ -11,7 +11,7 @@ from transom.core.log import no_entry
 from transom.core.message import Assistant, Other
 from transom.core.tokens import MESSAGE_BYTES, apply_trim, part_bytes, text_bytes
 from transom.core.trims import find_part
-from transom.core.unit import Folded, pinned_units_in, surfaced
+from transom.core.unit import FoldedSlot, pinned_units_in, without_excerpted
 
 
 def refusal(table: SlotTable, edit: Edit) -> str | None:
@@ -51,7 +51,9 @@ def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
         return "a tool of the provider is still at work in it"
     saving = -MESSAGE_BYTES - text_bytes(fold.text)
     for slot in slots[i : j + 1]:
-        saving += slot.size.bytes - sum(unit.size.bytes for unit in surfaced(pinned_units_in(slot), fold.carries))
+        saving += slot.size.bytes - sum(
+            unit.size.bytes for unit in without_excerpted(pinned_units_in(slot), fold.excerpted)
+        )
     return None if saving > 0 else f"it would add {-saving} bytes"
 
 
@@ -92,7 +94,7 @@ def _is_at_work(table: SlotTable, entry: Entry) -> bool:
     """Whether an entry is the newest turn of the model, and has calls. Providers that want reasoning back want that of
     this turn, and refuse its calls without it."""
     for slot in reversed(table.slots):
-        if isinstance(slot, Folded):
+        if isinstance(slot, FoldedSlot):
             return False
         turn = slot.first_fact
         if isinstance(turn, Assistant):

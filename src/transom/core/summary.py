@@ -45,7 +45,7 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
 
 
 class Summaries(Struct, frozen=True, gc=False, eq=False):
-    """What a view knows of the summaries of its log. `core/brakes.py` decides from it whether one may be asked for.
+    """What a view knows of the summaries of its log. `SummaryLimits` decides from it whether one may be asked for.
 
     - `made`: the seqs of the summaries that were not undone, rising.
     - `strikes`: how often a model has failed to make one since a model last made one.

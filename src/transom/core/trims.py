@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from transom.core.edit import Trim
 from transom.core.entry import Entry
-from transom.core.identity import ByIdentity
+from transom.core.identity import IdentityKey
 from transom.core.message import Address, Addressed, Assistant, Fact, Media, Part, Reasoning, Text, addressed_parts
 from transom.core.persistent import appended, index_after, spliced
 from transom.core.tokens import apply_trim
@@ -156,7 +156,7 @@ def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
 def _position(parts: tuple[Part, ...], kind: str, index: int) -> int | None:
     """The index among all content parts of the part with this kind and index; None if there is none."""
     if len(parts) > _FEW:
-        return _positions(ByIdentity(parts)).get((kind, index))
+        return _positions(IdentityKey(parts)).get((kind, index))
     for position, part in enumerate(parts):
         if _kind(part) == kind:
             if index == 0:
@@ -170,7 +170,7 @@ _FEW = 16
 
 
 @lru_cache(maxsize=4)
-def _positions(parts: ByIdentity[tuple[Part, ...]]) -> dict[tuple[str, int], int]:
+def _positions(parts: IdentityKey[tuple[Part, ...]]) -> dict[tuple[str, int], int]:
     """The position of each content part by its kind and index. Cached for a few facts, because a compaction trims the
     parts of one fact one after the other."""
     positions: dict[tuple[str, int], int] = {}

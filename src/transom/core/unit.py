@@ -1,9 +1,9 @@
-"""The slots of a window: units, and the `Folded`s that stand in place of several units.
+"""The slots of a window: units, and the `FoldedSlot`s that stand in place of several units.
 
-A unit is a head (a user message, a turn of the model, …) with the results of all its calls. A `Folded` is the one slot
-that a fold shows in place of others; it holds these as its children. Both are values: an edit makes a new one. A unit
-that is not shown drops its entries, because the log has them, and keeps its size. So the memory for texts follows the
-window.
+A unit is a head (a user message, a turn of the model, …) with the results of all its calls. A `FoldedSlot` is the one
+slot that a fold shows in place of others; it holds these as its children. Both are values: an edit makes a new one. A
+unit that is not shown drops its entries, because the log has them, and keeps its size. So the memory for texts follows
+the window.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
 
     @property
     def first(self) -> int:
-        """The key of the first unit in this slot: its own. (In a `Folded`, `first` and `last` differ.)"""
+        """The key of the first unit in this slot: its own. (In a `FoldedSlot`, `first` and `last` differ.)"""
         return self.key
 
     @property
     def last(self) -> int:
-        """The key of the last unit in this slot: its own. (In a `Folded`, `first` and `last` differ.)"""
+        """The key of the last unit in this slot: its own. (In a `FoldedSlot`, `first` and `last` differ.)"""
         return self.key
 
     @property
@@ -132,7 +132,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
         return self.cached_fingerprint or _remember(self, b"\n".join(map(plain, self.shown_facts())))
 
 
-class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
+class FoldedSlot(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
     """The slot of a fold that applies: it shows a text in place of its children, and behind it the pinned units among
     them.
 
@@ -140,7 +140,7 @@ class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
     - `text`, `why`: those of the fold; the text is empty while another fold hides this one. `tokens`: those of the text
       as a message.
     - `children`: the slots that it replaced. `unit_count`: how many units are in them.
-    - `pinned_units`: all pinned units among them. `carries`: keys of those whose excerpt is in the text; they are not
+    - `all_pinned`: all pinned units among them. `excerpted`: keys of those whose excerpt is in the text; they are not
       shown beside it.
     - `size`: the size of what it shows.
     - `sealed`: true if no fold made it, but the provider's own compaction in the entry `seq`: it holds everything that
@@ -153,29 +153,29 @@ class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
     text: str
     why: str
     tokens: int
-    children: tuple[Unit | Folded, ...]
-    pinned_units: tuple[Unit, ...]
+    children: tuple[Unit | FoldedSlot, ...]
+    all_pinned: tuple[Unit, ...]
     size: Size
     untrimmed_size: Size
     """Size of everything it covers, without any edit."""
     unit_count: int
-    carries: tuple[int, ...] = ()
+    excerpted: tuple[int, ...] = ()
     cached_fingerprint: bytes | None = None
     sealed: bool = False
 
     @property
-    def surfaced_units(self) -> tuple[Unit, ...]:
-        """The pinned units that are shown behind its text, in key order: those that it does not carry."""
-        return surfaced(self.pinned_units, self.carries)
+    def pinned_units(self) -> tuple[Unit, ...]:
+        """The pinned units that are shown behind its text, in key order: those whose excerpt it does not have."""
+        return without_excerpted(self.all_pinned, self.excerpted)
 
     def fingerprint(self) -> bytes:
         """A hash of what it shows, the same in every process and version."""
         return self.cached_fingerprint or _remember(
-            self, b"\n".join([plain(self.text), *(unit.fingerprint() for unit in self.surfaced_units)])
+            self, b"\n".join([plain(self.text), *(unit.fingerprint() for unit in self.pinned_units)])
         )
 
 
-Slot = Unit | Folded
+Slot = Unit | FoldedSlot
 """One place of a window."""
 
 
@@ -301,17 +301,17 @@ def _shown_size(unit: Unit, best: AppliedTrim | None, place: Place, entry: Entry
 
 def pinned_units_in(slot: Slot) -> tuple[Unit, ...]:
     """The pinned units in a slot: those that would still show if the slot were folded."""
-    if isinstance(slot, Folded):
-        return slot.pinned_units
+    if isinstance(slot, FoldedSlot):
+        return slot.all_pinned
     return (slot,) if slot.pins else ()
 
 
-def surfaced(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> tuple[Unit, ...]:
-    """The pinned units whose key is not among `carries`."""
-    if not carries:
+def without_excerpted(pinned: tuple[Unit, ...], excerpted: tuple[int, ...]) -> tuple[Unit, ...]:
+    """The pinned units whose key is not among `excerpted`."""
+    if not excerpted:
         return pinned
-    carried = frozenset(carries) if len(pinned) > 1 else carries
-    return tuple([unit for unit in pinned if unit.key not in carried])
+    keys = frozenset(excerpted) if len(pinned) > 1 else excerpted
+    return tuple([unit for unit in pinned if unit.key not in keys])
 
 
 def units_in(slot: Slot, least: int = -1) -> Iterator[Unit]:

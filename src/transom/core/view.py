@@ -33,7 +33,7 @@ from transom.core.summary import Summaries, Summary
 from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter
 from transom.core.total_usage import TotalUsage
 from transom.core.trims import effective_trims, find_part, trims_at, trims_of_entry
-from transom.core.unit import Folded, Slot, Unit
+from transom.core.unit import FoldedSlot, Slot, Unit
 
 __all__ = ["EMPTY", "HIDDEN", "NO_UNIT", "STRAY", "View"]
 
@@ -176,7 +176,7 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """The slots of the window, in key order: units and `Folded`s."""
+        """The slots of the window, in key order: units and `FoldedSlot`s."""
         return self.layout.slots
 
     @property
@@ -352,18 +352,18 @@ class View(Struct, frozen=True, eq=False):
             if isinstance(slot, Unit):
                 yield slot
             else:
-                yield from slot.surfaced_units
+                yield from slot.pinned_units
 
     def is_visible(self, key: int) -> bool:
         """Whether the window shows the unit with this key itself: it is not folded, or it is pinned out of its fold."""
         slot = self.slots[self.slot_index(key)]
-        return isinstance(slot, Unit) or any(unit.key == key for unit in slot.surfaced_units)
+        return isinstance(slot, Unit) or any(unit.key == key for unit in slot.pinned_units)
 
     def is_present(self, key: int) -> bool:
         """Whether the window shows the unit with this key itself, or an excerpt of it in the text of a fold
-        (`carries`)."""
+        (`excerpted`)."""
         slot = self.slots[self.slot_index(key)]
-        return isinstance(slot, Unit) or key in slot.carries or self.is_visible(key)
+        return isinstance(slot, Unit) or key in slot.excerpted or self.is_visible(key)
 
     # ---- entries
 
@@ -409,8 +409,8 @@ class View(Struct, frozen=True, eq=False):
         """Whether the entry with this seq is a fold, trim or pin that applies, or a summary, and was not undone."""
         return refusals.is_live(self, seq)
 
-    def path_to_fold(self, seq: int, fold: Fold) -> list[tuple[Folded, int]] | None:
-        """The `Folded`s from the window down to the one of this fold, that one last, each with the index of the child
+    def path_to_fold(self, seq: int, fold: Fold) -> list[tuple[FoldedSlot, int]] | None:
+        """The folds from the window down to this one, that one last, each with the index of the child
         that leads on.
 
         None if the fold is not live. `seq`: the seq of the fold's entry.

@@ -47,7 +47,7 @@ class Window(Struct, frozen=True, eq=False):
 
     @property
     def slots(self) -> Sequence[Slot]:
-        """The units and `Folded`s that it shows, in order."""
+        """The units and `FoldedSlot`s that it shows, in order."""
         return self.view.slots
 
     @property

@@ -70,7 +70,7 @@ def view_messages(view: View) -> list[ViewMessage]:
     head = OPENAI_CHAT.render_head(view.head)
     messages = [_view_message(message, -1 - index, HEAD_SLOT, None) for index, (message, _) in enumerate(head)]
     for index, slot in enumerate(view.slots):
-        folded, units = ([], [slot]) if isinstance(slot, Unit) else ([(slot.seq, None)], slot.surfaced_units)
+        folded, units = ([], [slot]) if isinstance(slot, Unit) else ([(slot.seq, None)], slot.pinned_units)
         owners = [*folded, *((seq, unit) for unit in units for seq in unit.seqs)]
         rendered = zip(FOR_MANAGERS.render_slot(slot), owners, strict=True)
         messages += [_view_message(message, seq, index, unit) for (message, _), (seq, unit) in rendered]

@@ -1,5 +1,5 @@
 """Policies that behave like well-known systems, as these were in mid to late 2026. Their figures scale down in small
-windows. Where a system summarises with a model, its policy makes a `Rolling` digest without one.
+windows. Where a system summarises with a model, its policy makes a `RollingRecord` digest without one.
 
 Each docstring describes the system's behaviour first. "Left out" is what the policy does not have; "Different" is what
 it does otherwise, on purpose. Where a system acts at a share of the window, the policy acts at that share of the room
@@ -16,11 +16,11 @@ from transom.strategies.arrival import Clip, Stub
 from transom.strategies.dedupe import Superseded
 from transom.strategies.digest.tool_lines import PLAN_TOOLS
 from transom.strategies.elide import DropMedia
-from transom.strategies.keepers import KeepTools, KeepUsers
+from transom.strategies.keep import KeepTools, KeepUsers
 from transom.strategies.key_messages import KEY_STEPS, KeepKey
 from transom.strategies.observation_masking import Mask
 from transom.strategies.omission import Omit
-from transom.strategies.rolling_digest import Rolling
+from transom.strategies.rolling_digest import RollingRecord
 from transom.strategies.stale_results import StubStale
 
 READS = ("Read:file_path", "read_file:path", "view:path")
@@ -30,14 +30,14 @@ READS = ("Read:file_path", "read_file:path", "view:path")
 MEDIA = DropMedia(only_as_needed=True)
 """The first step of most policies, for windows with too many images or bytes: drop old images and files."""
 
-FULL: tuple[Strategy, ...] = (Rolling(tail=8_000), *LAST_RESORT)
+FULL: tuple[Strategy, ...] = (RollingRecord(tail=8_000), *LAST_RESORT)
 """The last resort of most policies, for a window that does not fit: one large fold with a digest, which the last
 resort would leave out, and then the last resort."""
 
 DYNAMIQ = Policy(
     name="dynamiq",
     arrival=(Stub(characters=7_000),),
-    pressure=(MEDIA, Rolling(tail=10_000)),
+    pressure=(MEDIA, RollingRecord(tail=10_000)),
     last_resort=FULL,
     trigger=0.8,
 )
@@ -65,9 +65,9 @@ messages.
 
 AGENTICLOOP = Policy(
     name="agenticloop",
-    keepers=(KeepTools(PLAN_TOOLS), KeepUsers(tokens=20_000)),
+    keep=(KeepTools(PLAN_TOOLS), KeepUsers(tokens=20_000)),
     arrival=(Clip(tokens=5_000),),
-    pressure=(MEDIA, Rolling()),
+    pressure=(MEDIA, RollingRecord()),
     last_resort=FULL,
     trigger=1.0,
     own_limits=Budget(context=60_000, max_messages=100),
@@ -82,7 +82,7 @@ before it had; the task is not the first to be folded; no compaction between two
 
 CREWAGENT = Policy(
     name="crewagent",
-    keepers=(KeepTools(PLAN_TOOLS), KeepKey(newest=10)),
+    keep=(KeepTools(PLAN_TOOLS), KeepKey(newest=10)),
     arrival=(Stub(),),
     pressure=(MEDIA, *KEY_STEPS),
     last_resort=LAST_RESORT,
@@ -101,9 +101,9 @@ window is not made.
 
 CODEX = Policy(
     name="codex",
-    keepers=(KeepUsers(tokens=20_000),),
+    keep=(KeepUsers(tokens=20_000),),
     arrival=(Clip(tokens=2_500, unit="bytes"),),
-    pressure=(MEDIA, Rolling()),
+    pressure=(MEDIA, RollingRecord()),
     last_resort=FULL,
     trigger=0.9,
 )
@@ -117,7 +117,7 @@ not made.
 
 OPENHANDS = Policy(
     name="openhands",
-    pressure=(MEDIA, Rolling(first=3, tail=UNLIMITED, tail_share=0.5, last=35)),
+    pressure=(MEDIA, RollingRecord(first=3, tail=UNLIMITED, tail_share=0.5, last=35)),
     last_resort=FULL,
     trigger=1.0,
     own_limits=Budget(context=UNLIMITED, max_messages=80),
@@ -131,9 +131,9 @@ fewer than 4 may stay; an earlier summary is made again from the original entrie
 
 CLAUDE_CODE = Policy(
     name="claude_code",
-    keepers=(KeepTools(PLAN_TOOLS), KeepTools(READS, most=5, tokens=5_000, fraction=0.04)),
+    keep=(KeepTools(PLAN_TOOLS), KeepTools(READS, most=5, tokens=5_000, fraction=0.04)),
     arrival=(Stub(characters=30_000),),
-    pressure=(MEDIA, Mask(last=3, polling=1, first=0), Rolling(size=8_000, tail=40_000)),
+    pressure=(MEDIA, Mask(last=3, polling=1, first=0), RollingRecord(size=8_000, tail=40_000)),
     last_resort=FULL,
     trigger=0.83,
 )
@@ -148,7 +148,7 @@ reference; rules are in the head and are not compacted; compactions do not follo
 
 MANUS = Policy(
     name="manus",
-    pressure=(MEDIA, Mask(last=8, polling=1, first=0), Rolling(tail=10_000)),
+    pressure=(MEDIA, Mask(last=8, polling=1, first=0), RollingRecord(tail=10_000)),
     last_resort=FULL,
     trigger=0.6,
     target=0.4,
@@ -162,8 +162,8 @@ Left out: masking of tools (the caller's), files as memory, compact arguments, t
 
 OPENCODE = Policy(
     name="opencode",
-    keepers=(KeepTools(("skill",)),),
-    pressure=(MEDIA, StubStale(keep=40_000, free=20_000, preview=20), Rolling(size=4_096, tail=15_000)),
+    keep=(KeepTools(("skill",)),),
+    pressure=(MEDIA, StubStale(keep=40_000, free=20_000, preview=20), RollingRecord(size=4_096, tail=15_000)),
     last_resort=FULL,
     trigger=0.85,
 )
@@ -177,7 +177,7 @@ Left out: the eight headings, and older `skill`s. Different: it prunes under pre
 
 AIDER = Policy(
     name="aider",
-    pressure=(MEDIA, Rolling(size=4_096, share=0.125, tail=4_096, tail_share=0.125, rounds=1, least=0.06)),
+    pressure=(MEDIA, RollingRecord(size=4_096, share=0.125, tail=4_096, tail_share=0.125, rounds=1, least=0.06)),
     last_resort=FULL,
     trigger=0.25,
     target=0.1,
@@ -209,7 +209,10 @@ Left out: tags (`Mask.tools` names tools whose results stay). Different: a full 
 """
 
 LETTA = Policy(
-    name="letta", pressure=(MEDIA, Rolling(share=0.1, tail=UNLIMITED, tail_share=0.7)), last_resort=FULL, trigger=0.9
+    name="letta",
+    pressure=(MEDIA, RollingRecord(share=0.1, tail=UNLIMITED, tail_share=0.7)),
+    last_resort=FULL,
+    trigger=0.9,
 )
 """Letta (`sliding_window_percentage` 0.3): at 90%, the newest 70% of the window stay, and everything older becomes one
 summary of at most a tenth of it.

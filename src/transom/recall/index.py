@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from math import log
 from typing import NamedTuple
 
-from transom.core.derived import Derived
 from transom.core.entry import Entry
+from transom.core.index_cache import IndexCache
 from transom.core.message import Fact, ToolResult
 from transom.core.view import View
 from transom.strategies.digest.passages import is_repeated, readable, split
@@ -71,12 +71,12 @@ class RecallIndex:
         self._terms = 0
 
     @staticmethod
-    def of(view: View, derived: Derived) -> RecallIndex:
+    def of(view: View, indexes: IndexCache) -> RecallIndex:
         """Return the index of the entries before the newest turn of a view. It continues the last index, in place.
 
         Entries that a plan adds come after that turn, so this plan and the next one find the same.
         """
-        index = derived.of(RecallIndex)
+        index = indexes.of(RecallIndex)
         n = max(0, view.newest_unit)
         if index.n > n:  # an older view must not know what came later
             index._restart(0)

@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.budget import Budget
-from transom.core.derived import Derived
+from transom.core.index_cache import IndexCache
 from transom.core.message import Fact, Recalled, Text, ToolResult, User, role_of
 from transom.core.policy import Target
 from transom.core.tool import is_offered
-from transom.core.unit import Folded, Unit, units_in
+from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.core.view import View
 from transom.recall.index import RecallIndex, RecallPassage, terms_of
 from transom.recall.vectors import PassageVectors, newest_best
@@ -79,14 +79,14 @@ class Recall(Struct, frozen=True, kw_only=True):
     embedder: Embedder | None = None
     alike: float = 0.45
 
-    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
+    def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
         """Index the entries that came since the last call.
 
         Does nothing until something was recalled or searched for once.
         """
         del budget
-        if derived.of(RecallIndex).n:
-            RecallIndex.of(view, derived)
+        if indexes.of(RecallIndex).n:
+            RecallIndex.of(view, indexes)
 
     def __call__(self, view: View, target: Target) -> Iterator[Recalled]:
         newest = view.newest_unit
@@ -95,10 +95,10 @@ class Recall(Struct, frozen=True, kw_only=True):
         message = view.fetch(newest).body
         assert isinstance(message, User)
         asking = "\n".join(part.text for part in message.parts if isinstance(part, Text))
-        index = RecallIndex.of(view, target.derived)
+        index = RecallIndex.of(view, target.indexes)
         found = _Found(view, index, asking, self.neighbours)
         if self.embedder is not None:
-            found.compare(target.derived.of(PassageVectors), self.embedder, self.alike)
+            found.compare(target.indexes.of(PassageVectors), self.embedder, self.alike)
         room = target.budget.share(self.tokens, self.share)
         chosen = found.lacking(room, self.least)
         is_question = any(mark in asking for mark in QUESTION_MARKS)
@@ -117,7 +117,7 @@ class Recall(Struct, frozen=True, kw_only=True):
 
 def _lacks_anything(view: View) -> bool:
     """True if the window hides or shortens anything. If not, there is nothing to recall."""
-    return any(isinstance(slot, Folded) or slot.trims for slot in view.slots)
+    return any(isinstance(slot, FoldedSlot) or slot.trims for slot in view.slots)
 
 
 def _share_of_talk(view: View) -> float:
@@ -248,7 +248,7 @@ class _AlreadyShown:
             unit = view.unit(key)
             return not unit.trims or self._shown_by(unit, passage)
         slot = view.slots[view.slot_index(key)]
-        return quote in self.recalled or (isinstance(slot, Folded) and quote in slot.text)
+        return quote in self.recalled or (isinstance(slot, FoldedSlot) and quote in slot.text)
 
     def _shown_by(self, unit: Unit, passage: RecallPassage) -> bool:
         at = unit.seqs.index(passage.entry)

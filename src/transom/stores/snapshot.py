@@ -31,7 +31,7 @@ from transom.core.persistent import Vector, vector
 from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
 from transom.core.total_usage import TotalUsage
-from transom.core.unit import Folded, Slot, Unit, pinned_units_in, with_open_calls
+from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, with_open_calls
 from transom.core.view import Calls, Landmarks, Layout, LiveEdits, Prefix, View
 
 _SUM = 16
@@ -48,7 +48,7 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
     head_entry: int | None
     in_flight: int | None
     layout: Layout
-    slots: list[Unit | Folded]
+    slots: list[Unit | FoldedSlot]
     child_counts: list[int]
     """For each fold in `slots`, how many children it has."""
     calls: Calls
@@ -132,7 +132,7 @@ def _read(data: bytes) -> _Snapshot:
 # ---- the slots
 
 
-def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | Folded], list[int]]:
+def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | FoldedSlot], list[int]]:
     """List every slot, children before their folds; and for each fold of that list how many children it has."""
     flat, child_counts, stack = list[Slot](), list[int](), list(slots)
     while stack:  # from the right, each fold before its children; turned round at the end
@@ -140,7 +140,7 @@ def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | Folded], list[int]]:
         if isinstance(slot, Unit):
             flat.append(replace(slot, entries=None, open_bits=0, cached_fingerprint=None))
         else:
-            flat.append(replace(slot, children=(), pinned_units=(), cached_fingerprint=None))
+            flat.append(replace(slot, children=(), all_pinned=(), cached_fingerprint=None))
             child_counts.append(len(slot.children))
             stack.extend(slot.children)
     flat.reverse()
@@ -163,7 +163,7 @@ def _tree(view: View, flat: Iterable[Slot], child_counts: Iterable[int], still_o
             children = tuple(slots[len(slots) - count :])
             del slots[len(slots) - count :]
             pinned = () if slot.sealed else tuple(unit for child in children for unit in pinned_units_in(child))
-            slots.append(replace(slot, children=children, pinned_units=pinned))
+            slots.append(replace(slot, children=children, all_pinned=pinned))
     shown = (_with_entries(view, slot) if isinstance(slot, Unit) else slot for slot in slots)
     return vector(
         with_open_calls(slot) if isinstance(slot, Unit) and slot.key in still_open else slot for slot in shown
@@ -176,7 +176,7 @@ def _with_entries(view: View, unit: Unit) -> Unit:
 
 def _loaded_in(slot: Slot) -> Sequence[Unit]:
     """Return the units of a slot whose entries are loaded: the unit itself, or the pinned units of a fold."""
-    return (slot,) if isinstance(slot, Unit) else slot.pinned_units
+    return (slot,) if isinstance(slot, Unit) else slot.all_pinned
 
 
 # ---- ties to the log

@@ -1,7 +1,7 @@
-"""Strategies and keepers: the parts of which a policy is made.
+"""Strategies and keep rules: the parts of which a policy is made.
 
-A *strategy* proposes edits that make a window smaller: `(View, Target) -> Iterator[Edit]`. A *keeper* names units that
-a compaction protects. Each is a class with settings, which its docstring explains, or a plain function.
+A *strategy* proposes edits that make a window smaller: `(View, Target) -> Iterator[Edit]`. A *keep rule* names units
+that a compaction protects. Each is a class with settings, which its docstring explains, or a plain function.
 `docs/write-your-own-strategy.md` shows how to write one. On arrival (results that no request has carried yet):
 
 - `Clip`: keeps both ends of a long result.
@@ -18,15 +18,15 @@ Under pressure, parts of units:
 Under pressure, whole units:
 
 - `Omit`: leaves out the oldest units. `HeadTail`, `Rounds`: keep both ends, or the last rounds.
-- `Digest`: folds old turns into passages of their own text, in layers. `Rolling`: into one digest.
+- `Digest`: folds old turns into passages of their own text, in layers. `RollingRecord`: into one digest.
 - `NewSummary`, `OldSummary`: a `Digest` with a new summary, or with the one that there is, for a policy's `choices`.
 - `KeyMessages`: quotes the sentences that matter most. `KEY_STEPS`: with its fallbacks.
 
-Keepers: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some tools), `KeepKey` (what scores best).
+Keep rules: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some tools), `KeepKey` (the best scores).
 
 For strategies of your own this module also has the types they need (`View`, `Target`, `Edit`, `Fold`, `Trim`, `Unit`,
-`Folded`, `KeptUnit`, `TextPart`, `Choice`) and the questions that they ask: `may_trim`, `unsent_units`, `result_texts`,
-`visible_texts`; `foldable_runs`, `hides_a_unit`, `saves_tokens`, `stays_visible`, `leading_slots`,
+`FoldedSlot`, `KeptUnit`, `TextPart`, `Choice`) and the questions that they ask: `may_trim`, `unsent_units`,
+`result_texts`, `visible_texts`; `foldable_runs`, `hides_a_unit`, `saves_tokens`, `stays_visible`, `leading_slots`,
 `slots_before_newest`; `is_worth_a_break`, `is_worth_a_batch`. Their texts are made with `range_reference` and
 `disarmed`.
 
@@ -42,7 +42,7 @@ from transom.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from transom.core.edit import Edit, Fold, Trim
     from transom.core.policy import Choice, KeptUnit, Target
-    from transom.core.unit import Folded, Unit
+    from transom.core.unit import FoldedSlot, Unit
     from transom.core.view import View
     from transom.strategies.arrival import Clip, Stub
     from transom.strategies.candidates import (
@@ -64,12 +64,12 @@ if TYPE_CHECKING:
     from transom.strategies.digest.visible import visible_texts
     from transom.strategies.elide import DropMedia, Elide
     from transom.strategies.head_tail import HeadTail, Rounds
-    from transom.strategies.keepers import KeepTools, KeepUsers
+    from transom.strategies.keep import KeepTools, KeepUsers
     from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
     from transom.strategies.observation_masking import Mask
     from transom.strategies.omission import Omit
     from transom.strategies.reasoning import DropReasoning
-    from transom.strategies.rolling_digest import Rolling
+    from transom.strategies.rolling_digest import RollingRecord
     from transom.strategies.stale_results import StubStale
     from transom.strategies.summary_choices import NewSummary, OldSummary
     from transom.strategies.text.parts import TextPart, result_texts
@@ -90,7 +90,7 @@ __all__ = [
     "Elide",
     "ErrorPurge",
     "Fold",
-    "Folded",
+    "FoldedSlot",
     "HeadTail",
     "KeepKey",
     "KeepTools",
@@ -101,7 +101,7 @@ __all__ = [
     "NewSummary",
     "OldSummary",
     "Omit",
-    "Rolling",
+    "RollingRecord",
     "Rounds",
     "Stub",
     "StubStale",
@@ -133,7 +133,7 @@ __getattr__, __dir__ = lazy_exports(
     {
         "core.edit": ("Edit", "Fold", "Trim"),
         "core.policy": ("Choice", "KeptUnit", "Target"),
-        "core.unit": ("Folded", "Unit"),
+        "core.unit": ("FoldedSlot", "Unit"),
         "core.view": ("View",),
         "strategies.arrival": ("Clip", "Stub"),
         "strategies.candidates": (
@@ -155,12 +155,12 @@ __getattr__, __dir__ = lazy_exports(
         "strategies.digest.tool_lines": ("TOOL_LINES", "ToolLine"),
         "strategies.elide": ("DropMedia", "Elide"),
         "strategies.head_tail": ("HeadTail", "Rounds"),
-        "strategies.keepers": ("KeepTools", "KeepUsers"),
+        "strategies.keep": ("KeepTools", "KeepUsers"),
         "strategies.key_messages": ("KEY_STEPS", "KeepKey", "KeyMessages"),
         "strategies.observation_masking": ("Mask",),
         "strategies.omission": ("Omit",),
         "strategies.reasoning": ("DropReasoning",),
-        "strategies.rolling_digest": ("Rolling",),
+        "strategies.rolling_digest": ("RollingRecord",),
         "strategies.stale_results": ("StubStale",),
         "strategies.summary_choices": ("NewSummary", "OldSummary"),
         "strategies.text.parts": ("TextPart", "result_texts"),

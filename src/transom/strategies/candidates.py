@@ -15,7 +15,7 @@ from transom.core.edit import Pin
 from transom.core.message import Note
 from transom.core.policy import Target
 from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, ZERO, Size, text_bytes
-from transom.core.unit import Folded, Slot, Unit
+from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.core.view import View
 from transom.strategies.text.parts import TextPart
 
@@ -33,7 +33,7 @@ RECALLED = "recalled before"
 
 def stands_for_turns(slot: Slot) -> bool:
     """Whether a slot is a fold that stands for turns. One over recalled text does not: it is a mark in its place."""
-    return isinstance(slot, Folded) and slot.why != RECALLED
+    return isinstance(slot, FoldedSlot) and slot.why != RECALLED
 
 
 def is_user_pinned(view: View, unit: Unit) -> bool:
@@ -135,7 +135,7 @@ def fold_texts_size(target: Target, fold_texts: Sequence[str]) -> Size:
 
 
 def _freed(view: View, target: Target, slot: Slot) -> Size:
-    visible = (slot,) if isinstance(slot, Unit) else slot.pinned_units
+    visible = (slot,) if isinstance(slot, Unit) else slot.all_pinned
     return reduce(Size.minus, (unit.size for unit in visible if stays_visible(view, target, unit)), slot.size)
 
 

@@ -56,7 +56,7 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
             passages: dict[int, dict[int, list[Passage]]] = {}
             for part in parts:
                 if part.tokens > most:
-                    index = Index.of(view, target.budget.usable, target.derived)
+                    index = Index.of(view, target.budget.usable, target.indexes)
                     if part.entry not in passages:
                         passages[part.entry] = _by_text(index.at(view, part.entry).passages)
                     yield _clip(target, index, part, passages[part.entry].get(part.part[1], []), int(most))

@@ -16,11 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.budget import Budget
-from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold
+from transom.core.index_cache import IndexCache
 from transom.core.policy import Target
 from transom.core.summary import Summarise, Summary
-from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import (
     cut_before_user,
@@ -72,16 +72,16 @@ MAX_CUT_BEFORE_USER = 0.5
 MAX_RECENT = 0.95
 """The greatest share of F for whole turns and what stays free (`quiet`) together, when whole turns get more room."""
 
-TALK_RATIO = 3
+CHAT_COMPRESSION = 3
 """A digest of talk can stand for about this many times its own size."""
 
-TALK_CAP, TALK_MERGE = 0.35, 0.5
+MORE_CAP_FOR_CHAT, MORE_MERGE_FOR_CHAT = 0.35, 0.5
 """What `cap` and `merge` grow by where there is only talk, as shares of F."""
 
-TALK_QUIET = 0.9
+LESS_QUIET_FOR_CHAT = 0.9
 """The part of `quiet` that is given up where there is only talk and a record can hold all of it."""
 
-MAX_TALK_FULLNESS = 0.9
+MAX_CHAT_FULLNESS = 0.9
 """How full, as a share of the trigger, a compaction may leave a window of mere talk, if the policy gives no target."""
 
 LEAST_RECORD = 0.1
@@ -90,7 +90,7 @@ LEAST_RECORD = 0.1
 NO_ROOM = 0.01
 """A share of F for records that counts as none, where shares are compared."""
 
-TALK_NAMES = 0.8
+LESS_NAMES_FOR_CHAT = 0.8
 """The part of the tokens for quotes that goes from names to words where there is only talk."""
 
 
@@ -133,9 +133,9 @@ class Digest(Struct, frozen=True, kw_only=True):
     summary: float = 0.0
     tools: tuple[ToolLine, ...] = TOOL_LINES
 
-    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
+    def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
         """Index the entries that came since the last call."""
-        Index.of(view, budget.usable, derived, self.tools).prepare(view)
+        Index.of(view, budget.usable, indexes, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
         """A summary of the turns that a compaction would fold now. None in a small room if the model's last summary was
@@ -154,7 +154,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         if target is None and not 0 < trigger < 1:
             return self
         most = max(LEAST_RECORD, (1 - self.quiet) * trigger if target is None else target)
-        full = max(most, MAX_TALK_FULLNESS * trigger) if target is None else most
+        full = max(most, MAX_CHAT_FULLNESS * trigger) if target is None else most
         kept = self.with_keep_recent(min(self.keep_recent, most - LEAST_RECORD), most)
         return replace(kept, quiet=1 - most, least_quiet=1 - full)
 
@@ -214,7 +214,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         newer = sum(slot.size.tokens for slot in view.slots[cut.stop :] if slot.first not in target.required)
         newer += target.due_notes.tokens
         room = target.limit.tokens - cut.fixed - newer - cut.quiet * free - HEADER - of_summary
-        cap = min(self.cap + TALK_CAP * cut.talk, 1 - cut.recent - cut.quiet) * free - of_summary
+        cap = min(self.cap + MORE_CAP_FOR_CHAT * cut.talk, 1 - cut.recent - cut.quiet) * free - of_summary
         layers = 1 + max((at for at, slot in enumerate(old) if stands_for_turns(slot)), default=-1)
         in_layers = sum(slot.size.tokens for slot in old[:layers] if slot.first not in target.required)
         in_layers -= 0 if shown is None else tokens_of_summaries(old[:layers], target.counter)
@@ -225,7 +225,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         if layers and new_layer >= max(self.least * free, MIN_LAYER) and is_worth_keeping:
             frozen, old, size = old[:layers], old[layers:], new_layer
         else:
-            merge = self.merge + TALK_MERGE * cut.talk
+            merge = self.merge + MORE_MERGE_FOR_CHAT * cut.talk
             size = min(merge * free - of_summary, cap, room - _staying_tokens(view, target, old))
         records = _Records(view, target, _runs_to_fold(view, target, old), size, cut.talk)
         if shown is None:
@@ -247,11 +247,11 @@ class Digest(Struct, frozen=True, kw_only=True):
         fixed = target.fixed_size.tokens
         free = free_room(target.limit.tokens, fixed)
         start, stop = leading_slots(view, target), slots_before_newest(view, target)
-        first = Index.of(view, target.budget.usable, target.derived, self.tools).first(view)
+        first = Index.of(view, target.budget.usable, target.indexes, self.tools).first(view)
         talk, lost = _talk_over_work((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
         grown = min(self.keep_recent + self.talk * talk * lost, MAX_RECENT - self.quiet)
         recent = max(self.keep_recent, grown)
-        quiet = max(self.least_quiet, self.quiet * (1 - TALK_QUIET * talk * (1 - lost)))
+        quiet = max(self.least_quiet, self.quiet * (1 - LESS_QUIET_FOR_CHAT * talk * (1 - lost)))
         newest = sum(slot.size.tokens for slot in view.slots[stop:]) + target.due_notes.tokens
         end = stop
         stop -= how_many_fit(reversed(view.slots[start:stop]), recent * free - newest, notes=True)
@@ -327,7 +327,9 @@ class _Records:
     def _fold(self, run: Sequence[Slot], share: float) -> Fold:
         most = REMADE_SHARE if len(run) == 1 and stands_for_turns(run[0]) else MAX_SHARE
         size = min(share, most * sum(slot.size.tokens for slot in run))
-        digest = digest_text(self.view, self.target, run, self.folded, size, 1 - TALK_NAMES * self.talk, self.talk)
+        digest = digest_text(
+            self.view, self.target, run, self.folded, size, 1 - LESS_NAMES_FOR_CHAT * self.talk, self.talk
+        )
         return Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=RECORD_ONLY)
 
 
@@ -393,8 +395,8 @@ def _staying_tokens(view: View, target: Target, slots: Sequence[Slot]) -> int:
     """Tokens of the pinned and protected turns among these slots, required ones aside."""
     size = 0
     for slot in slots:
-        if isinstance(slot, Folded):
-            size += sum(unit.size.tokens for unit in slot.surfaced_units)
+        if isinstance(slot, FoldedSlot):
+            size += sum(unit.size.tokens for unit in slot.pinned_units)
         elif slot.key not in target.required and stays_visible(view, target, slot):
             size += slot.size.tokens
     return size
@@ -409,4 +411,4 @@ def _talk_over_work(units: Iterable[Unit], free: float) -> tuple[float, float]:
             work += unit.untrimmed_size.tokens
         else:
             talk += unit.untrimmed_size.tokens
-    return max(0.0, (talk - work) / max(1, talk + work)), 1 - min(1.0, TALK_RATIO * free / max(1, talk))
+    return max(0.0, (talk - work) / max(1, talk + work)), 1 - min(1.0, CHAT_COMPRESSION * free / max(1, talk))

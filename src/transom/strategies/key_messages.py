@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.budget import Budget, fits
-from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold
+from transom.core.index_cache import IndexCache
 from transom.core.policy import KeptUnit, Strategy, Target
 from transom.core.tokens import ZERO, Size, text_bytes
 from transom.core.unit import Slot
@@ -66,7 +66,7 @@ class KeepKey(Struct, frozen=True, kw_only=True):
             unit for unit in view.visible_units() if unit.key < target.newest_unit and unit.key not in target.required
         ]
         recent = frozenset(name for unit in units[-RECENT:] for name in names_of_unit(view.entries_of(unit)))
-        statements, outdated = collect_statements(view, target.derived)
+        statements, outdated = collect_statements(view, target.indexes)
         stale = {statements[at].entry for at in outdated}
         units = [unit for unit in units if unit.seqs[0] not in stale]
         worth, why = dict[int, float](), dict[int, str]()
@@ -112,9 +112,9 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
                 fold for run, fold in zip(found, folds, strict=True) if saves_tokens(view, target, run, fold.text)
             )
 
-    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:  # noqa: ARG002 - as every strategy's
+    def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:  # noqa: ARG002 - as every strategy's
         """Read the sentences and names of the new units. Optional: it changes latency, never a window."""
-        collect_statements(view, derived)
+        collect_statements(view, indexes)
         for unit in view.visible_units():
             names_of_unit(view.entries_of(unit))
 
@@ -134,7 +134,7 @@ def _room_for_quotes(view: View, target: Target, freed: Size) -> Size:
 
 def _quotes(view: View, target: Target, found: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
     """The best sentences of the units that the folds hide and that fit, each with its unit's key."""
-    statements, outdated = collect_statements(view, target.derived)
+    statements, outdated = collect_statements(view, target.indexes)
     units = {unit.seqs[0]: unit for unit in quotable_units(view)}
     spans = [(run[0].first, run[-1].last) for run in found]
     hidden = {

@@ -12,7 +12,7 @@ from transom.core.edit import Edit, Fold
 from transom.core.message import Call, Fact, Media, Note, Reasoning, Text, addressed_parts, own_text, role_of
 from transom.core.policy import Target
 from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, Size, text_bytes, trimmed_text
-from transom.core.unit import Folded, Slot, Unit, pinned_units_in
+from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in
 from transom.core.view import View
 from transom.strategies.candidates import slots_before_newest
 from transom.strategies.text.parts import TextPart
@@ -54,7 +54,7 @@ def newest_turn(view: View, target: Target) -> Iterator[Edit]:
 def bare_omissions(view: View, target: Target) -> Iterator[Edit]:
     """Shortens the texts of folds to their references."""
     for slot in view.slots:
-        if isinstance(slot, Folded) and not slot.carries and not slot.sealed:
+        if isinstance(slot, FoldedSlot) and not slot.excerpted and not slot.sealed:
             text = texts.bare_marker(range_reference(view, target, (slot,)))
             yield Fold(first=slot.first, last=slot.last, text=text, why="over the limit")
 
@@ -82,14 +82,14 @@ def _folds(view: View, target: Target, slots: Sequence[Slot], keys: Sequence[int
     """
     if not slots:
         return
-    title, carries = texts.bare_marker(range_reference(view, target, slots)), tuple(dict.fromkeys(keys))
-    required = [key for key in carries if key in target.required]
+    title, excerpted = texts.bare_marker(range_reference(view, target, slots)), tuple(dict.fromkeys(keys))
+    required = [key for key in excerpted if key in target.required]
     rest = view.total
     for slot in slots:
         rest = rest.minus(slot.size)
-    for most, quoted in (*((most, carries) for most in EXCERPTS), (EXCERPTS[-1], required)):
+    for most, quoted in (*((most, excerpted) for most in EXCERPTS), (EXCERPTS[-1], required)):
         text = title + "".join(_quotes(view, target, quoted, most))
-        yield Fold(first=slots[0].first, last=slots[-1].last, text=text, carries=carries, why="over the limit")
+        yield Fold(first=slots[0].first, last=slots[-1].last, text=text, excerpted=excerpted, why="over the limit")
         after = rest.plus(Size(MESSAGE_TOKENS + target.counter.count(text), MESSAGE_BYTES + text_bytes(text)))
         if after.bytes < view.total.bytes and after.tokens <= target.goal.tokens and after.bytes <= target.goal.bytes:
             return

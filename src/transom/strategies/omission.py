@@ -12,7 +12,7 @@ from transom.core.budget import fits
 from transom.core.edit import Edit, Fold
 from transom.core.policy import Target
 from transom.core.tokens import ZERO, Size
-from transom.core.unit import Folded, Slot
+from transom.core.unit import FoldedSlot, Slot
 from transom.core.view import View
 from transom.strategies.candidates import (
     MAX_LEFT_OUT,
@@ -82,7 +82,7 @@ def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> t
 def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
     """The fold that leaves these slots out. Where they are few and short, the marker is only their reference: the whole
     sentence would be longer than they are."""
-    units = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in slots)
+    units = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in slots)
     tokens = sum(slot.untrimmed_size.tokens for slot in slots)
     where = range_reference(view, target, slots)
     fold = Fold(first=slots[0].first, last=slots[-1].last, text=texts.omission(where, units, tokens), why="compaction")

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.budget import UNLIMITED, Budget
-from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold
+from transom.core.index_cache import IndexCache
 from transom.core.policy import Target
 from transom.core.summary import Summarise, Summary
 from transom.core.tokens import Size
-from transom.core.unit import Folded, Slot, Unit
+from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.core.view import View
 from transom.strategies.candidates import (
     cut_before_user,
@@ -43,7 +43,7 @@ SPAN = 40
 """Tokens of the line that says which turns a summary stands for, about."""
 
 
-class Rolling(Struct, frozen=True, kw_only=True):
+class RollingRecord(Struct, frozen=True, kw_only=True):
     """Folds everything between both ends into one covering digest. Each compaction makes it again from the original
     entries: an older digest goes into the new one, and nothing is summarised twice.
 
@@ -66,9 +66,9 @@ class Rolling(Struct, frozen=True, kw_only=True):
     least: float = 0.05
     tools: tuple[ToolLine, ...] = TOOL_LINES
 
-    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
+    def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
         """Index the entries that came since the last call."""
-        Index.of(view, budget.usable, derived, self.tools).prepare(view)
+        Index.of(view, budget.usable, indexes, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
         """A summary in the place of the digest: of all turns up to the last that it would fold."""
@@ -104,7 +104,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
 
     def _choice(self, view: View, target: Target) -> tuple[Sequence[Sequence[Slot]], Sequence[Slot], float, Size]:
         """The runs of slots to fold, all of their slots, the tokens of the digest, and what is saved."""
-        Index.of(view, target.budget.usable, target.derived, self.tools)
+        Index.of(view, target.budget.usable, target.indexes, self.tools)
         free = free_room(target.limit.tokens, target.fixed_size.tokens)
         size = self._most(free)
         found = foldable_runs(view, target, self._between_ends(view, target, size, free))
@@ -144,7 +144,7 @@ def _summary_of(view: View, target: Target, folded: Sequence[Slot], most: float)
 
 def _text(view: View, target: Target, run: Sequence[Slot], summary: Summary) -> str:
     """The summary, and which turns it stands for."""
-    count = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in run)
+    count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run)
     tokens = sum(slot.untrimmed_size.tokens for slot in run)
     span = texts.summarised_turns(range_reference(view, target, run), count, tokens)
     return f"{summary.text}\n{span}"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from transom.core.budget import Budget
-from transom.core.derived import Derived
 from transom.core.edit import Edit
+from transom.core.index_cache import IndexCache
 from transom.core.policy import Target
 from transom.core.summary import Summarise
 from transom.core.view import View
@@ -23,9 +23,9 @@ class OldSummary(Struct, frozen=True):
     digest: Digest
     """The digest that it runs."""
 
-    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
+    def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
         """Warm the index, as the digest does."""
-        self.digest.prepare(view, budget, derived)
+        self.digest.prepare(view, budget, indexes)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         return self.digest(view, target)
@@ -38,9 +38,9 @@ class NewSummary(Struct, frozen=True):
     digest: Digest
     """The digest that it runs."""
 
-    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
+    def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
         """Warm the index, as the digest does."""
-        self.digest.prepare(view, budget, derived)
+        self.digest.prepare(view, budget, indexes)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
         """The summary that the digest wants."""

@@ -14,7 +14,7 @@ from transom.core.edit import Edit, Fold, Undo
 from transom.core.policy import Target
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
-from transom.core.unit import Folded, Slot
+from transom.core.unit import FoldedSlot, Slot
 from transom.core.view import View
 from transom.strategies.candidates import free_room, stands_for_turns
 from transom.strategies.digest.changes import quoted_by
@@ -35,15 +35,15 @@ def with_summary(fold: Fold, summary: Summary) -> Fold:
 
 def without_summary(view: View, slot: Slot) -> Fold | None:
     """A fold with the same record and without its summary; None if it is no such fold."""
-    record = texts.record_in(slot.text) if isinstance(slot, Folded) and slot.why == WHY else ""
-    if not record or not isinstance(slot, Folded):
+    record = texts.record_in(slot.text) if isinstance(slot, FoldedSlot) and slot.why == WHY else ""
+    if not record or not isinstance(slot, FoldedSlot):
         return None
     return Fold(first=slot.first, last=slot.last, text=record, quotes=quoted_by(view, slot), why=RECORD_ONLY)
 
 
 def shows_summary(slot: Slot, summary: Summary) -> bool:
     """Whether a fold begins with this summary."""
-    return isinstance(slot, Folded) and slot.why == WHY and slot.text.startswith(summary.text + "\n")
+    return isinstance(slot, FoldedSlot) and slot.why == WHY and slot.text.startswith(summary.text + "\n")
 
 
 def must_show(summary: Summary) -> bool:
@@ -57,7 +57,7 @@ def is_left_out(view: View) -> bool:
     if (newest := view.summary) is None:
         return False
     seq, summary = newest
-    later = any(isinstance(slot, Folded) and slot.seq > seq and slot.last >= summary.last for slot in view.slots)
+    later = any(isinstance(slot, FoldedSlot) and slot.seq > seq and slot.last >= summary.last for slot in view.slots)
     return later and not any(shows_summary(slot, summary) for slot in view.slots)
 
 
@@ -83,13 +83,13 @@ def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: fl
     of the same turns are taken back, and the new one stands for the turns themselves.
     """
     found = shown_summary(view, slots[-1].last + 1, most, target) if slots else None
-    folds = [slot for slot in slots if isinstance(slot, Folded)]
+    folds = [slot for slot in slots if isinstance(slot, FoldedSlot)]
     if found is None or any(shows_summary(slot, found[0]) for slot in folds):
         return
     for slot, text in _texts_with(view, found[0], folds[::-1]):
         others = [fold for other in folds if other is not slot and (fold := without_summary(view, other)) is not None]
         fold = Fold(
-            first=slot.first, last=slot.last, text=text, quotes=quoted_by(view, slot), carries=slot.carries, why=WHY
+            first=slot.first, last=slot.last, text=text, quotes=quoted_by(view, slot), excerpted=slot.excerpted, why=WHY
         )
         edits = [*others, *(Undo(edit=seq, why=WHY) for seq in _folds_of_same_turns(slot)), fold]
         draft = Draft(view, 0.0)
@@ -98,7 +98,7 @@ def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: fl
             return
 
 
-def _texts_with(view: View, summary: Summary, folds: Sequence[Folded]) -> Iterator[tuple[Folded, str]]:
+def _texts_with(view: View, summary: Summary, folds: Sequence[FoldedSlot]) -> Iterator[tuple[FoldedSlot, str]]:
     """The folds that could show a summary, the best first, each with its text if it does."""
     for _, older in view.newest_summaries():
         for slot in folds:
@@ -111,7 +111,7 @@ def _texts_with(view: View, summary: Summary, folds: Sequence[Folded]) -> Iterat
 
 def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
     """A fold and those right under it that stand for the same turns, by their seqs."""
-    while isinstance(slot, Folded):
+    while isinstance(slot, FoldedSlot):
         yield slot.seq
         slot, *others = slot.children
         if others:
@@ -120,7 +120,7 @@ def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
 
 def tokens_of_summaries(slots: Sequence[Slot], counter: TokenCounter) -> int:
     """Tokens of the summaries with which the records among these slots begin."""
-    found = (slot for slot in slots if isinstance(slot, Folded) and slot.why == WHY)
+    found = (slot for slot in slots if isinstance(slot, FoldedSlot) and slot.why == WHY)
     return sum(max(0, slot.tokens - counter.count(texts.record_in(slot.text))) for slot in found)
 
 

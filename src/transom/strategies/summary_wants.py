@@ -122,7 +122,7 @@ def _exact_values(
     """The names of these turns that matter most, in so many tokens: those that the user typed, then the user's others,
     then by weight, the newest first; and those of them that were typed. Names of tools and of their arguments are none:
     every request has them in its tools."""
-    index = Index.of(view, target.budget.usable, target.derived)
+    index = Index.of(view, target.budget.usable, target.indexes)
     typed, users, others = dict[str, None](), dict[str, None](), dict[str, None]()
     for unit in reversed(units):
         by_user = view.fetch(unit.seqs[0]).by_user

@@ -353,7 +353,7 @@ class SlowView:
 
     def _folded(self, seq: int, fold: Fold, units: Sequence[Unit]) -> SlotAppearance:
         """The slot of a fold."""
-        surfacing = (unit for unit in units if self._pinned(unit) and unit.key not in fold.carries)
+        surfacing = (unit for unit in units if self._pinned(unit) and unit.key not in fold.excerpted)
         shown = tuple(self._shown(unit, None) for unit in surfacing)
         text = Sizes(PER_MESSAGE + self.counter.count(fold.text), BYTES_PER_MESSAGE + utf8(fold.text), 0, 1)
         sizes = total([text, *(unit.sizes for unit in shown)])
@@ -389,7 +389,7 @@ class SlowView:
         # saving = range - pinned - text must be positive
         saving = sum(slot.sizes.bytes for slot in taken) - BYTES_PER_MESSAGE - utf8(fold.text)
         for unit in self.facts.units:
-            if unit.key in keys and unit.key not in fold.carries and self._pinned(unit):
+            if unit.key in keys and unit.key not in fold.excerpted and self._pinned(unit):
                 visible = [shown for slot in taken for shown in slot.units if shown.key == unit.key]
                 saving -= (visible or [self._shown(unit, None)])[0].sizes.bytes  # carried until now, it surfaces again
         return saving > 0

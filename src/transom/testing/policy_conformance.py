@@ -21,7 +21,7 @@ from transom.core.entry import Entry
 from transom.core.message import Fact, role_of
 from transom.core.policy import Policy, Strategy
 from transom.errors import BudgetImpossible, shorten
-from transom.measure.explain import preview
+from transom.evaluation.explain import preview
 from transom.policies import policy_named
 from transom.policies.plain import LAST_RESORT
 from transom.testing.laws import check_plan, check_plans_in_turn, check_proposals, plan_call

@@ -273,7 +273,7 @@ def _head(builder: LogBuilder, step: Step) -> None:
 
 
 def _fold(builder: LogBuilder, step: Step) -> None:
-    """a: first slot, b: how many more, c: text, d: 3 to 5, every second unit is carried; from 12 on, any keys."""
+    """a: first slot, b: how many more, c: text, d: 3 to 5, every second unit is excerpted; from 12 on, any keys."""
     slots, text = builder.view.slots, FOLDS[step.c % 2 if step.c < 12 else step.c % len(FOLDS)]
     if not slots or step.d >= 12:
         builder.append(Fold(first=step.a, last=step.a + step.b - 1, text=text))
@@ -281,8 +281,8 @@ def _fold(builder: LogBuilder, step: Step) -> None:
     first = step.a % len(slots)
     last = min(first + step.b % 6, len(slots) - 1)
     keys = [unit.key for slot in slots[first : last + 1] for unit in units_in(slot)]
-    carries = tuple(keys[step.d % 2 :: 2]) if step.d in {3, 4, 5} else ()
-    builder.append(Fold(first=slots[first].first, last=slots[last].last, text=text, carries=carries))
+    excerpted = tuple(keys[step.d % 2 :: 2]) if step.d in {3, 4, 5} else ()
+    builder.append(Fold(first=slots[first].first, last=slots[last].last, text=text, excerpted=excerpted))
 
 
 def _trim(builder: LogBuilder, step: Step) -> None:

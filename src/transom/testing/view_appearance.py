@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 from transom.testing.oracle import Appearance, SlotAppearance, UnitAppearance
 from transom.testing.oracle_parts import Sizes
@@ -33,8 +33,8 @@ def _slot(slot: Slot) -> SlotAppearance:
     """What a slot shows."""
     keys = tuple(unit.key for unit in units_in(slot))
     sizes = Sizes(*slot.size)
-    if isinstance(slot, Folded):
-        units = tuple(map(_unit, slot.surfaced_units))
+    if isinstance(slot, FoldedSlot):
+        units = tuple(map(_unit, slot.pinned_units))
         return SlotAppearance(slot.first, slot.last, slot.seq, slot.text, units, keys, sizes)
     return SlotAppearance(slot.first, slot.last, None, None, (_unit(slot),), keys, sizes)
 

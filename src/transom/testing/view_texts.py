@@ -12,7 +12,7 @@ from transom.core.message import Assistant, Raw, Text, own_text
 from transom.core.plan import plan
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import replace_surrogates
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.policies import policy_named
 from transom.testing.fakes import Entries, WordCounter
@@ -33,8 +33,8 @@ def shown_texts(view: View) -> list[str]:
     """The texts that a view shows and the names of its calls, in order."""
     out: list[str] = []
     for slot in view.slots:
-        units = slot.surfaced_units if isinstance(slot, Folded) else (slot,)
-        out += [slot.text] if isinstance(slot, Folded) else []
+        units = slot.pinned_units if isinstance(slot, FoldedSlot) else (slot,)
+        out += [slot.text] if isinstance(slot, FoldedSlot) else []
         for unit in units:
             for fact in unit.shown_facts():
                 out += [own_text(fact), *(part.text for part in fact.parts if isinstance(part, Text))]

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Usage
 from transom.core.tokens import FormatCounter, TokenCounter
-from transom.core.unit import Folded, Slot, Unit
+from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.wire.sdk_objects import UsageFields, usage_of_reply
 from transom.wire.stream import Accumulator
 from transom.wire.tools import CHAT, rendered_tools
@@ -107,23 +107,23 @@ class Dialect(Struct, frozen=True):
         return []
 
     def render_slot(self, slot: Slot) -> list[Rendered]:
-        """The messages of a slot. Of a `Folded`: its text, then the units that are pinned out of it; none if the
+        """The messages of a slot. Of a `FoldedSlot`: its text, then the units that are pinned out of it; none if the
         provider has compacted what is in it."""
         if isinstance(slot, Unit):
             return self.render_unit(slot)
         if slot.sealed:
             return []
         text = without_surrogates([self.digest_message(slot)])
-        return [*text, *chain.from_iterable(map(self.render_unit, slot.surfaced_units))]
+        return [*text, *chain.from_iterable(map(self.render_unit, slot.pinned_units))]
 
     def user_message(self, text: str) -> Rendered:
         """A user message with a text of ours, for example the text of a fold."""
         return Rendered({"role": "user", "content": text})
 
-    def digest_message(self, fold: Folded) -> Rendered:
+    def digest_message(self, fold: FoldedSlot) -> Rendered:
         """The message with the text of a fold, under the role `digest_role`. If the fold carries required messages, it
         is a user message."""
-        if self.digest_role == "user" or fold.carries:
+        if self.digest_role == "user" or fold.excerpted:
             return self.user_message(fold.text)
         return Rendered({"role": self.digest_role, "content": fold.text})
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from transom.core.budget import Budget
-from transom.core.derived import Derived
 from transom.core.entry import Meta
 from transom.core.frame import Frame
+from transom.core.index_cache import IndexCache
 from transom.core.plan import Plan, Ref, entry_ref, plan
 from transom.core.policy import Policy
 from transom.core.summary import Summary, SummaryOptions
@@ -26,7 +26,7 @@ def plan_rendered(
     *,
     at: float,
     ref: Ref = entry_ref,
-    derived: Derived | None = None,
+    indexes: IndexCache | None = None,
     meta: Meta | None = None,
     summary_options: SummaryOptions | None = None,
     summary: Summary | None = None,
@@ -45,14 +45,14 @@ def plan_rendered(
             policy,
             at=at,
             ref=ref,
-            derived=derived,
+            indexes=indexes,
             meta=meta,
             summary_options=summary_options,
             summary=summary,
         )
         if limits.max_messages is None or budget.max_messages is None:
             return done
-        over = len(render_messages(done.window.view, dialect, derived)) - limits.max_messages
+        over = len(render_messages(done.window.view, dialect, indexes)) - limits.max_messages
         if over <= 0:
             return done
         if budget.max_messages == 1:

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from msgspec import to_builtins
 
-from transom.core.derived import Derived
+from transom.core.index_cache import IndexCache
 from transom.core.message import Assistant
-from transom.core.unit import Folded, Slot
+from transom.core.unit import FoldedSlot, Slot
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import InvalidSetting, quote
@@ -27,19 +27,21 @@ class _RenderedSlots(dict[Dialect, dict[Slot, tuple[Rendered, ...]]]):
     """
 
 
-def render(shown: Window | View, dialect: str | Dialect = "openai", derived: Derived | None = None) -> dict[str, Any]:
+def render(
+    shown: Window | View, dialect: str | Dialect = "openai", indexes: IndexCache | None = None
+) -> dict[str, Any]:
     """Render a window as the part of a request's body that the conversation gives, under the API's own keys.
 
     The result is new dicts and lists, which the caller may change. In the dialect of the conversation it is valid and
     within the budget. In another dialect it has another number of tokens, and it may end with the model's message where
-    that API wants the user's. `derived`: a cache for the next call. Raises InvalidSetting for anything but a window or
+    that API wants the user's. `indexes`: a cache for the next call. Raises InvalidSetting for anything but a window or
     a view, and for the name of an unknown dialect.
     """
     view = shown.view if isinstance(shown, Window) else shown
     if not isinstance(cast("object", view), View):
         raise InvalidSetting(f"render: needs a window or a view, not {quote(shown)}")
     spoken = dialect_named(dialect)
-    rendered = _rendered(view, spoken, view.slots, derived or Derived())
+    rendered = _rendered(view, spoken, view.slots, indexes or IndexCache())
     body = spoken.body(view.head, spoken.join(rendered), view.head.tools)
     turn = _newest_turn(view)
     return to_builtins(body if turn is None else {**body, **spoken.continuation(turn)})
@@ -48,27 +50,27 @@ def render(shown: Window | View, dialect: str | Dialect = "openai", derived: Der
 def _newest_turn(view: View) -> Assistant | None:
     """The newest turn of the model that the window shows itself; None if a fold hides it, or there is none."""
     for slot in reversed(view.slots):
-        if isinstance(slot, Folded):
+        if isinstance(slot, FoldedSlot):
             return None
         if isinstance(turn := slot.first_fact, Assistant):
             return turn
     return None
 
 
-def render_messages(view: View, dialect: Dialect, derived: Derived | None = None) -> list[dict[str, Any]]:
+def render_messages(view: View, dialect: Dialect, indexes: IndexCache | None = None) -> list[dict[str, Any]]:
     """The list of messages alone, as `render` has them in its body."""
-    return to_builtins(dialect.join(_rendered(view, dialect, view.slots, derived or Derived())))
+    return to_builtins(dialect.join(_rendered(view, dialect, view.slots, indexes or IndexCache())))
 
 
-def message_count(view: View, dialect: Dialect, slots: int, derived: Derived | None = None) -> int:
+def message_count(view: View, dialect: Dialect, slots: int, indexes: IndexCache | None = None) -> int:
     """How many messages the head and the first `slots` slots of a view render to."""
-    return len(dialect.join(_rendered(view, dialect, view.slots[:slots], derived or Derived())))
+    return len(dialect.join(_rendered(view, dialect, view.slots[:slots], indexes or IndexCache())))
 
 
-def _rendered(view: View, dialect: Dialect, slots: Sequence[Slot], derived: Derived) -> list[Rendered]:
+def _rendered(view: View, dialect: Dialect, slots: Sequence[Slot], indexes: IndexCache) -> list[Rendered]:
     """The messages of the head and of these slots, from the cache. They belong to the cache: copy them before handing
     them out."""
-    caches = derived.of(_RenderedSlots)
+    caches = indexes.of(_RenderedSlots)
     cache = caches.setdefault(dialect, {})
     if len(cache) > 2 * len(view.slots) + _SPARE_SLOTS:
         cache = caches[dialect] = {slot: cache[slot] for slot in view.slots if slot in cache}

@@ -8,7 +8,7 @@ from transom import texts
 from transom.core.edit import Fold
 from transom.core.message import Assistant, Fact
 from transom.core.policy import Target
-from transom.core.unit import Folded, Unit
+from transom.core.unit import FoldedSlot, Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index, is_one_of
 from transom.strategies.digest.message_quotes import Spans
@@ -101,8 +101,8 @@ class Changes:
         changes = [(unit, changed) for unit in units if (changed := self.made_by(unit))]
         found: list[tuple[str, list[str]]] = []
         for slot in beside if changes else ():
-            quotes = texts.quotes_in(slot.text) if isinstance(slot, Folded) else []
-            for seq in quoted_by(self.view, slot) if isinstance(slot, Folded) else ():
+            quotes = texts.quotes_in(slot.text) if isinstance(slot, FoldedSlot) else []
+            for seq in quoted_by(self.view, slot) if isinstance(slot, FoldedSlot) else ():
                 turn = self.view.unit(self.view.unit_of[seq])
                 names = self._shown(turn, seq)
                 later = [
@@ -182,7 +182,7 @@ class Changes:
         return self.target.reference(seq).rsplit(" ", 1)[-1]
 
 
-def quoted_by(view: View, slot: Folded) -> tuple[int, ...]:
+def quoted_by(view: View, slot: FoldedSlot) -> tuple[int, ...]:
     """The entries that the text of a fold quotes."""
     fold = view.fetch(slot.seq).body
     return fold.quotes if isinstance(fold, Fold) else ()

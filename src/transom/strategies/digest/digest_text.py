@@ -14,7 +14,7 @@ from transom.core.edit import Span
 from transom.core.message import Assistant, Fact
 from transom.core.policy import Target
 from transom.core.tool import is_offered
-from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
@@ -148,8 +148,8 @@ class _FoldedTurns:
 
     def __init__(self, view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], talk: float) -> None:
         self.view, self.target, self.run, self.talk = view, target, run, talk
-        self.index = Index.of(view, target.budget.usable, target.derived)
-        self.quoted_before = {seq for slot in run if isinstance(slot, Folded) for seq in quoted_by(view, slot)}
+        self.index = Index.of(view, target.budget.usable, target.indexes)
+        self.quoted_before = {seq for slot in run if isinstance(slot, FoldedSlot) for seq in quoted_by(view, slot)}
         first = self.index.first(view)
         indexed = [unit for slot in run for unit in units_in(slot, first)]
         quoted = sorted({view.unit_of[seq] for seq in self.quoted_before})
@@ -162,7 +162,7 @@ class _FoldedTurns:
         of state get none."""
         shown = [unit for slot in run for unit in _shown_units(slot) if unit.key < first]
         staying = [unit for unit in (*shown, *indexed) if stays_visible(view, target, unit)]
-        count = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in run) - len(staying)
+        count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run) - len(staying)
         notes = sum(1 for unit in indexed if not self.index.at(view, unit.seqs[0]).role)
         self.older = count - notes - len(self.units)
         """How many other units the fold hides: too old for the index and not quoted, so they are only counted."""
@@ -502,4 +502,4 @@ def _passages(
 
 
 def _shown_units(slot: Slot) -> Sequence[Unit]:
-    return slot.surfaced_units if isinstance(slot, Folded) else (slot,)
+    return slot.pinned_units if isinstance(slot, FoldedSlot) else (slot,)

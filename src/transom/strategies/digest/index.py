@@ -17,9 +17,9 @@ from typing import NamedTuple, cast
 from msgspec import Struct
 
 from transom import texts
-from transom.core.derived import Derived
 from transom.core.edit import Span
 from transom.core.entry import Entry
+from transom.core.index_cache import IndexCache
 from transom.core.log import stored
 from transom.core.message import Assistant, Fact, Media, ToolResult, User, role_of
 from transom.core.view import View
@@ -107,11 +107,11 @@ class Index:
         """The JSON elements of a text that is quoted, cached."""
 
     @staticmethod
-    def of(view: View, usable: int, derived: Derived, tools: Sequence[ToolLine] | None = None) -> Index:
+    def of(view: View, usable: int, indexes: IndexCache, tools: Sequence[ToolLine] | None = None) -> Index:
         """The index of a view's stored entries: the last one, continued. `tools`: the table that its lines are written
         by; None if any will do."""
         reach = max(FEWEST * usable, min(REACH, MANY * usable))
-        last = derived.of(_LastIndex)
+        last = indexes.of(_LastIndex)
         index = last.index
         n = min(view.length, stored(view.log))  # a plan's own entries may never be stored
         table = tools or (TOOL_LINES if index is None else index.tools)

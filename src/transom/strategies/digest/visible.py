@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from transom import texts
 from transom.core.policy import Target
-from transom.core.unit import Folded, Slot, Unit
+from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.core.view import View
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passages import readable
 
-Visible = Unit | Folded | str
+Visible = Unit | FoldedSlot | str
 """What a window shows beside the digest: units, other folds, and the texts of the head."""
 
 
@@ -22,9 +22,9 @@ def visible(view: View, target: Target | None = None, folded: Sequence[Slot] = (
     inside = {slot.first for slot in folded}
     found: list[Visible] = []
     for slot in view.slots:
-        if isinstance(slot, Folded) and slot.first not in inside:
+        if isinstance(slot, FoldedSlot) and slot.first not in inside:
             found.append(slot)
-        shown = slot.surfaced_units if isinstance(slot, Folded) else (slot,)
+        shown = slot.pinned_units if isinstance(slot, FoldedSlot) else (slot,)
         found += [
             unit
             for unit in shown
@@ -44,11 +44,11 @@ def covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:
     """Those of its names that need no other passage. If a call has changed something since a fold quoted it, its name
     needs one again."""
     names = visible_names(index, view, one)
-    return names - index.changed_after(view.unit(one.last).seqs[0]) if isinstance(one, Folded) else names
+    return names - index.changed_after(view.unit(one.last).seqs[0]) if isinstance(one, FoldedSlot) else names
 
 
 def visible_texts(one: Visible) -> list[str]:
     """The texts that the window shows of this; of a fold what it quotes."""
     if isinstance(one, Unit):
         return [text for fact in one.shown_facts() for text, _ in readable(fact)]
-    return texts.quotes_in(one.text) if isinstance(one, Folded) else [one]
+    return texts.quotes_in(one.text) if isinstance(one, FoldedSlot) else [one]

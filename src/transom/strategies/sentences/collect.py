@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from transom.core.derived import Derived
 from transom.core.edit import Fold
+from transom.core.index_cache import IndexCache
 from transom.core.log import stored
 from transom.core.message import Fact, role_of
-from transom.core.unit import Folded, Unit
+from transom.core.unit import FoldedSlot, Unit
 from transom.core.view import View
 from transom.strategies.sentences.corrections import LoggedStatement, outdated
 from transom.strategies.sentences.salience import authored_text, statements
@@ -18,9 +18,9 @@ MAX_UNITS = 1_000
 window quotes already."""
 
 
-def collect_statements(view: View, derived: Derived) -> tuple[list[LoggedStatement], frozenset[int]]:
+def collect_statements(view: View, indexes: IndexCache) -> tuple[list[LoggedStatement], frozenset[int]]:
     """The sentences that may be quoted, in log order, and the indexes of the outdated ones among them."""
-    last, stored_entries = derived.of(_Collected), stored(view.log)
+    last, stored_entries = indexes.of(_Collected), stored(view.log)
     known, last.of_entry = last.of_entry, {}
     found = list[LoggedStatement]()
     for unit in quotable_units(view):
@@ -57,7 +57,7 @@ def quotable_units(view: View) -> list[Unit]:
             newest[top.key] = top
         else:
             stack.extend(top.children)
-    folds = (view.fetch(slot.seq).body for slot in view.slots if isinstance(slot, Folded))
+    folds = (view.fetch(slot.seq).body for slot in view.slots if isinstance(slot, FoldedSlot))
     quoted = (view.unit_of[entry] for fold in folds if isinstance(fold, Fold) for entry in fold.quotes)
     older = {key: view.unit(key) for key in quoted if key not in newest}
     return [unit for _, unit in sorted((newest | older).items())]

@@ -18,7 +18,7 @@ from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import TokenCounter
 from transom.core.undo import undo_last
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
@@ -230,7 +230,7 @@ def check_present(call: PlannedCall) -> None:
         if key is None or any(not cut.trim.why for cut in view.unit(key).trims):
             continue
         slot = view.slots[view.slot_index(key)]
-        if isinstance(slot, Folded) and not slot.why and key in slot.carries:
+        if isinstance(slot, FoldedSlot) and not slot.why and key in slot.excerpted:
             continue
         fact = view.fetch(view.unit(key).seqs[0]).body
         alone = build_view(Entries([Entry(seq=0, at=0.0, body=fact)]), view.counter)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from transom.core.log import Log
 from transom.core.message import Fact, Media, Note, Recalled
 from transom.core.tokens import replace_surrogates
-from transom.core.unit import Folded, units_in
+from transom.core.unit import FoldedSlot, units_in
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.readback import Reference, parse_reference, read
@@ -27,10 +27,10 @@ def check_reachable(view: View, dialect: str = "openai") -> None:
     """
     shown = list(strings_in(render(view, dialect)))
     for slot in view.slots:
-        if isinstance(slot, Folded) and slot.why and not slot.sealed:
+        if isinstance(slot, FoldedSlot) and slot.why and not slot.sealed:
             assert _is_shown(slot.text, shown), f"the text of fold {slot.seq} is not in the window"
-            surfaced = {unit.key for unit in slot.surfaced_units}
-            hidden = {seq for unit in units_in(slot) if unit.key not in surfaced for seq in unit.seqs}
+            pinned = {unit.key for unit in slot.pinned_units}
+            hidden = {seq for unit in units_in(slot) if unit.key not in pinned for seq in unit.seqs}
             named = resolved(view.log, slot.text)
             lost = {seq for seq in hidden - named if not named.issuperset(_repeats(view.log, seq) or {seq})}
             assert not lost, f"fold {slot.seq} names no entry for {sorted(lost)}"

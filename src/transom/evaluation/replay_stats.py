@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
 
@@ -95,7 +95,7 @@ def unedited(window: Window) -> int:
 
 def newest_fold(window: Window) -> int:
     """Return the seq of the newest fold in the window, or -1."""
-    return max((slot.seq for slot in window.slots if isinstance(slot, Folded)), default=-1)
+    return max((slot.seq for slot in window.slots if isinstance(slot, FoldedSlot)), default=-1)
 
 
 def replay_stats(window: Window, *, newest_before: int = -1) -> ReplayStats:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from transom.measure.grounding import Grounding, History, grounding, identifiers, texts_of, usable
+from transom.evaluation.grounding import Grounding, History, grounding, identifiers, texts_of, usable
 
 NAME = "src/app/main.py"
 LEFT, RIGHT = "l " * 200, " r" * 200

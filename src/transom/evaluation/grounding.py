@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from transom.core.message import Raw
-from transom.measure.cost import share
+from transom.evaluation.cost import share
 
 NEAR = 40
 """Characters on either side of an identifier that must be as in the original text (fewer at the beginning or end of

@@ -16,10 +16,10 @@ from transom.core.prices import ANTHROPIC, OPENAI, RequestTokens
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.unit import Unit
 from transom.core.window import Window
-from transom.measure.cost import Cost, cost, share
-from transom.measure.grounding import Grounding, History, grounding, texts_of, usable
-from transom.measure.readability import Readability, ReadabilityJudge
-from transom.measure.replay_stats import ReplayStats, newest_fold, replay_stats
+from transom.evaluation.cost import Cost, cost, share
+from transom.evaluation.grounding import Grounding, History, grounding, texts_of, usable
+from transom.evaluation.readability import Readability, ReadabilityJudge
+from transom.evaluation.replay_stats import ReplayStats, newest_fold, replay_stats
 from transom.wire.openai import OPENAI_CHAT
 
 

@@ -16,13 +16,13 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from transom.core.message import Assistant, Fact, Note
-from transom.core.unit import Folded, Unit, units_in
+from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.core.view import View
 from transom.core.window import Window
-from transom.measure.cost import share
-from transom.measure.quote_ends import QuotedPassage, passages_of
-from transom.measure.record_lines import Quote, Record, RecordLine, parsed_record
-from transom.measure.stale_quotes import ChangeHistory, StaleQuote, stale_quotes
+from transom.evaluation.cost import share
+from transom.evaluation.quote_ends import QuotedPassage, passages_of
+from transom.evaluation.record_lines import Quote, Record, RecordLine, parsed_record
+from transom.evaluation.stale_quotes import ChangeHistory, StaleQuote, stale_quotes
 from transom.strategies.digest.passages import arguments, readable
 
 LEAST_ROOM = 0.25
@@ -124,7 +124,7 @@ class ReadabilityJudge:
         `compacted`: the window is the first one after a compaction. For any other window only the share of whole turns
         is measured: its beginning was judged with that first one.
         """
-        if not any(isinstance(slot, Folded) for slot in window.slots):
+        if not any(isinstance(slot, FoldedSlot) for slot in window.slots):
             return Readability()
         whole = whole_share(window)
         figures = Readability(whole_shares=whole, folded_windows=1)
@@ -156,7 +156,7 @@ class ReadabilityJudge:
     def findings(self, view: View) -> Findings:
         """Find, in one view, the order, the lines, the quoted passages and the stale quotes."""
         self._history.update(view)
-        folds = [slot for slot in view.slots if isinstance(slot, Folded)]
+        folds = [slot for slot in view.slots if isinstance(slot, FoldedSlot)]
         records = {fold.seq: parsed_record(fold.text) or Record() for fold in folds}
         turns = 0
         counted, without_line = set[int](), list[int]()
@@ -246,9 +246,9 @@ def _number(digits: str) -> int:
     return int(digits.replace(",", ""))
 
 
-def _hidden_units(fold: Folded) -> Iterator[Unit]:
-    surfaced = {unit.key for unit in fold.surfaced_units}
-    return (unit for unit in units_in(fold) if unit.key not in surfaced)
+def _hidden_units(fold: FoldedSlot) -> Iterator[Unit]:
+    pinned = {unit.key for unit in fold.pinned_units}
+    return (unit for unit in units_in(fold) if unit.key not in pinned)
 
 
 def _unit(view: View, entry: int) -> Unit | None:
@@ -269,7 +269,7 @@ def _order(view: View, records: dict[int, Record]) -> Iterator[int]:
             yield slot.first
         for part in parts:
             yield from (view.unit_of[entry] for entry in part.entries if 0 <= entry < view.length)
-        yield from (unit.key for unit in slot.surfaced_units)
+        yield from (unit.key for unit in slot.pinned_units)
 
 
 def pairs_in_order(entries: Iterable[int]) -> int:

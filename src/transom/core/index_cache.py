@@ -1,7 +1,7 @@
-"""Data derived from a log: the name index, rendered messages, counted texts.
+"""Data computed from a log: the name index, rendered messages, counted texts.
 
-It exists only to save work. Everything in it follows from the log, so a `Derived` may be dropped at any time, and a new
-one gives the same windows.
+It exists only to save work. Everything in it follows from the log, so an `IndexCache` may be dropped at any time, and a
+new one gives the same windows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Derived:
+class IndexCache:
     """A cache of values that are computed from a log: one value of each class, made on first use.
 
     A conversation owns one and hands it to whoever needs it. Two threads must not use it at the same time: work on a

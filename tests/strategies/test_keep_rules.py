@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from transom import Budget, Conversation
 from transom.conversation.request import render
-from transom.measure.explain import explain
+from transom.evaluation.explain import explain
 from transom.policies import policy_named
-from transom.strategies.keepers import KeepTools, KeepUsers
+from transom.strategies.keep import KeepTools, KeepUsers
 from transom.testing import WordCounter
 
 
-def opened(*keepers, context=600, policy="default") -> Conversation:
-    kept = replace(policy_named(policy), keepers=keepers)
+def opened(*rules, context=600, policy="default") -> Conversation:
+    kept = replace(policy_named(policy), keep=rules)
     return Conversation.open("memory:", "x", budget=Budget(context=context), policy=kept, counter=WordCounter())
 
 
@@ -96,7 +96,7 @@ def test_a_stale_pin_of_a_user_message_is_undone_at_the_next_break():
         work(conv, number)
     kept = [text for text in contents(conv.plan_request()) if text.startswith("wish")]
     folded = conv.view.slots[1]
-    assert len(folded.surfaced_units) <= 3, "older ones were let go"
+    assert len(folded.pinned_units) <= 3, "older ones were let go"
     assert len(kept) < 20
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from transom.core.message import Assistant, Fact, User
-from transom.core.unit import Folded
+from transom.core.unit import FoldedSlot
 from transom.core.view import View
-from transom.measure.readability import quoted_call
-from transom.measure.record_lines import Quote, Record, parsed_record
+from transom.evaluation.readability import quoted_call
+from transom.evaluation.record_lines import Quote, Record, parsed_record
 from transom.strategies.digest.passages import readable
 from transom.strategies.text.identifiers import is_between_strings, names_in
 from transom.strategies.text.terms import stem, words_in
@@ -57,7 +57,9 @@ def record_shares(view: View) -> dict[int, RecordShare]:
 
     Entries that no record mentions are not in it.
     """
-    records = {slot: record for slot in view.slots if isinstance(slot, Folded) and (record := parsed_record(slot.text))}
+    records = {
+        slot: record for slot in view.slots if isinstance(slot, FoldedSlot) and (record := parsed_record(slot.text))
+    }
     if not records:
         return {}
     reasons = _Reasons(view, list(records.values()))
@@ -142,7 +144,7 @@ def _pieces(view: View) -> Iterator[str]:
             assert isinstance(fact, Fact)
             yield from (text for text, _ in readable(fact))
     for slot in view.slots:
-        if isinstance(slot, Folded) and parsed_record(slot.text) is None:
+        if isinstance(slot, FoldedSlot) and parsed_record(slot.text) is None:
             yield slot.text
 
 

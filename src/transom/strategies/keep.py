@@ -1,7 +1,7 @@
-"""Keepers: they name the units that a compaction protects, beside those that every window has.
+"""Keep rules: they name the units that a compaction protects, beside those that every window has.
 
-A keeper (see `core.policy.Keeper`) names the most important unit first, with a trim that makes it smaller if it needs
-one.
+A keep rule (see `core.policy.KeepRule`) names the most important unit first, with a trim that makes it smaller if it
+needs one.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from transom.core.view import View
 from transom.errors import InvalidSetting, quote
 
 
-class Brakes(Struct, frozen=True, kw_only=True):
+class SummaryLimits(Struct, frozen=True, kw_only=True):
     """Stop summaries from being asked for after failures, or when they have cost too much.
 
     - `strikes`: after this number of failures in a row, no summary is asked for until the window has grown.
@@ -28,11 +28,11 @@ class Brakes(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if type(self.strikes) is not int or self.strikes < 1:
-            raise InvalidSetting(f"brakes: strikes must be a whole number of at least 1, not {quote(self.strikes)}")
+            raise InvalidSetting(f"limits: strikes must be a whole number of at least 1, not {quote(self.strikes)}")
         for name in ("pause", "spend"):
             share = cast("object", getattr(self, name))
             if isinstance(share, bool) or not isinstance(share, (int, float)) or not share >= 0:
-                raise InvalidSetting(f"brakes: {name} must be a share, at least 0, not {quote(share)}")
+                raise InvalidSetting(f"limits: {name} must be a share, at least 0, not {quote(share)}")
 
     def reason(self, view: View, usable: int) -> str:
         """Why no summary is asked for now, as a sentence for people; empty if one may be asked for.

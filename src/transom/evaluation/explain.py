@@ -16,12 +16,12 @@ from transom.core.message import Assistant, Fact, Recalled, Text, ToolResult, ad
 from transom.core.pairing import call_labels
 from transom.core.prices import CompactionCosts
 from transom.core.trims import effective_trims, trims_of_entry
-from transom.core.unit import REFUSED, Folded, Slot, Unit, units_in
+from transom.core.unit import REFUSED, FoldedSlot, Slot, Unit, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 from transom.core.window import Window
 from transom.errors import InvalidSetting, quote
-from transom.measure.call_numbers import call_number, sent_requests
-from transom.measure.quote_reasons import QuoteReason, RecordShare, record_shares
+from transom.evaluation.call_numbers import call_number, sent_requests
+from transom.evaluation.quote_reasons import QuoteReason, RecordShare, record_shares
 from transom.stores import StoredLog
 
 NOTHING = RecordShare()
@@ -32,7 +32,7 @@ DROPPED = {
     EMPTY: "has neither content nor calls",
     HIDDEN: "asked to be left out of context",
 }
-CARRIED = "quoted in its text"
+EXCERPTED = "quoted in its text"
 SYNTHETIC = "made up, since no result had come when a request was due"
 MOVED = "came later, and was moved to its call"
 HIDDEN_REASONING = "signed reasoning hidden, since what precedes it has changed"
@@ -138,7 +138,7 @@ def _explanation(
     labels = 0 if place is None else _label_tokens(view, entry, place[1])
     if place is None:
         state, why, edits, tokens = "dropped", DROPPED.get(view.unit_of[entry.seq], ""), (), 0
-    elif isinstance(place[0], Folded) and place[1].key not in shown:
+    elif isinstance(place[0], FoldedSlot) and place[1].key not in shown:
         state, why, edits, tokens = "folded", _covered(place[0], place[1].key), (place[0].seq,), 0
         why = f"{why}, {recalled}" if recalled else why
     else:
@@ -158,9 +158,9 @@ def _explanation(
     )
 
 
-def _covered(fold: Folded, key: int) -> str:
+def _covered(fold: FoldedSlot, key: int) -> str:
     why = fold.why or "fold"
-    return f"{why}, {CARRIED}" if key in fold.carries else why
+    return f"{why}, {EXCERPTED}" if key in fold.excerpted else why
 
 
 def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[int, ...], int]:

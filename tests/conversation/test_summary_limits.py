@@ -6,8 +6,8 @@ import pytest
 from test_summary_scheduler import Counting, NowPool, bodies, conversation, settings, turn
 
 import transom
-from transom.core.brakes import Brakes
 from transom.core.summary import Summary
+from transom.core.summary_limits import SummaryLimits
 from transom.errors import InvalidSetting
 from transom.providers.scripted import Scripted
 from transom.strategies.summary_wants import LEAST_GAIN
@@ -21,7 +21,7 @@ ANSWER = (
 def asked(spend: float) -> tuple[int, str, transom.Conversation]:
     """The requests for summaries of 30 turns, and why there are no more."""
     provider = Scripted(then=ANSWER)
-    made_by = transom.SummarySettings(provider=provider, pool=NowPool(), brakes=Brakes(spend=spend))
+    made_by = transom.SummarySettings(provider=provider, pool=NowPool(), limits=SummaryLimits(spend=spend))
     with conversation(turns=30, summarizer=made_by) as conv:
         return len(provider.requests), conv.explain().no_summary, conv
 
@@ -51,15 +51,15 @@ def test_a_summary_in_the_background_needs_enough_turns_that_no_summary_covers()
 
 
 @pytest.mark.parametrize(
-    ("brakes", "why"),
+    ("limits", "why"),
     [
-        ({"strikes": 0}, "brakes: strikes must be a whole number of at least 1, not 0"),
-        ({"strikes": 1.5}, "brakes: strikes must be a whole number of at least 1, not 1.5"),
-        ({"pause": -0.1}, "brakes: pause must be a share, at least 0, not -0.1"),
-        ({"spend": True}, "brakes: spend must be a share, at least 0, not True"),
-        ({"spend": float("nan")}, "brakes: spend must be a share, at least 0, not nan"),
+        ({"strikes": 0}, "limits: strikes must be a whole number of at least 1, not 0"),
+        ({"strikes": 1.5}, "limits: strikes must be a whole number of at least 1, not 1.5"),
+        ({"pause": -0.1}, "limits: pause must be a share, at least 0, not -0.1"),
+        ({"spend": True}, "limits: spend must be a share, at least 0, not True"),
+        ({"spend": float("nan")}, "limits: spend must be a share, at least 0, not nan"),
     ],
 )
-def test_settings_of_brakes_are_checked(brakes: dict[str, object], why: str) -> None:
+def test_settings_of_brakes_are_checked(limits: dict[str, object], why: str) -> None:
     with pytest.raises(InvalidSetting, match=f"^{why}$"):
-        Brakes(**brakes)
+        SummaryLimits(**limits)

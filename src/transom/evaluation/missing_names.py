@@ -8,9 +8,9 @@ from itertools import chain
 from msgspec import Struct
 
 from transom.core.message import Assistant
-from transom.core.unit import Folded, Unit, units_in
+from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.core.view import View
-from transom.measure.grounding import occurrences
+from transom.evaluation.grounding import occurrences
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.visible import visible, visible_names, visible_texts
 from transom.strategies.text.identifiers import is_between_strings
@@ -40,7 +40,7 @@ def missing_names(view: View) -> dict[int, MissingNames]:
     shown = {name for one in found for name in visible_names(index, view, one)}
     thoughts = (thought for one in found if isinstance(one, Unit) for thought in _thoughts(one))
     texts = "\0".join(chain((text for one in found for text in visible_texts(one)), thoughts))
-    return {slot.seq: _missing(index, slot, shown, texts) for slot in view.slots if isinstance(slot, Folded)}
+    return {slot.seq: _missing(index, slot, shown, texts) for slot in view.slots if isinstance(slot, FoldedSlot)}
 
 
 def _thoughts(unit: Unit) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _thoughts(unit: Unit) -> Iterator[str]:
             yield from (thought.text for thought in fact.reasoning)
 
 
-def _missing(index: Index, fold: Folded, shown: set[str], texts: str) -> MissingNames:
+def _missing(index: Index, fold: FoldedSlot, shown: set[str], texts: str) -> MissingNames:
     """Report the missing names of one fold.
 
     `shown`: the names in the window; `texts`: its texts, in which the rest is looked for.

@@ -11,10 +11,10 @@ from transom.core.entry import Entry
 from transom.core.message import Call
 from transom.core.reducer import build_view
 from transom.core.window import assemble
-from transom.measure.quote_ends import end_of, passages_of, start_of
-from transom.measure.readability import Readability, ReadabilityJudge, pairs_in_order
-from transom.measure.record_lines import Quote, Record, RecordLine, parsed_record
-from transom.measure.stale_quotes import Touched, leaves, touched
+from transom.evaluation.quote_ends import end_of, passages_of, start_of
+from transom.evaluation.readability import Readability, ReadabilityJudge, pairs_in_order
+from transom.evaluation.record_lines import Quote, Record, RecordLine, parsed_record
+from transom.evaluation.stale_quotes import Touched, leaves, touched
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries, WordCounter
 

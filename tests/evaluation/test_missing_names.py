@@ -6,7 +6,7 @@ import json
 
 from transom import Budget, Conversation
 from transom.core.edit import Fold
-from transom.measure.missing_names import MissingNames, missing_names
+from transom.evaluation.missing_names import MissingNames, missing_names
 from transom.testing.fakes import FakeClock, WordCounter
 
 

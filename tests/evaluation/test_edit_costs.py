@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transom import Budget, Conversation
 from transom.core.edit import Fold, Trim
-from transom.measure.edit_costs import EditCost
+from transom.evaluation.edit_costs import EditCost
 from transom.testing.fakes import FakeClock, WordCounter
 
 

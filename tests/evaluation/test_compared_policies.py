@@ -11,9 +11,9 @@ from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.reducer import build_view
 from transom.core.window import Break, Window
-from transom.measure.compare import Compared, Label, Seen, compared
-from transom.measure.grounding import Grounding
-from transom.measure.replay_stats import ReplayStats
+from transom.evaluation.compare import Compared, Label, Seen, compared
+from transom.evaluation.grounding import Grounding
+from transom.evaluation.replay_stats import ReplayStats
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing.builders import talk
