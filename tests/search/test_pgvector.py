@@ -18,8 +18,6 @@ from transom.stores import postgres_schema, postgres_search_vectors
 from transom.stores.postgres import PostgresStore
 from transom.testing import talk
 
-BYTES = (*postgres_schema.MIGRATIONS[:2], ("SELECT 1",), *postgres_schema.MIGRATIONS[3:])
-"""The migrations of a server that had no pgvector when the tables were made."""
 FAR = 200
 """Entries of ann's conversation: each is further away than the one before."""
 
@@ -42,13 +40,6 @@ def open_with(url, *options):
 def column(store):
     (found,) = store.database.fetch("SELECT pg_typeof(vector)::text, vector::text FROM {s}.search_vectors LIMIT 1")
     return found
-
-
-def to_version_2(store):
-    """Take back what the migrations after the second one changed."""
-    store.database.fetch("ALTER TABLE {s}.search_logs DROP COLUMN family")
-    store.database.fetch("DROP TABLE {s}.leases")
-    store.database.fetch("DELETE FROM {s}.migrations WHERE version > 2")
 
 
 def append(store, name, texts, user_id):
@@ -86,10 +77,14 @@ def indexes(store):
     )
 
 
-@pytest.mark.parametrize("older", [True, False], ids=["an older store", "pgvector came later"])
-def test_vectors_of_bytes_become_vectors_of_pgvector(url, monkeypatch, older):
-    monkeypatch.setattr(postgres_schema, "MIGRATIONS", BYTES)
+def without_pgvector(monkeypatch):
+    """A server that has no pgvector."""
+    monkeypatch.setattr(postgres_schema, "USE_PGVECTOR", "SELECT 1")
     monkeypatch.setattr(postgres_search_vectors, "USE_PGVECTOR", "SELECT 1")
+
+
+def test_vectors_of_bytes_become_vectors_of_pgvector_that_came_later(url, monkeypatch):
+    without_pgvector(monkeypatch)
     with closing(PostgresStore(url)) as store:
         append(store, "trip", [f"a {n}" for n in (-10, 5, 1799, 450)], "ann")
         search_index(store).update(embedder=Numbers())
@@ -97,12 +92,9 @@ def test_vectors_of_bytes_become_vectors_of_pgvector(url, monkeypatch, older):
         found = nearest(store, Numbers())
         rows = store.database.fetch("SELECT vector FROM {s}.search_vectors ORDER BY seq")
         kept = [list(struct.unpack("<3f", raw)) for (raw,) in rows]
-        if older:
-            to_version_2(store)
     monkeypatch.undo()
     with closing(PostgresStore(url)) as store:
-        if not older:
-            store.database.fetch("CREATE EXTENSION IF NOT EXISTS vector")
+        store.database.fetch("CREATE EXTENSION IF NOT EXISTS vector")
         assert search_index(store).update(embedder=Numbers()) == 0
         assert column(store)[0].endswith("vector")
         now = store.database.fetch("SELECT vector::float4[] FROM {s}.search_vectors ORDER BY seq")
@@ -118,9 +110,8 @@ def test_vectors_that_pgvector_does_not_take_stay_bytes(url, monkeypatch):
         def embed(self, texts, /):
             return np.pad(super().embed(texts), ((0, 0), (0, 16_000)))
 
-    monkeypatch.setattr(postgres_schema, "MIGRATIONS", BYTES)
+    without_pgvector(monkeypatch)
     with closing(PostgresStore(url)) as store:
-        monkeypatch.setattr(postgres_search_vectors, "USE_PGVECTOR", "SELECT 1")
         append(store, "trip", ["a 5", "a 1", "a 9"], "ann")
         search_index(store).update(embedder=Long())
         monkeypatch.undo()

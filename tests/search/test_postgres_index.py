@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import pytest
 
 from postgres_server import schema_for
 from transom.search import SearchFilters, search_index
-from transom.stores import fork_log, open_store, postgres_schema, postgres_search, postgres_search_query
+from transom.stores import postgres_search, postgres_search_query
 from transom.stores.postgres import PostgresStore
 from transom.testing import talk
 
@@ -99,43 +98,6 @@ def test_a_long_text_is_found_to_its_end(stores):
         assert found(store, query) == ([] if query[0] == "x" else [("trip", 0)]), query
     phrase = " ".join(f"w{n}" for n in range(3_420, 3_470))
     assert search_index(store).search(phrase)[0].score == 2 / 61, "as a phrase, and by its words"
-
-
-def test_tables_of_the_first_version_get_an_index(url, monkeypatch):
-    monkeypatch.setattr(postgres_schema, "VERSION", 1)
-    monkeypatch.setattr(postgres_schema, "MIGRATIONS", postgres_schema.MIGRATIONS[:1])
-    old = PostgresStore(url)
-    old.open("trip").append(talk("needle"), 0)
-    old.close()
-    monkeypatch.undo()
-    store = open_store(url)
-    search_index(store).update()
-    assert found(store, "needle") == [("trip", 0)]
-    store.close()
-
-
-def test_forks_that_an_older_version_indexed_are_found_once(url):
-    with closing(PostgresStore(url)) as store:
-        store.open("trip").append(talk("needle", "two"), 0)
-        fork_log(store, store.open("trip"), name="fork")
-        search_index(store).update()
-        store.database.fetch("ALTER TABLE {s}.search_logs DROP COLUMN family")
-        store.database.fetch("DROP TABLE {s}.leases")
-        store.database.fetch("DELETE FROM {s}.migrations WHERE version > 3")
-    with closing(PostgresStore(url)) as store:
-        assert found(store, "needle") == [("trip", 0)]
-
-
-def test_a_fork_that_an_older_process_indexes_after_the_migration_is_found_once(url):
-    with closing(PostgresStore(url)) as store:
-        store.open("trip").append(talk("needle", "two"), 0)
-        search_index(store).update()
-        fork_log(store, store.open("trip"), name="fork")
-        store.database.fetch("""INSERT INTO {s}.search_logs (log, length, user_key, session_key)
-            SELECT id, length, NULL, NULL FROM {s}.logs WHERE name = 'fork'""")  # as version 3 did it
-        store.database.fetch("""INSERT INTO {s}.search_entries SELECT log.id, seq, part, at, role, tool, tools, run_id,
-            hidden, names, text, words FROM {s}.search_entries, {s}.logs AS log WHERE log.name = 'fork'""")
-        assert found(store, "needle") == [("trip", 0)]
 
 
 def test_of_a_common_word_the_newest_rows_are_read_and_no_others(stores, monkeypatch):

@@ -229,7 +229,7 @@ def test_processes_that_open_a_new_database_at_once(postgres: TestServer, schema
         thread.join()
     assert len(stores) == 8
     assert len({id(store.database) for store in stores}) == 8
-    assert stores[0].database.fetch("SELECT version FROM {s}.migrations") == [(1,), (2,), (3,), (4,), (5,), (6,)]
+    assert stores[0].database.fetch("SELECT version FROM {s}.migrations") == [(1,)]
     for store in stores:
         store.close()
 
@@ -238,7 +238,7 @@ def test_tables_of_a_later_version_are_left_alone(postgres: TestServer, url: str
     PostgresStore(url).close()
     with postgres.connect() as db:
         db.execute(f"INSERT INTO {schema}.migrations (version) VALUES (99)")
-    with pytest.raises(StoreDamaged, match=r"a newer Transom wrote this \(format 99, this one reads 6\)"):
+    with pytest.raises(StoreDamaged, match=r"a newer Transom wrote this \(format 99, this one reads 1\)"):
         open_store(url)
 
 

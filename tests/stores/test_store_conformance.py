@@ -26,6 +26,8 @@ class TestMemoryStore(StoreConformance):
 
 
 class TestJsonlStore(StoreConformance):
+    keeps_snapshots = False
+
     def make(self, tmp_path: Path) -> JsonlStore:
         return JsonlStore(tmp_path / "logs")
 

@@ -22,7 +22,7 @@ class StoredLog(Protocol):
 
     A handle that knows entries belongs to their conversation only. After that conversation is forgotten, `append` and
     `refresh` raise UnknownLog, even if a new conversation has the same name; `save_snapshot` stores nothing; reading
-    raises UnknownLog or returns entries that are still in this process's memory.
+    raises UnknownLog, or returns entries that are still in this process's memory or in a file that it has open.
     """
 
     @property

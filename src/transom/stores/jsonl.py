@@ -1,12 +1,14 @@
 """Conversations as JSON Lines in a folder, one file each; any text editor can read them.
 
-An append is one write and one fsync under the lock of the log's file. A large body is on disk before the line that
-names it. A file is cut only where an append was never finished. No file stays open between two calls: a handle keeps
-the offsets of the lines. So the number of open conversations does not matter.
+An append is one write and one fsync under the lock of the log's file. A file is cut only where an append was never
+finished. No file stays open between two calls: a handle keeps the offsets of the lines. So the number of open
+conversations does not matter.
 
-The folder has a lock too. Appending shares it; creating or forgetting a log takes it alone, so that no body is written
-meanwhile. Each log gets a number, higher than all numbers given before, and has it in its header. So a handle can tell
-its log from a later one by the same name. The lock file has one byte for each number that was ever given.
+The folder has a lock too. Appending shares it; creating or forgetting a log takes it alone, so that nobody appends to a
+file that is being removed. The header of a log has an id that no other log has: by it a handle can tell its log from a
+later one of the same name.
+
+There are no snapshots: opening a conversation applies all its entries. `SqliteStore` opens long ones faster.
 """
 
 from __future__ import annotations
@@ -26,18 +28,16 @@ from transom import private_files
 from transom.clock import system_clock
 from transom.core.codec import decode
 from transom.core.entry import Entry
-from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
+from transom.errors import Conflict, InvalidSetting, StoreDamaged
 from transom.search.source import LogStamp
-from transom.stores.blobs import body_key, join_entry, split_entry
+from transom.stores.blobs import encode_entry
 from transom.stores.checks import (
     check_index,
     check_seqs,
     check_snapshot,
-    entries_missing,
     listed_names,
     log_forgotten,
     no_such_log,
-    reporting_leftovers,
     store_damaged,
 )
 from transom.stores.jsonl_files import (
@@ -45,23 +45,18 @@ from transom.stores.jsonl_files import (
     is_read_only,
     opened_for_append,
     os_errors_translated,
-    replace_file,
     sync_folder,
     write_durably,
 )
 from transom.stores.jsonl_format import (
-    SNAPSHOT_HEAD,
     DamagedLine,
+    Header,
     LogLine,
-    blob_keys,
     encode_header,
     encode_line,
-    encode_snapshot,
     parse_header,
     parse_line,
-    parse_snapshot,
     scan,
-    snapshot_at,
 )
 from transom.stores.leases import NO_LEASE, StoredLease
 from transom.stores.locks import locked
@@ -83,8 +78,7 @@ class JsonlLog:
     def __init__(self, store: JsonlStore, name: str) -> None:
         self.name, self.repaired = name, ""
         self._store = store
-        self._path = store.path / f"{file_stem(name)}.jsonl"
-        self._snapshot_path = self._path.with_suffix(".view")
+        self._path = store.path_of(name)
         self._lock = RLock()
         self._header = b""
         self._starts = array("q")
@@ -92,7 +86,6 @@ class JsonlLog:
         self._n = 0
         with self._lock, self._absence_allowed():
             tail = self._look()
-            self._check_against_snapshot()  # before anything is cut
             if tail:
                 self._repair()
             elif self._is_empty_file():
@@ -115,20 +108,20 @@ class JsonlLog:
                     yield self._entry(file, seq)
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        pairs = [split_entry(entry) for entry in check_seqs(entries, expect)]
+        rows = [encode_entry(entry) for entry in check_seqs(entries, expect)]
         with self._lock, os_errors_translated(self._path):
             created = self._end > 0
-            with self._store.lock(shared=created):  # one log is created at a time, since it takes a number
+            with self._store.lock(shared=created):
                 exists = self._path.exists()
                 if created and not exists:
                     raise log_forgotten(self.name)
                 if expect and not exists:
                     raise Conflict(expect, 0)
-                if pairs or exists:
-                    self._append(pairs, expect)
+                if rows or exists:
+                    self._append(rows, expect)
                 if not created:
                     sync_folder(self._store.path)
-            self._n = expect + len(pairs)
+            self._n = expect + len(rows)
 
     def refresh(self) -> int:
         with self._lock:
@@ -136,33 +129,25 @@ class JsonlLog:
             self._n = len(self._starts)
         return self._n
 
-    def save_snapshot(self, at: int, snapshot: bytes) -> None:
+    def save_snapshot(self, at: int, snapshot: bytes) -> None:  # noqa: ARG002 - the protocol's
+        """Drop the snapshot: this store keeps none."""
         check_snapshot(at, self._n)
-        if self._end:
-            lock = self._store.lock(shared=True)
-            with suppress(UnknownLog), os_errors_translated(self._path), lock, self._reading():
-                replace_file(self._snapshot_path, encode_snapshot(at, snapshot))
 
-    def load_snapshot(self) -> tuple[int, bytes] | None:
-        try:
-            return parse_snapshot(self._snapshot_path.read_bytes())
-        except OSError:
-            return None
+    def load_snapshot(self) -> None:
+        """There is none."""
 
     # ---- appending
 
-    def _append(self, pairs: list[tuple[bytes, bytes | None]], expect: int) -> None:
+    def _append(self, rows: list[bytes], expect: int) -> None:
         with opened_for_append(self._path) as file, locked(file):
             self._catch_up(file)
             if len(self._starts) != expect:
                 raise Conflict(expect, len(self._starts))
-            if not pairs:
+            if not rows:
                 return
-            begin = b"" if self._end else encode_header(self.name, self._store.take_number())
-            last = len(pairs) - 1
+            begin = b"" if self._end else encode_header(Header.new(self.name, system_clock()))
             lines = [
-                encode_line(LogLine(left=last - i, blob=self._store.store_body(body), row=row))
-                for i, (row, body) in enumerate(pairs)
+                encode_line(LogLine(left, row)) for left, row in zip(reversed(range(len(rows))), rows, strict=True)
             ]
             self._write(file, begin + b"".join(lines))
             self._header = begin or self._header
@@ -233,34 +218,6 @@ class JsonlLog:
             self.repaired = f"{self._path}: {why}"
             _logger.warning("%s", self.repaired)
 
-    def _check_against_snapshot(self) -> None:
-        """Raise StoreDamaged if the snapshot beside the log was made of more entries than the log has now.
-
-        A log may be forgotten and created again between two looks, so only a snapshot that is the same before and after
-        a look counts.
-        """
-        before = None
-        while (found := self._snapshot_ahead()) is not None:
-            if found == before:
-                entries = len(self._starts)
-                way_out = f"delete {self._snapshot_path.name} to go on with the entries that are left"
-                raise entries_missing(str(self._path), found=entries, at=found[0], remedy=way_out)
-            before = found
-            self._look()
-
-    def _snapshot_ahead(self) -> tuple[int, bytes] | None:
-        """Return the stored snapshot if it was made of more entries than are known, else None; also if its file is
-        damaged.
-
-        Usually only the head of its file is read.
-        """
-        try:
-            with self._snapshot_path.open("rb", buffering=0) as file:
-                at = snapshot_at(file.read(SNAPSHOT_HEAD))
-        except OSError:
-            return None
-        return self.load_snapshot() if at > len(self._starts) else None
-
     # ---- reading
 
     def _look(self) -> int:
@@ -311,8 +268,8 @@ class JsonlLog:
             first = file.readline()
             if (found := parse_header(first)) is None:
                 return size
-            if found[0] != self.name:
-                raise ValueError(f"it holds the conversation {found[0]!r}, not {self.name!r}")
+            if found.name != self.name:
+                raise ValueError(f"it holds the conversation {found.name!r}, not {self.name!r}")
             begin, self._header = len(first), first
         file.seek(begin)
         seen = scan(file, begin, len(self._starts))
@@ -353,8 +310,7 @@ class JsonlLog:
         stop = self._starts[seq + 1] if seq + 1 < len(self._starts) else self._end
         file.seek(start)
         try:
-            line = parse_line(file.read(stop - start))
-            entry = decode(line.row if line.blob is None else join_entry(line.row, self._store.load_body(line.blob)))
+            entry = decode(parse_line(file.read(stop - start)).row)
         except (ValueError, TypeError) as problem:
             with self._reading():  # raises UnknownLog if it was forgotten meanwhile
                 wrong = store_damaged(str(self._path), f"entry {seq}: {problem}")
@@ -379,23 +335,18 @@ class JsonlStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = absolute_path(path)
-        self._blobs = self.path / "blobs"
         self._index: SqliteIndex | None = None
         try:
             private_files.make_folder(self.path)
-            private_files.make_folder(self._blobs)
         except OSError as problem:
-            if not (is_read_only(problem) and self.path.is_dir()):  # a folder that may only be read can lack `blobs`
-                why = problem.strerror
-                if self.path.is_file():
-                    why = "it is a file; a JSON Lines store is a folder"
-                raise InvalidSetting(f"{self.path}: {why}") from problem
+            why = "it is a file; a JSON Lines store is a folder" if self.path.is_file() else problem.strerror
+            raise InvalidSetting(f"{self.path}: {why}") from problem
 
     def open(self, name: str) -> JsonlLog:
         return JsonlLog(self, name)
 
     def names(self, prefix: str = "") -> list[str]:
-        return listed_names((name for _, name in sorted(self._headers())), prefix)
+        return listed_names((found.name for found, _ in self._headers(self._paths())), prefix)
 
     def forget(self, name: str) -> None:
         if not self.forget_all((name,)):
@@ -426,41 +377,18 @@ class JsonlStore:
 
         The stamp changes with the size of the file.
         """
-        wanted = None if names is None else {self.path / f"{file_stem(name)}.jsonl" for name in names}
-        stamps: list[tuple[int, LogStamp]] = []
-        for path in self.path.glob("*.jsonl") if wanted is None else wanted:
-            with os_errors_translated(path), suppress(ValueError, FileNotFoundError), path.open("rb") as file:
-                if (found := parse_header(file.readline())) is not None:
-                    size = os.fstat(file.fileno()).st_size
-                    name, number = found
-                    stamps.append((number, LogStamp(name=name, identity=str(number), stamp=str(size))))
-        return [stamp for _, stamp in sorted(stamps)]
+        paths = self._paths() if names is None else {self.path_of(name) for name in names}
+        return [LogStamp(found.name, found.id, str(size)) for found, size in self._headers(paths)]
 
     def _forget_all(self, names: Iterable[str]) -> bool:
-        paths = {name: self.path / f"{file_stem(name)}.jsonl" for name in names}
+        paths = {name: self.path_of(name) for name in names}
         place = next(iter(paths.values())) if len(paths) == 1 else self.path
         with os_errors_translated(place), self.lock():
-            known = {name for _, name in self._headers()}
-            snapshots: dict[str, list[Path]] = {}
-            for snapshot in self.path.glob("*.view*"):
-                snapshots.setdefault(snapshot.name.partition(".")[0], []).append(snapshot)
-            removed = [
-                self._unlink(path, snapshots.get(path.stem, ()), known=name in known) for name, path in paths.items()
-            ]
-            with reporting_leftovers(str(place)):
-                sync_folder(self.path)
-                swept = self._remove_unused_bodies()
-            return any(removed) or (swept and not any(path.exists() for path in paths.values()))
-
-    def _unlink(self, path: Path, snapshots: Sequence[Path], *, known: bool) -> bool:
-        """Remove the files of one conversation. False if there was none. `known`: its file has a readable header."""
-        lost = bool(snapshots) and not path.exists()
-        if lost or known:
-            self.take_number()  # from now on the lock file covers every number that was given
-            for snapshot in snapshots:
-                snapshot.unlink()
-            path.unlink(missing_ok=lost)
-        return lost or known
+            known = {found.name for found, _ in self._headers(paths.values())}
+            for name in known & paths.keys():
+                paths[name].unlink()
+            sync_folder(self.path)
+        return bool(known & paths.keys())
 
     def close(self) -> None:
         """Close the search index. Nothing else stays open."""
@@ -493,57 +421,31 @@ class JsonlStore:
                 file.seek(0)
                 file.truncate(file.write(msgspec.json.encode(kept)))  # in this order: the disk is not waited for
 
-    def take_number(self) -> int:
-        """Return a number that no log of this folder ever had, and record it as used.
+    def path_of(self, name: str) -> Path:
+        """Return the path of a conversation's file."""
+        return self.path / f"{file_stem(name)}.jsonl"
 
-        The caller holds the folder's lock alone.
-        """
-        with private_files.opened(self.path / ".lock", "ab", 0) as file:
-            taken = file.tell()
-            # Folders of the first format, or copied without the lock file, have the numbers in the headers only.
-            given = taken or max((number for number, _ in self._headers()), default=0)
-            file.write(b"." * (given + 1 - taken))
-            os.fsync(file.fileno())
-        return given + 1
+    def _paths(self) -> Iterable[Path]:
+        return self.path.glob("*.jsonl")
 
-    def store_body(self, body: bytes | None) -> str | None:
-        """Store a large body, unless it is stored already, and return its key. None gives None.
-
-        It is on disk on return.
-        """
-        if body is None:
-            return None
-        key = body_key(body)
-        path = self._blobs / key
-        if not path.exists():
-            replace_file(path, body)
-        return key
-
-    def load_body(self, key: str) -> bytes:
-        """Read a body by its key. Raises ValueError if the file is missing or its content has another hash."""
-        try:
-            body = (self._blobs / key).read_bytes()
-        except FileNotFoundError:
-            raise ValueError(f"its body blobs/{key} is missing") from None
-        if body_key(body) != key:
-            raise ValueError(f"its body blobs/{key} is damaged")
-        return body
-
-    def _headers(self) -> Iterator[tuple[int, str]]:
-        """Yield the number and name of every log of the folder.
+    @staticmethod
+    def _headers(paths: Iterable[Path]) -> list[tuple[Header, int]]:
+        """Return the header of each log in these files, and the size of its file, in the order of creation.
 
         A file with a damaged header is left out: opening it reports that.
         """
-        for path in self.path.glob("*.jsonl"):
+        found: list[tuple[Header, int]] = []
+        for path in paths:
             with os_errors_translated(path), suppress(ValueError, FileNotFoundError), path.open("rb") as file:
-                if (found := parse_header(file.readline())) is not None:
-                    yield found[1], found[0]
+                if (header := parse_header(file.readline())) is not None:
+                    found.append((header, os.fstat(file.fileno()).st_size))
+        return sorted(found, key=lambda pair: (pair[0].created, pair[0].id))
 
     def unreadable_files(self) -> Iterator[tuple[Path, str]]:
         """Yield each file that names no conversation, and why: `names` cannot list it. A file with the beginning of a
         first append is left out.
         """
-        for path in sorted(self.path.glob("*.jsonl")):
+        for path in sorted(self._paths()):
             with os_errors_translated(path), suppress(FileNotFoundError), path.open("rb") as file:
                 first = file.readline()
                 try:
@@ -553,18 +455,3 @@ class JsonlStore:
                     continue
                 if not first:
                     yield path, "the file is empty"
-
-    def _remove_unused_bodies(self) -> bool:
-        """Delete the bodies that no log names, and unfinished files; return whether there were any.
-
-        The caller holds the folder's lock alone, so nobody appends meanwhile.
-        """
-        used: set[str] = set()
-        for path in self.path.glob("*.jsonl"):
-            with path.open("rb") as file:
-                used |= blob_keys(file)
-        unused = [path for path in self._blobs.iterdir() if path.name not in used]
-        for path in unused:
-            path.unlink()
-        sync_folder(self._blobs)
-        return bool(unused)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import get_ident
 from typing import IO
 
 from transom import private_files
@@ -57,22 +56,6 @@ def write_durably(file: IO[bytes], data: bytes) -> None:
     while rest:
         rest = rest[file.write(rest) :]
     os.fsync(file.fileno())
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Replace the content of a file, or create it, so that a crash leaves either the old content or all of the new."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
-    try:
-        with private_files.opened(temporary) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        private_files.keep_mode(temporary, path)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
 
 
 def sync_folder(path: Path) -> None:

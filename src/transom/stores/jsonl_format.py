@@ -1,8 +1,8 @@
-"""The bytes of a JSON Lines store: the lines of a log, which of them count, and the file of a snapshot. Pure.
+"""The bytes of a JSON Lines store: the lines of a log, and which of them count. Pure.
 
-    {"transom":"log","version":1,"number":3,"name":"trip"}
+    {"transom":"log","version":1,"id":"5f0c…","created":1764194031.25,"name":"trip"}
     {"crc":"1a2b3c4d","left":1,"entry":{"seq":0,…}}
-    {"crc":"5e6f7a8b","left":0,"blob":"…","entry":{"seq":1,…}}
+    {"crc":"5e6f7a8b","left":0,"entry":{"seq":1,…}}
 
 The first line is the header. `left` is the number of lines of the same append that follow. An append counts once its
 line with `left` 0 is whole, so the entries of one append come or go together. The checksum covers everything after it.
@@ -15,6 +15,7 @@ silently.
 from __future__ import annotations
 
 import json
+import os
 import re
 import zlib
 from array import array
@@ -26,38 +27,36 @@ from msgspec import Struct
 
 VERSION = 1
 _HEADER = b'{"transom":"log",'
-_BLOB = re.compile(rb'"blob":"([0-9a-f]{64})"')
-_LINE = re.compile(
-    rb'\{"crc":"([0-9a-f]{8})",("left":([0-9]+),(?:"blob":"([0-9a-f]{64})",)?"entry":(.*)\})\n', re.DOTALL
-)
-_SNAPSHOT = b"transom snapshot 1\n"
-_CRC, _AT = 4, 8
-SNAPSHOT_HEAD = len(_SNAPSHOT) + _CRC + _AT
-"""The number of bytes in front of the snapshot in its file: mark, checksum, number of entries."""
+_LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",("left":([0-9]+),"entry":(.*)\})\n', re.DOTALL)
 
 
-class _Header(Struct):
+class Header(Struct, frozen=True):
+    """The first line of a log's file. `id`: no other log has it; `created`: when, in seconds since 1970."""
+
     version: int
-    number: int
+    id: str
+    created: float
     name: str
+
+    @classmethod
+    def new(cls, name: str, at: float) -> Header:
+        """Make the header of a log that is created now."""
+        return cls(VERSION, os.urandom(8).hex(), at, name)
 
 
 class LogLine(NamedTuple):
     """One line of a log's file.
 
-    `left`: how many more lines of the same append follow; `blob`: the key of the body, if that is stored apart; `row`:
-    the encoded entry, without that body.
+    `left`: how many more lines of the same append follow; `row`: the encoded entry.
     """
 
     left: int
-    blob: str | None
     row: bytes
 
 
 def encode_line(line: LogLine) -> bytes:
     """Encode a line for the file, with its checksum and line end."""
-    blob = b"" if line.blob is None else b'"blob":"%s",' % line.blob.encode()
-    content = b'"left":%d,%s"entry":%s}' % (line.left, blob, line.row)
+    content = b'"left":%d,"entry":%s}' % (line.left, line.row)
     return b'{"crc":"%08x",%s\n' % (zlib.crc32(content), content)
 
 
@@ -65,22 +64,20 @@ def parse_line(raw: bytes) -> LogLine:
     """Decode a line of the file. Raises ValueError if it has another form or its checksum is wrong."""
     if (found := _LINE.fullmatch(raw)) is None:
         raise ValueError("it is not a line of this format")
-    crc, content, left, blob, row = found.groups()
+    crc, content, left, row = found.groups()
     if int(crc, 16) != zlib.crc32(content):
         raise ValueError("its checksum is wrong")
-    return LogLine(int(left), None if blob is None else blob.decode(), row)
+    return LogLine(int(left), row)
 
 
-def encode_header(name: str, number: int) -> bytes:
-    """Encode the first line of a file: the conversation's name, and its number, which no other log of the folder
-    has.
-    """
-    text = json.dumps({"transom": "log", "version": VERSION, "number": number, "name": name}, separators=(",", ":"))
+def encode_header(header: Header) -> bytes:
+    """Encode the first line of a file."""
+    text = json.dumps({"transom": "log"} | msgspec.to_builtins(header), separators=(",", ":"))
     return text.encode("ascii") + b"\n"
 
 
-def parse_header(raw: bytes) -> tuple[str, int] | None:
-    """Return the name and the number in a file's first line; None if the line was never finished.
+def parse_header(raw: bytes) -> Header | None:
+    """Decode a file's first line; None if the line was never finished.
 
     Raises ValueError if the line is not a log's header, or was written by a newer version.
     """
@@ -88,15 +85,10 @@ def parse_header(raw: bytes) -> tuple[str, int] | None:
         return None
     if not raw.startswith(_HEADER):
         raise ValueError("this is not a log of ours")
-    found = msgspec.convert(json.loads(raw), _Header)
-    if found.version > VERSION:
-        raise ValueError(f"a newer Transom wrote this (format {found.version}, this one reads {VERSION})")
-    return found.name, found.number
-
-
-def blob_keys(lines: Iterable[bytes]) -> set[str]:
-    """Collect the keys of all bodies that these lines name, also damaged lines and those of an unfinished append."""
-    return {found.decode() for raw in lines for found in _BLOB.findall(raw)}
+    found = json.loads(raw)
+    if isinstance(version := found.get("version"), int) and version > VERSION:
+        raise ValueError(f"a newer Transom wrote this (format {version}, this one reads {VERSION})")
+    return msgspec.convert(found, Header)
 
 
 class DamagedLine(ValueError):
@@ -153,33 +145,3 @@ def scan(lines: Iterable[bytes], at: int, seq: int) -> Scan:
         # a whole line, but a wrong one: no crash writes that
         raise DamagedLine(*bad[:2], seq + len(starts), end)
     return Scan(starts, end, pos - end)
-
-
-def encode_snapshot(at: int, snapshot: bytes) -> bytes:
-    """Encode the file of a snapshot of the first `at` entries: a mark, a checksum, `at`, the snapshot."""
-    content = at.to_bytes(_AT, "big") + snapshot
-    return _SNAPSHOT + zlib.crc32(content).to_bytes(_CRC, "big") + content
-
-
-def parse_snapshot(data: bytes) -> tuple[int, bytes] | None:
-    """Decode a snapshot's file to `(at, snapshot)`, the number of entries and the snapshot; None if the file is
-    damaged.
-    """
-    if data.startswith(_SNAPSHOT):
-        content = data[len(_SNAPSHOT) + _CRC :]
-        if data[len(_SNAPSHOT) : -len(content)] != zlib.crc32(content).to_bytes(_CRC, "big"):
-            return None
-    else:  # the first format: no mark, no checksum
-        content = data
-    return (int.from_bytes(content[:_AT], "big"), content[_AT:]) if len(content) > _AT else None
-
-
-def snapshot_at(head: bytes) -> int:
-    """Return how many entries a snapshot covers. `head`: the first SNAPSHOT_HEAD bytes of its file.
-
-    The checksum is not compared. Returns 0 for a file of the first format, which has no checksum, and for one that is
-    too short.
-    """
-    if len(head) < SNAPSHOT_HEAD or not head.startswith(_SNAPSHOT):
-        return 0
-    return int.from_bytes(head[-_AT:], "big")

@@ -1,7 +1,7 @@
-"""The tables of a PostgreSQL store: their definitions, and how a database is brought to this version.
+"""The tables of a PostgreSQL store: their definitions, and how they are created.
 
-The version of the tables is in `migrations`. Each migration runs once, in one transaction, under a lock that other
-processes wait for. A migration is never changed after a release: a new version is a new one.
+The version of the tables is in `migrations`. They are created in one transaction, under a lock that other processes
+wait for.
 
 `logs.length` is the number of entries of a conversation. An append raises it from the length that the writer expects,
 in the statement that stores the entries: the second of two writers finds another length. `logs.id` is never used again,
@@ -52,17 +52,16 @@ END $$"""
 The bytes of a vector are little-endian numbers of 32 bits, which SQL can only decode byte by byte.
 """
 
-MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
-    (
-        """CREATE TABLE {s}.logs (
+TABLES: tuple[LiteralString, ...] = (
+    """CREATE TABLE {s}.logs (
             id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
             name bytea NOT NULL,
             length bigint NOT NULL,
             followed_until timestamptz
         ) WITH (fillfactor = 70)""",
-        "CREATE UNIQUE INDEX logs_name ON {s}.logs (sha256(name))",  # a name may be too long for an index
-        "CREATE TABLE {s}.blobs (key bytea PRIMARY KEY, body bytea NOT NULL)",
-        """CREATE TABLE {s}.entries (
+    "CREATE UNIQUE INDEX logs_name ON {s}.logs (sha256(name))",  # a name may be too long for an index
+    "CREATE TABLE {s}.blobs (key bytea PRIMARY KEY, body bytea NOT NULL)",
+    """CREATE TABLE {s}.entries (
             log bigint NOT NULL,
             seq bigint NOT NULL,
             append bigint NOT NULL,
@@ -70,25 +69,25 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
             blob bytea REFERENCES {s}.blobs,
             PRIMARY KEY (log, seq)
         )""",
-        "CREATE INDEX entries_blob ON {s}.entries (blob) WHERE blob IS NOT NULL",
-        """CREATE TABLE {s}.snapshots (
+    "CREATE INDEX entries_blob ON {s}.entries (blob) WHERE blob IS NOT NULL",
+    """CREATE TABLE {s}.snapshots (
             log bigint PRIMARY KEY REFERENCES {s}.logs ON DELETE CASCADE,
             at bigint NOT NULL,
             view bytea NOT NULL
         )""",
-    ),
-    (
-        "CREATE TEXT SEARCH DICTIONARY {s}.stem (TEMPLATE = snowball, LANGUAGE = english)",  # no stop words
-        "CREATE TEXT SEARCH CONFIGURATION {s}.words (COPY = simple)",
-        """ALTER TEXT SEARCH CONFIGURATION {s}.words ALTER MAPPING FOR asciiword, word, numword WITH {s}.stem""",
-        """CREATE TABLE {s}.search_logs (
+    "CREATE TEXT SEARCH DICTIONARY {s}.stem (TEMPLATE = snowball, LANGUAGE = english)",  # no stop words
+    "CREATE TEXT SEARCH CONFIGURATION {s}.words (COPY = simple)",
+    """ALTER TEXT SEARCH CONFIGURATION {s}.words ALTER MAPPING FOR asciiword, word, numword WITH {s}.stem""",
+    """CREATE TABLE {s}.search_logs (
             log bigint PRIMARY KEY REFERENCES {s}.logs ON DELETE CASCADE,
             length bigint NOT NULL,
             user_key bytea,
-            session_key bytea
+            session_key bytea,
+            family bigint
         )""",
-        "CREATE INDEX search_logs_user ON {s}.search_logs (user_key)",
-        """CREATE TABLE {s}.search_entries (
+    "CREATE INDEX search_logs_user ON {s}.search_logs (user_key)",
+    "CREATE INDEX search_logs_family ON {s}.search_logs (family, log)",
+    """CREATE TABLE {s}.search_entries (
             log bigint NOT NULL REFERENCES {s}.search_logs ON DELETE CASCADE,
             seq bigint NOT NULL,
             part integer NOT NULL,
@@ -103,8 +102,10 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
             words tsvector NOT NULL,
             PRIMARY KEY (log, seq, part)
         )""",
-        "CREATE INDEX search_entries_words ON {s}.search_entries USING gin (words)",
-        """CREATE TABLE {s}.search_vectors (
+    "CREATE INDEX search_entries_words ON {s}.search_entries USING gin (words)",
+    # for dates far back, without the rows of newer ones
+    "CREATE INDEX search_entries_at ON {s}.search_entries (at, log, seq)",
+    """CREATE TABLE {s}.search_vectors (
             log bigint NOT NULL REFERENCES {s}.search_logs ON DELETE CASCADE,
             seq bigint NOT NULL,
             part integer NOT NULL,
@@ -112,10 +113,10 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
             vector bytea NOT NULL,
             PRIMARY KEY (log, seq, model, part)
         )""",
-        "CREATE TABLE {s}.search_words (word text PRIMARY KEY, entries bigint NOT NULL)",
-        "CREATE INDEX search_words_unused ON {s}.search_words (word) WHERE entries <= 0",
-        # pg_trgm makes the search for parts of words fast. Where it is missing they are looked through.
-        """DO $$ DECLARE place text; BEGIN
+    "CREATE TABLE {s}.search_words (word text PRIMARY KEY, entries bigint NOT NULL)",
+    "CREATE INDEX search_words_unused ON {s}.search_words (word) WHERE entries <= 0",
+    # pg_trgm makes the search for parts of words fast. Where it is missing they are looked through.
+    """DO $$ DECLARE place text; BEGIN
             BEGIN
                 CREATE EXTENSION IF NOT EXISTS pg_trgm;
             EXCEPTION WHEN OTHERS THEN NULL; -- it is not there, or this role may not
@@ -127,38 +128,14 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
                     place);
             END IF;
         END $$""",
-    ),
-    (USE_PGVECTOR,),
-    (  # a fork has the first append of its source, and its number
-        "ALTER TABLE {s}.search_logs ADD COLUMN family bigint",
-        """UPDATE {s}.search_logs AS done SET family = entry.append FROM {s}.entries AS entry
-            WHERE (entry.log, entry.seq) = (done.log, 0)""",
-        "CREATE INDEX search_logs_family ON {s}.search_logs (family, log)",
-    ),
-    (
-        # a process of an older version, which runs on after the migration, does not know the column
-        """CREATE OR REPLACE FUNCTION {s}.search_log_family() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-            NEW.family := coalesce(NEW.family, (SELECT append FROM {s}.entries WHERE log = NEW.log AND seq = 0));
-            RETURN NEW;
-        END $$""",
-        "DROP TRIGGER IF EXISTS search_log_family ON {s}.search_logs",
-        """CREATE TRIGGER search_log_family BEFORE INSERT ON {s}.search_logs
-            FOR EACH ROW EXECUTE FUNCTION {s}.search_log_family()""",
-        """UPDATE {s}.search_logs AS done SET family = entry.append FROM {s}.entries AS entry
-            WHERE (entry.log, entry.seq) = (done.log, 0) AND done.family IS NULL""",
-        # dates far back: the rows of that time, without those that are newer
-        "CREATE INDEX IF NOT EXISTS search_entries_at ON {s}.search_entries (at, log, seq)",
-    ),
-    (
-        # what it holds may be lost: without a write-ahead log no commit of it waits for the disk
-        """CREATE UNLOGGED TABLE {s}.leases (
+    # what it holds may be lost: without a write-ahead log no commit of it waits for the disk
+    """CREATE UNLOGGED TABLE {s}.leases (
             name bytea PRIMARY KEY,
             holder text NOT NULL,
             until timestamptz NOT NULL
         ) WITH (fillfactor = 50)""",
-    ),
 )
-VERSION = len(MIGRATIONS)
+VERSION = 1
 
 _LOCK = 0x7472616E736F6D
 """The number of the advisory lock that migrations take: "transom" in ASCII."""
@@ -176,7 +153,7 @@ def is_there(url: str) -> bool:
 
 
 def prepare_tables(db: Connection[Any], schema: str, place: str) -> None:
-    """Create the tables of a schema, or migrate them to this version. `place`: the URL that errors show.
+    """Create the tables of a schema, unless they are there. `place`: the URL that errors show.
 
     Raises StoreDamaged if the schema has other tables of these names, or tables of a newer version; psycopg's errors.
     """
@@ -184,17 +161,16 @@ def prepare_tables(db: Connection[Any], schema: str, place: str) -> None:
         return
     with db.transaction():
         db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        version = _version(db, schema, place)  # another process may have been faster
-        if version == 0:
-            _create_schema(db, schema)
-        for number, statements in enumerate(MIGRATIONS[version:], version + 1):
-            for statement in statements:
-                try:
-                    db.execute(qualified(statement, schema))
-                except DuplicateTable as problem:
-                    others = f"schema {schema} has other tables of these names: give another one with ?schema=NAME"
-                    raise store_damaged(place, others) from problem
-            db.execute(qualified("INSERT INTO {s}.migrations (version) VALUES (%s)", schema), (number,))
+        if _version(db, schema, place) == VERSION:  # another process was faster
+            return
+        _create_schema(db, schema)
+        for statement in (*TABLES, USE_PGVECTOR):
+            try:
+                db.execute(qualified(statement, schema))
+            except DuplicateTable as problem:
+                others = f"schema {schema} has other tables of these names: give another one with ?schema=NAME"
+                raise store_damaged(place, others) from problem
+        db.execute(qualified("INSERT INTO {s}.migrations (version) VALUES (%s)", schema), (VERSION,))
 
 
 def qualified(statement: LiteralString, schema: str) -> bytes:

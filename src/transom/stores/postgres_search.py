@@ -46,8 +46,9 @@ _CHANGED: LiteralString = """SELECT log.name, log.id, coalesce(done.length, 0)
     FROM {s}.logs AS log LEFT JOIN {s}.search_logs AS done ON done.log = log.id
     WHERE log.length > coalesce(done.length, 0)"""
 _LOCK: LiteralString = "SELECT pg_advisory_xact_lock(0x74727378, hashtext('{s}'))"
-_BEGIN: LiteralString = """INSERT INTO {s}.search_logs (log, length, user_key, session_key)
-    SELECT id, 0, %b, %b FROM {s}.logs WHERE id = %s ON CONFLICT DO NOTHING"""
+_BEGIN: LiteralString = """INSERT INTO {s}.search_logs (log, length, user_key, session_key, family)
+    SELECT id, 0, %b, %b, (SELECT append FROM {s}.entries AS entry WHERE (entry.log, seq) = (id, 0))
+    FROM {s}.logs WHERE id = %s ON CONFLICT DO NOTHING"""
 _EXTEND: LiteralString = "UPDATE {s}.search_logs SET length = %s WHERE log = %s AND length = %s RETURNING log"
 _ADD: LiteralString = """INSERT INTO {s}.search_entries
     (log, seq, part, at, role, tool, tools, run_id, hidden, names, text, words)

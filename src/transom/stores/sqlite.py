@@ -45,13 +45,11 @@ _BATCH = 64
 """Entries fetched at once when reading; large bodies are not among them."""
 
 _LENGTH = "SELECT coalesce(max(seq) + 1, 0) FROM entries WHERE log = ?"
-_ROWS = "SELECT seq, body, blob, {} FROM entries WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT ?"
-_ROWS_NOW, _ROWS_V1 = _ROWS.format("crc"), _ROWS.format("NULL")
+_ROWS = "SELECT seq, body, blob, crc FROM entries WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT ?"
 _ADD = "INSERT INTO entries VALUES (?, ?, ?, ?, ?)"
 _COPY_SNAPSHOT = "INSERT INTO snapshots SELECT ?, at, view, crc FROM snapshots WHERE log = ? AND at <= ?"
-_SNAPSHOT = "SELECT at, view, {} FROM snapshots WHERE log = ?"
-_SNAPSHOT_NOW, _SNAPSHOT_V1 = _SNAPSHOT.format("crc"), _SNAPSHOT.format("NULL")
-_SNAPSHOT_AHEAD = "SELECT 1 FROM snapshots WHERE log = ? AND at > ? AND crc IS NOT NULL"
+_SNAPSHOT = "SELECT at, view, crc FROM snapshots WHERE log = ?"
+_SNAPSHOT_AHEAD = "SELECT 1 FROM snapshots WHERE log = ? AND at > ?"
 _NAMES = "SELECT name FROM logs WHERE generation = 0 ORDER BY id"
 _NAMED = "SELECT id FROM logs WHERE name = ?"
 _STAMPS = "SELECT name, id, (SELECT max(seq) + 1 FROM entries WHERE log = id) FROM logs WHERE generation = 0"
@@ -72,7 +70,7 @@ _TAKE_LEASE = """INSERT INTO leases VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UP
 _LEASE = "SELECT holder FROM leases WHERE name = ?"
 _RELEASE_LEASE = "DELETE FROM leases WHERE name = ? AND holder = ?"
 
-_Row = tuple[int, bytes, str | None, int | None]
+_Row = tuple[int, bytes, str | None, int]
 
 
 class SqliteLog:
@@ -131,9 +129,8 @@ class SqliteLog:
                 db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", row)
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
-        file = self._store.file
-        for at, snapshot, crc in file.fetch(_SNAPSHOT_NOW if file.checksums else _SNAPSHOT_V1, (self._id,)):
-            if crc is None or crc == _snapshot_crc(at, snapshot):
+        for at, snapshot, crc in self._store.file.fetch(_SNAPSHOT, (self._id,)):
+            if crc == _snapshot_crc(at, snapshot):
                 return at, snapshot
         return None
 
@@ -150,7 +147,7 @@ class SqliteLog:
                 raise Conflict(0, db.execute(_LENGTH, taken).fetchone()[0])
             log = self._create(db, name)
             for start in range(0, stop, _BATCH):
-                rows = db.execute(_ROWS_NOW, (source, start, stop, _BATCH)).fetchall()
+                rows = db.execute(_ROWS, (source, start, stop, _BATCH)).fetchall()
                 db.executemany(_ADD, [self._row_for(log, seq, row) for seq, row in enumerate(rows, start)])
             db.execute(_ADD, _stored_row(db, log, stop, split_entry(then)))
             db.execute(_COPY_SNAPSHOT, (log, source, stop))
@@ -182,8 +179,7 @@ class SqliteLog:
 
     def _check_against_snapshot(self) -> None:
         """Raise StoreDamaged if the snapshot was made of more entries than the log has now."""
-        file = self._store.file
-        if not file.checksums or self._id is None or not file.fetch(_SNAPSHOT_AHEAD, (self._id, self._n)):
+        if self._id is None or not self._store.file.fetch(_SNAPSHOT_AHEAD, (self._id, self._n)):
             return
         if (found := self.load_snapshot()) is None or found[0] <= self.refresh():
             return
@@ -209,8 +205,7 @@ class SqliteLog:
         return log
 
     def _rows(self, start: int, stop: int) -> list[_Row]:
-        file = self._store.file
-        return file.fetch(_ROWS_NOW if file.checksums else _ROWS_V1, (self._id, start, stop, _BATCH))
+        return self._store.file.fetch(_ROWS, (self._id, start, stop, _BATCH))
 
     def _entry(self, seq: int, row: _Row | None) -> Entry:
         if row is None or row[0] != seq:
@@ -365,9 +360,9 @@ def _row_crc(log: int | None, row: bytes, key: str | None) -> int:
     return crc if key is None else zlib.crc32(str(key).encode(), crc)  # a damaged key need not be a text
 
 
-def _check_row(stored: int | None, actual: int) -> None:
-    """Raise ValueError if the checksums differ. A row of the first version has none (None), and passes."""
-    if stored is not None and stored != actual:
+def _check_row(stored: int, actual: int) -> None:
+    """Raise ValueError if the checksums differ."""
+    if stored != actual:
         raise ValueError("its checksum is wrong")
 
 

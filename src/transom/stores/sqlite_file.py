@@ -17,33 +17,32 @@ from weakref import WeakSet, finalize
 
 from transom import private_files
 from transom.errors import InvalidSetting, TransomError
-from transom.sqlite_tables import PAUSE, Tables, create_tables, replace_tables, transaction
+from transom.sqlite_tables import PAUSE, Tables, create_tables, transaction
 from transom.stores.checks import store_damaged, store_unavailable
 from transom.stores.shared import Shared
 
 APPLICATION = 0x7472616E
 """The application_id that marks a file as ours: "tran" in ASCII."""
-VERSION = 2
-"""The version of the tables. Version 1 had no checksums: `crc` is null in rows of that time."""
+VERSION = 1
+"""The version of the tables."""
 PATIENCE = 30.0
 """Seconds to wait while another process is writing."""
 
 _TABLES = (
     "CREATE TABLE logs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, generation INTEGER NOT NULL DEFAULT 0)",
     """CREATE TABLE entries (log INTEGER NOT NULL REFERENCES logs, seq INTEGER NOT NULL, body BLOB NOT NULL,
-       blob TEXT REFERENCES blobs, crc INTEGER, PRIMARY KEY (log, seq))""",
+       blob TEXT REFERENCES blobs, crc INTEGER NOT NULL, PRIMARY KEY (log, seq))""",
     "CREATE TABLE blobs (key TEXT PRIMARY KEY, body BLOB NOT NULL)",
     """CREATE TABLE snapshots (log INTEGER PRIMARY KEY REFERENCES logs, at INTEGER NOT NULL, view BLOB NOT NULL,
-       crc INTEGER)""",
+       crc INTEGER NOT NULL)""",
 )
-_MIGRATION = ("ALTER TABLE entries ADD COLUMN crc INTEGER", "ALTER TABLE snapshots ADD COLUMN crc INTEGER")
 
 
 class SqliteFile:
     """One connection to a file, for all threads. One statement runs at a time, and none stays open between two calls.
 
-    Creating one creates the tables of an empty file, and migrates those of version 1. Raises InvalidSetting if the file
-    cannot be opened, StoreDamaged if it is another program's or of a newer version.
+    Creating one creates the tables of an empty file. Raises InvalidSetting if the file cannot be opened, StoreDamaged
+    if it is another program's or of a newer version.
     """
 
     def __init__(self, path: str, uri: str, synchronous: str) -> None:
@@ -52,8 +51,6 @@ class SqliteFile:
         self._synchronous = synchronous
         self._lock = RLock()
         self._process = os.getpid()
-        self.checksums = True
-        """False if the file is of version 1 and may not be changed."""
         if not uri.endswith(_FIXED):
             private_files.create_file(path)
         try:
@@ -105,16 +102,12 @@ class SqliteFile:
         It is committed at the end, and rolled back if the block raises. Raises StoreUnavailable if the file may only be
         read.
         """
-        if not self.checksums:
-            raise store_unavailable(self.path, "attempt to write a readonly database")
         with self.reading() as db, transaction(db):
             yield db
 
     @contextmanager
     def writing_unsynced(self) -> Generator[sqlite3.Connection]:
         """As `writing`, but the end does not wait for the disk: for what may be lost when power fails."""
-        if not self.checksums:
-            raise store_unavailable(self.path, "attempt to write a readonly database")
         with self.reading() as db:
             db.execute("PRAGMA synchronous = normal")
             try:
@@ -144,11 +137,9 @@ class SqliteFile:
         with self.reading() as db:
             db.execute(f"PRAGMA synchronous = {synchronous}")
             version = create_tables(db, Tables(APPLICATION, VERSION, _TABLES), PATIENCE)
-        if not 0 < version <= VERSION:
+        if version != VERSION:
             newer = f"a newer Transom wrote this (format {version}, this one reads {VERSION})"
             raise store_damaged(self.path, newer)
-        if version == 1:
-            self._migrate()
         self._check_columns()
 
     def _check_columns(self) -> None:
@@ -160,19 +151,7 @@ class SqliteFile:
         for table, column in sorted(_expected_columns() - found):
             if table not in tables:
                 raise store_damaged(self.path, f"there is no table {table}")
-            if self.checksums or not column.startswith("crc "):
-                raise store_damaged(self.path, f"the table {table} has no column {column}")
-
-    def _migrate(self) -> None:
-        """Add the checksums of version 2; a file that may only be read stays without them."""
-        try:
-            with self.reading() as db:
-                replace_tables(db, Tables(APPLICATION, VERSION, _MIGRATION), of_version=1)
-        except TransomError as problem:
-            cause = problem.__cause__
-            if not isinstance(cause, sqlite3.Error) or cause.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
-                raise
-            self.checksums = False
+            raise store_damaged(self.path, f"the table {table} has no column {column}")
 
     def _translated(self, problem: sqlite3.DatabaseError) -> TransomError:
         if isinstance(problem, sqlite3.ProgrammingError):
