@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13 3.14
 
-.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories spans reasoning streams writers laws growth local embedders bench policies costs unchanged extras runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories spans reasoning streams writers laws growth local embedders bench policies costs record unchanged extras runs reference clean
 
 setup: .venv/.made
 
@@ -111,6 +111,9 @@ policies: setup  ## every named policy over the recorded families, to docs/polic
 
 costs: setup  ## a fixed trigger and a priced one over the long recorded conversations, summaries priced too
 	$(RUN) python benchmarks/costs.py $(DATA)
+
+record: setup  ## what a model finds in its windows; BESIDE= the src folder of another version, N= conversations of each family
+	$(RUN) python benchmarks/record.py $(DATA) --n $(or $(N),4) $(if $(BESIDE),--beside $(BESIDE))
 
 reference: setup  ## docs/reference, from the docstrings and the commands; the examples of records; the sample of the demo
 	$(RUN) python -m scripts.reference
