@@ -42,11 +42,11 @@ from transom.conversation.replay import ReplayStep
 from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.core.policy import Policy
-from transom.core.unit import Folded
-from transom.importers import Recorded, read
-from transom.importers.as_openai_chat import as_openai_chat
+from transom.core.unit import FoldedSlot
 from transom.evaluation.compare import Label, Seen, compared, tokens_of
 from transom.evaluation.grounding import History, grounding, identifiers, occurrences, texts_of
+from transom.importers import Recorded, read
+from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.strategies import Digest
@@ -199,7 +199,7 @@ def last_window(record: Recorded, family: str, name: str) -> tuple[Raw, int]:
     budget = BUDGETS.get(family) or int(SHARE * sum(tokens_of(message, o200k()) for message in record.messages))
     for step, request, _ in steps_of(record, name, budget, until=at):
         if step.at == at and step.window is not None:
-            records = [slot.text for slot in step.window.slots if isinstance(slot, Folded)]
+            records = [slot.text for slot in step.window.slots if isinstance(slot, FoldedSlot)]
             return {"messages": request["messages"], "records": records}, at
     raise SystemExit(f"no window for the last reply of {record.id}")
 
@@ -290,7 +290,9 @@ def names(family: str, records: Sequence[Recorded], name: str) -> dict[str, str]
         folds = frozenset[int]()
         for step, _, spent in steps:
             now = (
-                frozenset(slot.seq for slot in step.window.slots if isinstance(slot, Folded)) if step.window else folds
+                frozenset(slot.seq for slot in step.window.slots if isinstance(slot, FoldedSlot))
+                if step.window
+                else folds
             )
             if now - folds and step.window is not None:
                 full.append(step.window.tokens / budget)
