@@ -27,7 +27,7 @@ one."""
 SEED = 12
 """The shortest part of a long secret that is redacted."""
 
-SHORT = 6
+MIN_SECRET = 6
 """A secret with fewer characters is redacted only where it was found, not everywhere the same characters occur."""
 
 SHORTEST_KEY = 4
@@ -36,7 +36,7 @@ SHORTEST_KEY = 4
 KNOWN = 50_000
 """The maximum number of texts whose secrets are cached."""
 
-LINE, OVERLAP = 2_000, 300
+PIECE, OVERLAP = 2_000, 300
 """A longer line is searched in pieces of this number of characters, so that no pattern takes long. They overlap, so
 that a secret at an edge is found."""
 
@@ -87,7 +87,7 @@ class Redactor:
         if known is None:
             found = self._find(source)
             spans = [] if isinstance(found, str) else _checked(found, source)
-            values = {source[span.start : span.end]: span.kind for span in spans if span.end - span.start >= SHORT}
+            values = {source[span.start : span.end]: span.kind for span in spans if span.end - span.start >= MIN_SECRET}
             if len(self._known) >= KNOWN:
                 self._known.clear()
             known = self._known[key] = tuple(values.items())
@@ -131,8 +131,8 @@ def secrets_in(text: str) -> list[Span]:
     spans = list[Span]()
     spans += [*_matches(_KEYS, text), *_matches(_ASSIGNED, text)]
     for line in _LINES.finditer(text):
-        for start in range(line.start(), max(line.start() + 1, line.end() - OVERLAP), LINE - OVERLAP):
-            piece = text[start : min(start + LINE, line.end())]
+        for start in range(line.start(), max(line.start() + 1, line.end() - OVERLAP), PIECE - OVERLAP):
+            piece = text[start : min(start + PIECE, line.end())]
             if _LIKELY.search(piece):
                 spans += [Span(start + a, start + b, kind) for a, b, kind in _detected(piece)]
     return _disjoint(spans)
@@ -215,7 +215,7 @@ def _detected(line: str) -> Iterator[Span]:
     for detector in _detectors():
         if detector.secret_type == _KEYWORD:
             for value in set(detector.analyze_string(line)):
-                if len(value) >= SHORT and not _is_harmless(value, line):
+                if len(value) >= MIN_SECRET and not _is_harmless(value, line):
                     yield from (
                         Span(match.start(), match.end(), "secret") for match in re.finditer(re.escape(value), line)
                     )

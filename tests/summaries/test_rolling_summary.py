@@ -40,7 +40,7 @@ from transom.summaries.outline import (
 from transom.summaries.prompts import SECTIONS
 from transom.summaries.rolling_summary import SMALLER, input_tokens
 from transom.summaries.source import boundary_of, pieces_of, written_of
-from transom.summaries.summary_text import CARRIED, fit, holds
+from transom.summaries.summary_text import OLD_VALUES_SHARE, fit, holds
 from transom.testing import Entries, call, logs, result, says
 from transom.texts import SUMMARY_END, exact_values, summary_title
 
@@ -130,7 +130,7 @@ def test_values_of_earlier_rounds_keep_their_small_share_where_the_cap_is_that_o
     most = int(SMALLER * input_tokens(want, want.turns, COUNTER, 10_000))
     kept = [value for value in values if holds(made.text, value)]
     assert COUNTER.count(made.text) <= most
-    assert 0 < COUNTER.count(exact_values(kept)) <= CARRIED * most
+    assert 0 < COUNTER.count(exact_values(kept)) <= OLD_VALUES_SHARE * most
 
 
 def test_no_ratchet():

@@ -20,7 +20,7 @@ from transom.cli.report import Outcome, print_json_report, print_tables, print_t
 from transom.cli.terminal import print_wrapped, terminal
 
 SESSION = Path(__file__).parent / "recorded" / "session.jsonl.gz"
-NAME = "demo"
+DEMO = "demo"
 MAX_ROWS = 14
 """The most rows of the explanation that are printed."""
 
@@ -35,7 +35,7 @@ NEXT_COMMANDS = (
 def run(options: Demo) -> int:
     """Replay the session; print the table, the chart, one window, and the commands to try next."""
     outcome = replayed(Replay(files=[SESSION], budget=options.budget, policy=options.policy))
-    outcome = replace(outcome, files=(replace(outcome.files[0], file=NAME),))  # the path in the package means nothing
+    outcome = replace(outcome, files=(replace(outcome.files[0], file=DEMO),))  # the path in the package means nothing
     if options.json:
         print_json_report(outcome)
         return outcome.code
@@ -58,7 +58,7 @@ def _print_window(console: Console, outcome: Outcome) -> None:
     if not compactions:
         return
     call = 1 + max(range(compactions[0], len(sizes)), key=lambda index: sizes[index])
-    with open_log(outcome.store, NAME) as log:
+    with open_log(outcome.store, DEMO) as log:
         explanation = explained(log, call)
     print_wrapped(console, (f"\nWhy one call saw what it saw ({command()} explain demo --at {call}):\n", "bold"))
     print_explained(console, explanation, most=MAX_ROWS)

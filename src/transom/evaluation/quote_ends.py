@@ -24,7 +24,7 @@ ESCAPED_LINE = "\\n"
 GAP = re.compile("\n…\n| …\n")
 """Separates two passages of one quote."""
 
-MOST = 16
+MAX_PLACES = 16
 """The most places of a passage in a text that are looked at; the best one counts."""
 
 _BEST: tuple[End, End] = ("line", "line")
@@ -98,7 +98,7 @@ class _Originals:
         return best
 
     def _places(self, piece: str) -> Iterator[tuple[str, int]]:
-        """The places of a piece, at most `MOST` in each text: the text, and where in it."""
+        """The places of a piece, at most `MAX_PLACES` in each text: the text, and where in it."""
         at, number, count = self._all.find(piece), -1, 0
         while at >= 0:
             found_in = bisect_right(self._begins, at) - 1
@@ -106,7 +106,7 @@ class _Originals:
             text, begin = self._texts[number], self._begins[number]
             if at + len(piece) <= begin + len(text):
                 yield text, at - begin
-            at = self._all.find(piece, at + 1 if count < MOST else self._begins[number + 1])
+            at = self._all.find(piece, at + 1 if count < MAX_PLACES else self._begins[number + 1])
 
 
 def _found(piece: str, texts: _Originals, *, first: bool, last: bool) -> QuotedPassage | None:

@@ -25,7 +25,7 @@ from transom.strategies.digest.passages import quoted_spans, readable
 from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import words_in
 
-TITLE, LINE = 45, 8
+TITLE_TOKENS, LINE_TOKENS = 45, 8
 """About how many tokens the first line has, and every other line beside its quote."""
 
 TERMS = 64
@@ -180,7 +180,7 @@ class _Found:
         chosen: list[int] = []
         seen = set[str]()
         window = _AlreadyShown(self.view)
-        used = float(TITLE)
+        used = float(TITLE_TOKENS)
         for at in self.ranked:
             passage = self.index.passages[at]
             if self.scores.get(at, 0.0) < least * self.best and at not in self.alike:
@@ -188,7 +188,7 @@ class _Found:
             quote = escaped(self.view, self.text_of(passage))
             if quote in seen or window.shows(passage, quote):
                 continue
-            cost = passage.tokens + LINE
+            cost = passage.tokens + LINE_TOKENS
             if used + cost <= room:
                 used += cost
                 chosen.append(at)

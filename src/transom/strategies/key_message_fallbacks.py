@@ -22,13 +22,13 @@ from transom.strategies.candidates import fold_texts_size, is_large, may_trim, r
 from transom.strategies.text.parts import TextPart, result_texts, text_parts
 from transom.strategies.text.stubs import stub
 
-PREVIEW = 60
+PREVIEW_TOKENS = 60
 """Tokens of a preview."""
 
-OUTLINE = 200
+OUTLINED_FROM = 200
 """Texts of more tokens are outlined."""
 
-ROUNDS = 4
+LAST_ROUNDS = 4
 """The rounds that stay at the worst."""
 
 _POINT = re.compile(r"\s*(?:[-*•#]|\d+[.)])\s")
@@ -38,8 +38,8 @@ def previews(view: View, target: Target) -> Iterator[Edit]:
     """Replaces large results by stubs, also those of protected units: what is protected did not leave enough room."""
     for slot in view.slots:
         if isinstance(slot, Unit) and may_trim(view, target, slot, protected=()):
-            large = (part for parts in result_texts(view, slot) for part in parts if is_large(part, PREVIEW))
-            yield from (stub(view, slot, target, part, PREVIEW, "preview") for part in large)
+            large = (part for parts in result_texts(view, slot) for part in parts if is_large(part, PREVIEW_TOKENS))
+            yield from (stub(view, slot, target, part, PREVIEW_TOKENS, "preview") for part in large)
 
 
 def outlines(view: View, target: Target) -> Iterator[Edit]:
@@ -53,7 +53,7 @@ def outlines(view: View, target: Target) -> Iterator[Edit]:
         else:
             free = may_trim(view, target, unit, newest=True, protected=target.required, implied_pins=False)
         if free:
-            long = (part for part in text_parts(view, unit, of_results=False) if part.shown_tokens > OUTLINE)
+            long = (part for part in text_parts(view, unit, of_results=False) if part.shown_tokens > OUTLINED_FROM)
             yield from (_outline(target, part) for part in long)
 
 
@@ -64,11 +64,11 @@ def last_rounds(view: View, target: Target) -> Iterator[Edit]:
     """
     units = [slot for slot in view.slots if isinstance(slot, Unit) and not isinstance(slot.first_fact, Note)]
     starts = [unit.key for unit in units if unit.by_user]
-    if len(starts) <= ROUNDS:
+    if len(starts) <= LAST_ROUNDS:
         starts = [unit.key for unit in units]
-    if len(starts) <= ROUNDS:
+    if len(starts) <= LAST_ROUNDS:
         return
-    shorter_and_shorter = last_resort.before_newest(view, replace(target, newest_unit=starts[-ROUNDS]))
+    shorter_and_shorter = last_resort.before_newest(view, replace(target, newest_unit=starts[-LAST_ROUNDS]))
     if target.over_limit:
         yield from shorter_and_shorter
     elif not any(map(view.user_restored, view.slots)):

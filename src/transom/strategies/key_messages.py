@@ -40,10 +40,10 @@ from transom.strategies.sentences.corrections import REQUESTS
 from transom.strategies.sentences.salience import names_of_unit, unit_score
 from transom.strategies.text.references import range_reference
 
-RECENT = 6
+RECENT_UNITS = 6
 """The newest units, whose names tell what the conversation works on."""
 
-MODEL = 0.6
+MODEL_WEIGHT = 0.6
 """The value of a sentence of the model, beside the same sentence of the user."""
 
 MIN_TOKENS = 10
@@ -65,13 +65,13 @@ class KeepKey(Struct, frozen=True, kw_only=True):
         units = [
             unit for unit in view.visible_units() if unit.key < target.newest_unit and unit.key not in target.required
         ]
-        recent = frozenset(name for unit in units[-RECENT:] for name in names_of_unit(view.entries_of(unit)))
+        recent = frozenset(name for unit in units[-RECENT_UNITS:] for name in names_of_unit(view.entries_of(unit)))
         statements, outdated = collect_statements(view, target.indexes)
         stale = {statements[at].entry for at in outdated}
         units = [unit for unit in units if unit.seqs[0] not in stale]
         worth, why = dict[int, float](), dict[int, str]()
         for at, unit in enumerate(units):
-            shared = recent if at < len(units) - RECENT else frozenset[str]()  # not with themselves
+            shared = recent if at < len(units) - RECENT_UNITS else frozenset[str]()  # not with themselves
             score, reasons = unit_score(view.entries_of(unit), shared, age=1 - at / len(units))
             worth[unit.key] = score / unit.size.tokens
             why[unit.key] = f"score {score:.1f}: {', '.join(reasons)}"
@@ -148,7 +148,7 @@ def _quotes(view: View, target: Target, found: Sequence[Sequence[Slot]], room: S
         sentence = logged.statement
         if logged.entry in hidden and at not in outdated and sentence.value:
             line = _line(logged.role, sentence.text, state)
-            value = sentence.value * (MODEL if logged.role == "assistant" else 1)
+            value = sentence.value * (MODEL_WEIGHT if logged.role == "assistant" else 1)
             if not REQUESTS.intersection(sentence.reasons):  # a request does not age
                 value *= 0.8 + 0.4 * at / len(statements)
             ranked.append((-value / len(line), at, line))

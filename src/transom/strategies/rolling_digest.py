@@ -39,7 +39,7 @@ from transom.strategies.text.references import range_reference
 MAX_CUT_BEFORE_USER = 0.5
 """The greatest share of the newest turns that is given up so that they begin with a user message."""
 
-SPAN = 40
+SPAN_TOKENS = 40
 """Tokens of the line that says which turns a summary stands for, about."""
 
 
@@ -75,10 +75,10 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         found, folded, size, saved = self._choice(view, target)
         if found and is_worth_a_break(view, target, saved, self.least):
             free = free_room(target.limit.tokens, target.fixed_size.tokens)
-            yield from summary_want(view, target, folded, free=free, most=size / len(found) - SPAN)
+            yield from summary_want(view, target, folded, free=free, most=size / len(found) - SPAN_TOKENS)
         else:
             old, free = folded_before(view.slots, target), whole_room(view, target)
-            yield from summary_want(view, target, old, free=free, most=self._most(free) - SPAN)
+            yield from summary_want(view, target, old, free=free, most=self._most(free) - SPAN_TOKENS)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         found, folded, size, saved = self._choice(view, target)

@@ -20,17 +20,17 @@ WHY = "summary"
 LEAST_GAIN = 0.25
 """The share of F that the turns which no summary covers must have before another summary is worth its price."""
 
-EXACT = 0.2
+EXACT_SHARE = 0.2
 """The share of a summary for values that it must hold to the letter."""
 
-TYPED = 12
+MAX_TYPED_NAMES = 12
 """A message of the user with more names is a paste; the names in any other were typed."""
 
-QUOTED = 0.25
+QUOTED_SHARE = 0.25
 """The share of its room that a summary gets which no model makes: its words are quotes, and the record quotes better. A
 summary with notes gets all of the room, and so does one that is waited for."""
 
-LEAST_QUOTED = 128
+MIN_QUOTED = 128
 """Tokens that such a summary may have in any case."""
 
 MOST_TOKENS = 4_096
@@ -74,9 +74,9 @@ def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: flo
     if not units or (not target.waits_for_wants and sum(unit.size.tokens for unit in units) < LEAST_GAIN * free):
         return
     if not target.summaries_cost and not target.waits_for_wants and (prior is None or not prior.notes):
-        most = max(QUOTED * most, min(most, LEAST_QUOTED))
+        most = max(QUOTED_SHARE * most, min(most, MIN_QUOTED))
     most = int(min(MOST_TOKENS, most))
-    exact, typed = _exact_values(view, target, units, EXACT * most)
+    exact, typed = _exact_values(view, target, units, EXACT_SHARE * most)
     yield Summarise(
         last=last,
         turns=tuple(_source(view, unit) for unit in units),
@@ -128,7 +128,7 @@ def _exact_values(
         by_user = view.fetch(unit.seqs[0]).by_user
         for seq in unit.seqs:
             names = [name for passage in index.at(view, seq).passages for name in passage.names]
-            group = others if not by_user else typed if len(set(names)) <= TYPED else users
+            group = others if not by_user else typed if len(set(names)) <= MAX_TYPED_NAMES else users
             group.update(dict.fromkeys(names))
     of_tools = _names_of_tools(view, units)
     ranked = [name for group in (typed, users, others) for name in sorted(group, key=index.weight, reverse=True)]

@@ -29,7 +29,7 @@ from transom.summaries.prompts import SECTIONS
 from transom.summaries.rolling_summary import finished_summary, starting_outline
 from transom.summaries.source import results_of, text_of
 
-NAME = "extractive"
+MADE_BY = "extractive"
 
 WORDS, REPORT, FIRST_WORDS = 240, 240, 500
 """Characters of the user's words, of a report of the assistant, and of the first task."""
@@ -107,7 +107,7 @@ def extractive_summary(want: Summarise, counter: TokenCounter) -> Summary:
         raise SummaryFailed("nothing to summarise: no turns since the last summary")
     outline = starting_outline(want, SECTIONS)
     outline = apply_delta(outline, extracted(want.turns, outline), SECTIONS)
-    return finished_summary(want, outline, SECTIONS, counter, made_by=NAME, by_model=False)
+    return finished_summary(want, outline, SECTIONS, counter, made_by=MADE_BY, by_model=False)
 
 
 def extracted(turns: Sequence[SourceTurn], outline: Outline) -> Delta:

@@ -22,10 +22,10 @@ Status = Literal["active", "blocked", "done"]
 ITEM, DONE = 600, 120
 """The most characters of an item, and of one that has been done for a round."""
 
-ROUNDS = 3
+DONE_ROUNDS = 3
 """Rounds after which a done item leaves."""
 
-MOST = 40
+MAX_ITEMS = 40
 """The most items of a section; the oldest leave first."""
 
 
@@ -116,12 +116,12 @@ def _shortened(text: str, most: int) -> str:
 
 
 def age(outline: Outline) -> Outline:
-    """The outline one round later: what is done is shortened, and leaves after `ROUNDS`."""
+    """The outline one round later: what is done is shortened, and leaves after `DONE_ROUNDS`."""
     kept: list[Item] = []
     for item in outline.items:
         if item.status != "done":
             kept.append(item)
-        elif item.rounds + 1 < ROUNDS:
+        elif item.rounds + 1 < DONE_ROUNDS:
             kept.append(replace(item, rounds=item.rounds + 1, text=_shortened(item.text, DONE)))
     return replace(outline, items=tuple(kept))
 
@@ -170,5 +170,5 @@ def _bounded(items: Sequence[Item], keys: Iterable[str]) -> list[Item]:
     gone: set[str] = set()
     for key in keys:
         here = [item.id for item in items if item.section == key]
-        gone.update(here[1 : 1 + len(here) - MOST] if len(here) > MOST else ())
+        gone.update(here[1 : 1 + len(here) - MAX_ITEMS] if len(here) > MAX_ITEMS else ())
     return [item for item in items if item.id not in gone]

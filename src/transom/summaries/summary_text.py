@@ -14,10 +14,10 @@ from transom.errors import SummaryFailed
 from transom.strategies.digest.tool_lines import one_line
 from transom.summaries.outline import Item, Outline, Section
 
-LITERAL = 0.75
+LITERAL_SHARE = 0.75
 """The share of the cap that notes and exact values may take. If they need more, the oldest leave."""
 
-CARRIED = 0.35
+OLD_VALUES_SHARE = 0.35
 """The share of the cap that exact values of earlier rounds may take."""
 
 SHORTER = (240, 120, 60)
@@ -53,7 +53,9 @@ def fit(
     `by_model`: whether the title says that a model made it. Raises SummaryFailed if nothing of this fits.
     """
     frame = counter.count(texts.summary_title(by_model=by_model)) + counter.count(texts.SUMMARY_END) + 2
-    notes, exact = _literal(notes, outline.exact, counter, int(LITERAL * most) - frame, carried, int(CARRIED * most))
+    notes, exact = _literal(
+        notes, outline.exact, counter, int(LITERAL_SHARE * most) - frame, carried, int(OLD_VALUES_SHARE * most)
+    )
     typed = tuple(value for value in outline.typed if value in exact)
 
     def made(items: Sequence[Item]) -> Fitted:

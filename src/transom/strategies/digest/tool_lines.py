@@ -33,7 +33,7 @@ from transom.strategies.digest.named_arguments import (
 from transom.strategies.digest.passages import REPLACED, arguments
 from transom.strategies.digest.shell_files import ShellFiles, shell_files, shown_files
 from transom.strategies.digest.shell_words import SimpleCommand, simple_commands
-from transom.strategies.text.identifiers import MOST, names_in, names_of
+from transom.strategies.text.identifiers import MAX_NAME, names_in, names_of
 from transom.strategies.text.stubs import tool_words
 
 SUBJECT, FULL, OUTCOME = 48, 200, 80
@@ -321,7 +321,7 @@ def is_name(key: str, value: str) -> bool:
         return 0 < len(value) <= LONGEST_PATH and "\n" not in value and not NUMBER.fullmatch(value)
     if key in SETTINGS or _NO_NAME.search(value):
         return False
-    return value in names_of(value[:MOST] or " ") or bool(ID_KEY.search(key) and _ID.match(value))
+    return value in names_of(value[:MAX_NAME] or " ") or bool(ID_KEY.search(key) and _ID.match(value))
 
 
 def _verbs(call: Call, values: Sequence[tuple[str, str]]) -> set[str]:

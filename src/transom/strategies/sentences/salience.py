@@ -17,7 +17,7 @@ from transom.core.message import Assistant, Fact, Handoff, Instruction, Text, Us
 from transom.strategies.sentences.patterns import KINDS, found_by
 from transom.strategies.text.identifiers import names_in
 
-MOST, SHORT = 400, 160
+MAX_SENTENCE, MAX_SINGLE = 400, 160
 """Characters of the longest sentence (a longer one is material), and of a text that is one statement as a whole."""
 
 VALUE = 2.0
@@ -52,9 +52,9 @@ class Statement(Struct, frozen=True):
 def statements(text: str) -> tuple[Statement, ...]:
     """The sentences of a text that are short enough to be quoted, with their scores."""
     whole = text.strip()
-    pieces = [whole] if len(whole) <= SHORT and "\n" not in whole else _ENDS.split(whole)
+    pieces = [whole] if len(whole) <= MAX_SINGLE and "\n" not in whole else _ENDS.split(whole)
     pieces = (_BULLET.sub("", piece.strip()) for piece in pieces)
-    return tuple(_statement(piece) for piece in pieces if 1 < len(piece) <= MOST)
+    return tuple(_statement(piece) for piece in pieces if 1 < len(piece) <= MAX_SENTENCE)
 
 
 def _statement(text: str) -> Statement:

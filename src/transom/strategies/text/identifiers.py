@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-LEAST, MOST = 4, 200
+MIN_NAME, MAX_NAME = 4, 200
 """Characters of the shortest and the longest name; anything longer is data."""
 
 _RUN = re.compile(r"https?://[^\s\"'<>)\]}]+|[A-Za-z0-9_~./@$#-]{4,}", re.ASCII)
@@ -29,7 +29,7 @@ def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str,
     """The names of a text, with the position where each run of them begins. `talk`: somebody wrote it in own words."""
     for match in _RUN.finditer(text):
         run = match.group()
-        if len(run) <= MOST and (found := names_of(run)):
+        if len(run) <= MAX_NAME and (found := names_of(run)):
             yield match.start(), found
     for match in _QUOTED.finditer(text):
         quoted = match.group(match.lastindex or 0)
@@ -55,8 +55,8 @@ def names_of(run: str) -> tuple[str, ...]:
     if not _is_name(whole):
         return ()
     parts = (whole.rsplit("/", 1)[-1], *_PART.findall(whole))
-    return tuple(dict.fromkeys((whole, *(part for part in parts if len(part) > LEAST and _is_name(part)))))
+    return tuple(dict.fromkeys((whole, *(part for part in parts if len(part) > MIN_NAME and _is_name(part)))))
 
 
 def _is_name(text: str) -> bool:
-    return len(text) >= LEAST and _MARK.search(text) is not None
+    return len(text) >= MIN_NAME and _MARK.search(text) is not None

@@ -20,9 +20,9 @@ from transom.strategies.text.truncation import Counter, Shortened, halves, short
 
 FILES = frozenset(("read", "view", "cat", "open"))  # words in the names of tools that show files
 _OF_FILES = frozenset(("read", "view", "cat", "edit", "write"))  # and of those in whose results files stand
-ENDS = 1_000  # characters at either end of a result that name its outcome
-SHARE = 2 / 3  # of a stub's room, for lines that matter
-LINE = 160  # characters kept of a long line
+NEAR_ENDS = 1_000  # characters at either end of a result that name its outcome
+TELLING_SHARE = 2 / 3  # of a stub's room, for lines that matter
+MAX_LINE = 160  # characters kept of a long line
 SCANNED = 20_000  # characters of a failure in which its first error is looked for
 
 # Literals, in both cases of letters: this pattern runs over every character of a result, the next ones only over the
@@ -73,13 +73,13 @@ def ending(result: ToolResult, tool: str = "") -> tuple[int | None, bool]:
 def stated_code(text: str) -> tuple[int, Span] | None:
     """The exit code that a result names near its start or its end, and the span of the text that names it; None if it
     names none."""
-    found = _EXIT.search(text[:ENDS]) or _EXIT.search(text, max(0, len(text) - ENDS))
+    found = _EXIT.search(text[:NEAR_ENDS]) or _EXIT.search(text, max(0, len(text) - NEAR_ENDS))
     return None if found is None else (int(found[1]), found.span())
 
 
 def begins_as_error(text: str) -> bool:
     """Whether the first words of a result say that the tool failed."""
-    return bool(_FAILS.match(text[:ENDS]))
+    return bool(_FAILS.match(text[:NEAR_ENDS]))
 
 
 def key_line(text: str) -> str:
@@ -118,11 +118,11 @@ def shorten_to_lines(
 ) -> Shortened:
     """A text in at most `most` tokens, marker included.
 
-    First come `lines`, in their order, until `SHARE` of the room is full. The start and the end of the text get the
-    rest. Without any such line, it is a plain `shorten`.
+    First come `lines`, in their order, until `TELLING_SHARE` of the room is full. The start and the end of the text get
+    the rest. Without any such line, it is a plain `shorten`.
     """
     text, room = part.text, most - counter.count(note)
-    left, chosen = SHARE * room, list[Span]()
+    left, chosen = TELLING_SHARE * room, list[Span]()
     for a, b in lines:
         left -= counter.count(text[a:b])
         if left < 0:
@@ -153,5 +153,5 @@ def _lines(text: str) -> tuple[list[Span], ...]:
 def _line(text: str, at: int) -> Span:
     """The line around a position, with its line end; of a long line only what is near the position."""
     start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
-    start = max(start, at - LINE // 2)
-    return start, min(end, start + LINE)
+    start = max(start, at - MAX_LINE // 2)
+    return start, min(end, start + MAX_LINE)

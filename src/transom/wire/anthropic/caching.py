@@ -10,7 +10,7 @@ from typing import Any, cast
 from transom.core.message import Raw
 from transom.wire.anthropic.render import is_blank
 
-MOST = 4
+MAX_BREAKPOINTS = 4
 """The maximum number of marks in a request (A19)."""
 
 _MARK = "cache_control"
@@ -27,7 +27,7 @@ def breakpoints(request: Raw, ends: Sequence[int]) -> Raw:
     """
     messages: list[Raw] = list(request["messages"])
     size = len(messages)
-    left = MOST - sum(1 for items in _in_order(request) for _ in _marks(items))
+    left = MAX_BREAKPOINTS - sum(1 for items in _in_order(request) for _ in _marks(items))
     # our marks are of 5 minutes, and such a mark may not stand before one of an hour (A19)
     first = 1 + max((at for at, each in enumerate(messages) if _HOUR in map(_lifetime, _marks([each]))), default=-1)
     out = {**request, "messages": messages}
@@ -62,7 +62,7 @@ def with_valid_marks(body: Raw) -> Raw:
     last_hour = max((at for at, lifetime in enumerate(flat) if lifetime == _HOUR), default=-1)
     kept = [at for at, lifetime in enumerate(flat) if lifetime == _HOUR or at > last_hour]
     of_messages = [at for at in kept if at >= len(lifetimes[0]) + len(lifetimes[1])]
-    dropped = {*range(len(flat))} - {*kept} | {*of_messages[: max(0, len(kept) - MOST)]}
+    dropped = {*range(len(flat))} - {*kept} | {*of_messages[: max(0, len(kept) - MAX_BREAKPOINTS)]}
     if not dropped:
         return body
     numbers = count()

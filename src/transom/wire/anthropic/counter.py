@@ -11,7 +11,7 @@ from transom.core.edit import Fold
 from transom.core.entry import Body
 from transom.core.message import Addressed, Assistant, Fact, Instruction, Raw
 from transom.core.tokens import MEDIA_TOKENS, MESSAGE_TOKENS, REQUEST_TOKENS, TokenCounter
-from transom.wire.anthropic.parse import NAME
+from transom.wire.anthropic.parse import DIALECT_NAME
 from transom.wire.anthropic.render import EMPTY, is_blank, is_label, sent_name
 from transom.wire.dialect_counter import DialectCounter, ToolRenderer
 from transom.wire.media_tokens import ANTHROPIC as ANTHROPIC_RATES
@@ -26,7 +26,7 @@ class AnthropicCounter(DialectCounter):
     rates = ANTHROPIC_RATES
 
     def __init__(self, counter: TokenCounter, tools: ToolRenderer, *, user_first: bool) -> None:
-        super().__init__(counter, NAME, objects=True, tools=tools, takes=is_label)
+        super().__init__(counter, DIALECT_NAME, objects=True, tools=tools, takes=is_label)
         self._empty = self.count(EMPTY)
         if user_first:
             self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.CONTINUE)
@@ -57,7 +57,7 @@ class AnthropicCounter(DialectCounter):
         if isinstance(fact, Instruction):
             # a word of it may begin with the mark's last blank and then need one token more
             tokens += self.count(texts.instruction_text(fact.role, "")) + 1
-        elif isinstance(fact, Assistant) and fact.dialect == NAME:
+        elif isinstance(fact, Assistant) and fact.dialect == DIALECT_NAME:
             tokens += sum(max(0, self.count(sent_name(call.name)) - self.count(call.name)) for call in fact.calls)
             tokens += MESSAGE_TOKENS * fact.order.count("|")
         needed = fact.failed if isinstance(fact, m.ToolResult) else not (isinstance(fact, Assistant) and fact.calls)

@@ -15,7 +15,7 @@ from transom.wire import tools as tool_formats
 from transom.wire import translate, turns
 from transom.wire.anthropic.caching import with_valid_marks
 from transom.wire.anthropic.counter import AnthropicCounter
-from transom.wire.anthropic.parse import NAME, parse, read
+from transom.wire.anthropic.parse import DIALECT_NAME, parse, read
 from transom.wire.anthropic.render import by_user, system_of, unit_messages, words
 from transom.wire.anthropic.reply import USAGE, parse_reply
 from transom.wire.anthropic.rules import violations
@@ -42,7 +42,7 @@ class AnthropicDialect(Dialect, frozen=True):
       Anthropic's own API refuses such thinking: there it is left out.
     """
 
-    name: str = NAME
+    name: str = DIALECT_NAME
     bound: bool = True
     mid_system: bool = False
     user_first: bool = False
@@ -51,7 +51,7 @@ class AnthropicDialect(Dialect, frozen=True):
     def required_user_turn(self, turn: Assistant) -> str:
         """A short text (A12); empty if the turn ends with a part of the provider's own tools. A result of an earlier
         turn's call does not count: where a fold hides the call, a text stands in its place."""
-        return texts.CONTINUE if turn.needs else translate.user_turn_after(turn, NAME)
+        return texts.CONTINUE if turn.needs else translate.user_turn_after(turn, DIALECT_NAME)
 
     def user_message(self, text: str) -> Rendered:
         return Rendered(words(text))
@@ -119,7 +119,7 @@ class AnthropicDialect(Dialect, frozen=True):
 
     def continuation(self, turn: Assistant) -> Raw:
         """The container, while a tool of the provider's waits: calls that its code has made are answered in it."""
-        return {"container": turn.container} if turn.dialect == NAME and turn.container and turn.waits else {}
+        return {"container": turn.container} if turn.dialect == DIALECT_NAME and turn.container and turn.waits else {}
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body, user_first=self.user_first, unsigned=self.unsigned)
@@ -127,7 +127,7 @@ class AnthropicDialect(Dialect, frozen=True):
 
 ANTHROPIC = AnthropicDialect()
 
-ANTHROPIC_BEDROCK = AnthropicDialect(f"{NAME}_bedrock", user_first=True)
+ANTHROPIC_BEDROCK = AnthropicDialect(f"{DIALECT_NAME}_bedrock", user_first=True)
 """Claude on Amazon Bedrock: messages are read in the same way, and the first one must be the user's."""
 
 ANTHROPIC_UNSIGNED = AnthropicDialect(bound=False, unsigned=True)

@@ -31,7 +31,7 @@ from transom.wire.parts import MediaTypes, other_part, text_part
 from transom.wire.sdk_objects import dumped
 from transom.wire.turns import continued, turn_of
 
-NAME = "anthropic"
+DIALECT_NAME = "anthropic"
 
 SIGNED = {"thinking": "thinking", "redacted_thinking": "data"}
 """The kinds of reasoning blocks, and the key of the text in each."""
@@ -90,19 +90,19 @@ def parse(message: object, where: str = "message") -> list[Fact]:
     Raises InvalidMessage if the message has no known role, is another dialect's, or a field has the wrong type.
     """
     fields = json_copy(require_object(message, where, "a message"), where)
-    role = take_role(fields, where, NAME, ("assistant", "user", "system"))
+    role = take_role(fields, where, DIALECT_NAME, ("assistant", "user", "system"))
     if role == "assistant":
         items, shape = take_content(fields, "content", where, _CONTENT, _item)
-        return [with_waits(turn_of(items, shape=shape, extra=fields or None, dialect=NAME))]
+        return [with_waits(turn_of(items, shape=shape, extra=fields or None, dialect=DIALECT_NAME))]
     if role == "system":
         parts, shape = take_content(fields, "content", where, _CONTENT, _part)
-        return [m.Instruction(parts=parts, shape=shape, extra=fields or None, dialect=NAME)]
+        return [m.Instruction(parts=parts, shape=shape, extra=fields or None, dialect=DIALECT_NAME)]
     blocks, shape = take_content(fields, "content", where, _CONTENT, _user_block)
     facts: list[Fact] = [each for each in blocks if isinstance(each, ToolResult)]
     parts = tuple(each for each in blocks if not isinstance(each, ToolResult))
     if parts or not facts:
         extra = None if facts else fields or None
-        facts.append(m.User(parts=parts, shape=shape, extra=extra, dialect=NAME))
+        facts.append(m.User(parts=parts, shape=shape, extra=extra, dialect=DIALECT_NAME))
     return facts
 
 
@@ -163,4 +163,4 @@ def _result(block: Raw, where: str, path: str) -> ToolResult:
     if failed:
         del block["is_error"]
     parts, shape = take_content(block, "content", where, _CONTENT, _part, f"{path}.")
-    return ToolResult(parts=parts, shape=shape, call=call, failed=failed, extra=block or None, dialect=NAME)
+    return ToolResult(parts=parts, shape=shape, call=call, failed=failed, extra=block or None, dialect=DIALECT_NAME)

@@ -16,7 +16,7 @@ from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text
 from transom.core.unit import Unit
-from transom.wire.anthropic.parse import NAME, SIGNED
+from transom.wire.anthropic.parse import DIALECT_NAME, SIGNED
 from transom.wire.arguments import as_object
 from transom.wire.dialect import Rendered
 from transom.wire.fields import is_text
@@ -52,7 +52,7 @@ def unit_messages(unit: Unit, *, mid_system: bool, unsigned: bool) -> list[Rende
     becomes a marked user message (A9)."""
     head, *answers = unit.shown_facts()
     if isinstance(head, m.Instruction):
-        as_it_is = mid_system or head.dialect == NAME
+        as_it_is = mid_system or head.dialect == DIALECT_NAME
         return [_plain("system", head) if as_it_is else by_user(head.role, _plain("user", head))]
     if not isinstance(head, Assistant):
         own = m.own_text(head)
@@ -73,7 +73,7 @@ def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
 
     Blank texts are left out, and a placeholder stands for anything that is not a text.
     """
-    contents = [_content(translate_fact(fact, NAME), "prompt") for fact in instructions]
+    contents = [_content(translate_fact(fact, DIALECT_NAME), "prompt") for fact in instructions]
     whole = contents[0] if len(contents) == 1 else [block for content in contents for block in _listed(content)]
     sent: str | list[Raw] = cleaned(whole)
     return sent
@@ -99,7 +99,7 @@ _MISPLACED = {"tool_use", "tool_result", *SIGNED}
 
 def _adopted(fact: Fact) -> Fact:
     """The fact in this dialect. One of another dialect has blocks, so that it can be joined."""
-    return fact if fact.dialect == NAME else replace(translate_fact(fact, NAME), shape="parts")
+    return fact if fact.dialect == DIALECT_NAME else replace(translate_fact(fact, DIALECT_NAME), shape="parts")
 
 
 def _plain(role: str, fact: Fact) -> Rendered:
@@ -129,7 +129,7 @@ def _turn(turn: Assistant, *, unsigned: bool) -> list[Rendered]:
 def _answer(fact: m.ToolResult, call: Call) -> Rendered:
     """The message of a result, under its call's id. An empty one is allowed unless it says that the tool failed
     (A18)."""
-    own = translate_fact(fact, NAME)
+    own = translate_fact(fact, DIALECT_NAME)
     block: Raw = {"type": "tool_result", "tool_use_id": call.id}
     content = _content(own, "user")
     if own.shape != "absent" or content:

@@ -8,7 +8,7 @@ from transom import texts
 from transom.core.message import Addressed, Assistant, Fact, Instruction, Other, Text, ToolResult
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, TokenCounter
 from transom.wire.dialect_counter import DialectCounter, ToolRenderer
-from transom.wire.gemini.keys import NAME, SIGNATURE
+from transom.wire.gemini.keys import DIALECT_NAME, SIGNATURE
 from transom.wire.media_tokens import GEMINI as GEMINI_RATES
 from transom.wire.translate import safe_name
 
@@ -22,7 +22,7 @@ class GeminiCounter(DialectCounter):
     rates = GEMINI_RATES
 
     def __init__(self, counter: TokenCounter, tools: ToolRenderer) -> None:
-        super().__init__(counter, NAME, objects=True, tools=tools)
+        super().__init__(counter, DIALECT_NAME, objects=True, tools=tools)
         self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.CONTINUE)
 
     def image(self, width: int, height: int) -> int:
@@ -41,7 +41,7 @@ class GeminiCounter(DialectCounter):
     def count_envelope(self, fact: Fact) -> int:
         """The tokens beside the parts, with the call's name in a response, and the mark on instructions, which the API
         does not know."""
-        tokens, own = super().count_envelope(fact), fact.dialect == NAME
+        tokens, own = super().count_envelope(fact), fact.dialect == DIALECT_NAME
         if isinstance(fact, Instruction):
             tokens += self.count(texts.instruction_text(fact.role, "")) + (0 if fact.parts else self.left_out)
         elif isinstance(fact, Assistant):

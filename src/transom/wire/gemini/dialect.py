@@ -14,7 +14,7 @@ from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.fields import message_list, require_own_parts
 from transom.wire.gemini import parse, render
 from transom.wire.gemini.counter import GeminiCounter
-from transom.wire.gemini.keys import NAME
+from transom.wire.gemini.keys import DIALECT_NAME
 from transom.wire.gemini.reply import USAGE, parse_response, plain
 from transom.wire.gemini.rules import violations
 from transom.wire.gemini.stream import GeminiAccumulator
@@ -32,13 +32,13 @@ class GeminiDialect(Dialect, frozen=True):
     Gemini's own get that signature too, and `violations` reports calls without any.
     """
 
-    name: str = NAME
+    name: str = DIALECT_NAME
     sign: bool = True
     strict: bool = False
 
     def required_user_turn(self, turn: Assistant) -> str:
         """A short text (G6); empty if the turn ends with a part of the provider's own tools."""
-        return translate.user_turn_after(turn, NAME)
+        return translate.user_turn_after(turn, DIALECT_NAME)
 
     def user_message(self, text: str) -> Rendered:
         """A content of the user with this text."""
@@ -58,8 +58,8 @@ class GeminiDialect(Dialect, frozen=True):
         return [parse.instruction(plain(value), "system")]
 
     def parse_user(self, content: object) -> Fact:
-        require_own_parts(content, "user", NAME)
-        return User(parts=parse.content(content, "user"), dialect=NAME)
+        require_own_parts(content, "user", DIALECT_NAME)
+        return User(parts=parse.content(content, "user"), dialect=DIALECT_NAME)
 
     def parse_tool_result(self, call: str, content: object) -> Fact:
         """Read a function's response: a text, parts, or the object that it is. A call without an id is named by its

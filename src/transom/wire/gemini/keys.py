@@ -6,7 +6,7 @@ import re
 
 from transom.core.message import Raw
 
-NAME = "gemini"
+DIALECT_NAME = "gemini"
 
 
 def _both(*names: str) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from transom.wire.fields import (
     require_own_parts,
     take_text,
 )
-from transom.wire.gemini.keys import CALL, FILES, NAME, RESPONSE, UNDER, key_of_part, kinds_of
+from transom.wire.gemini.keys import CALL, DIALECT_NAME, FILES, RESPONSE, UNDER, key_of_part, kinds_of
 from transom.wire.turns import continued, turn_of
 
 
@@ -71,11 +71,11 @@ def turn(value: object, where: str) -> Assistant:
 def instruction(value: object, where: str) -> m.Instruction:
     """A system instruction: a text, or a content with any role. Raises InvalidMessage for anything else."""
     if isinstance(value, str):
-        return m.Instruction(parts=(Text(value),), dialect=NAME)
+        return m.Instruction(parts=(Text(value),), dialect=DIALECT_NAME)
     if not isinstance(value, dict):
         raise InvalidMessage(where, f"must be a text or an object with parts, not {kind_of(value)}")
     fields = json_copy(cast("dict[object, object]", value), where)
-    return m.Instruction(parts=_parts(fields, where), shape="parts", extra=fields or None, dialect=NAME)
+    return m.Instruction(parts=_parts(fields, where), shape="parts", extra=fields or None, dialect=DIALECT_NAME)
 
 
 def content(value: object, where: str) -> tuple[Part, ...]:
@@ -105,8 +105,8 @@ def response_parts(value: object, where: str) -> tuple[Part, ...]:
 
 def _opened(value: object, where: str) -> tuple[Raw, str]:
     """A copy of a content's fields, and its role: "model" or "user". (`function` was once the role of responses.)"""
-    fields = require_dialect(json_copy(require_object(value, where, "a content"), where), where, NAME)
-    require_own_parts(fields.get("parts"), where, NAME)
+    fields = require_dialect(json_copy(require_object(value, where, "a content"), where), where, DIALECT_NAME)
+    require_own_parts(fields.get("parts"), where, DIALECT_NAME)
     role = fields.get("role")
     if role not in (None, "model", "user", "function"):
         shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
@@ -137,7 +137,7 @@ def _by_speaker(fields: Raw, role: str, calls: Sequence[Call]) -> Iterator[tuple
 def _turn(fields: Raw, where: str) -> Assistant:
     """The turn in the fields of one content."""
     items = [_item(raw, where, path) for raw, path in _single(fields.get("parts"), where, "parts")]
-    return turn_of(items, shape="parts", dialect=NAME)
+    return turn_of(items, shape="parts", dialect=DIALECT_NAME)
 
 
 def _user_facts(fields: Raw, calls: list[Call], where: str) -> list[m.Fact]:
@@ -148,7 +148,7 @@ def _user_facts(fields: Raw, calls: list[Call], where: str) -> list[m.Fact]:
     parts = tuple(_part(raw, where, path) for raw, path in listed if not key_of_part(raw, RESPONSE))
     if parts or not facts:
         extra = None if facts or fields == {"role": "user"} else fields
-        facts.append(m.User(parts=parts, shape="parts", extra=extra, dialect=NAME))
+        facts.append(m.User(parts=parts, shape="parts", extra=extra, dialect=DIALECT_NAME))
     return facts
 
 
@@ -231,7 +231,7 @@ def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
 def tool_result(parts: tuple[Part, ...], label: str, **rest: Any) -> ToolResult:
     """A tool result with these parts. It has failed if the response was an `error`."""
     failed = bool(parts) and isinstance(parts[0], Text) and parts[0].extra == {UNDER: "error"}
-    return ToolResult(parts=parts, call=label, failed=failed, dialect=NAME, **rest)
+    return ToolResult(parts=parts, call=label, failed=failed, dialect=DIALECT_NAME, **rest)
 
 
 def _answer(value: object, where: str, path: str) -> tuple[Part, ...]:

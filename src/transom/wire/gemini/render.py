@@ -19,7 +19,7 @@ from transom.wire import turns
 from transom.wire.arguments import WRAPPED, as_object
 from transom.wire.dialect import Rendered
 from transom.wire.fields import compact_json
-from transom.wire.gemini.keys import CALL, NAME, RESPONSE, SIGNATURE, UNDER, key_of_part
+from transom.wire.gemini.keys import CALL, DIALECT_NAME, RESPONSE, SIGNATURE, UNDER, key_of_part
 from transom.wire.translate import translate_fact, unique_calls
 from transom.wire.turns import cleaned, copied
 
@@ -42,7 +42,7 @@ def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Rendered]:
     head, *answers = unit.shown_facts()
     if not isinstance(head, Assistant):
         return [_said(head)]
-    own, turn = head.dialect == NAME, cast("Assistant", translate_fact(head, NAME))
+    own, turn = head.dialect == DIALECT_NAME, cast("Assistant", translate_fact(head, DIALECT_NAME))
     calls = unique_calls(unit, turn)
     if own:  # one that came without an id has none
         calls = tuple(call if came.id else replace(call, id="") for call, came in zip(calls, turn.calls, strict=True))
@@ -53,7 +53,7 @@ def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Rendered]:
         _sign(out)
     many = len(out)
     for answer, index in _in_order_of_calls(list(zip(answers, unit.answered_calls, strict=True)), calls):
-        if len(out) == many or (answer.separate and answer.dialect == NAME):
+        if len(out) == many or (answer.separate and answer.dialect == DIALECT_NAME):
             out.append(Rendered({"role": "user", "parts": []}, joins=False))
         out[-1].message["parts"].append(_response(cast("ToolResult", answer), calls[index]))
     return out
@@ -97,7 +97,7 @@ def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
     parts = [part for each in instructions for part in _parts(each)]
     if all(part == {"text": ""} for part in parts):
         return None
-    beside = instructions[0].extra if [each.dialect for each in instructions] == [NAME] else None
+    beside = instructions[0].extra if [each.dialect for each in instructions] == [DIALECT_NAME] else None
     parts = [part if "text" in part else {"text": texts.left_out_marker("part")} for part in parts]
     out: Raw = cleaned({**(beside or {}), "parts": parts})
     return out
@@ -111,7 +111,7 @@ def _said(fact: m.Fact) -> Rendered:
         return by_user({"text": own})
     if isinstance(fact, m.Instruction):  # the API knows none in the middle
         return by_user({"text": texts.instruction_text(fact.role, "")}, *_kept(_parts(fact)))
-    return by_user(*_parts(fact), beside=fact.extra if fact.dialect == NAME else None)
+    return by_user(*_parts(fact), beside=fact.extra if fact.dialect == DIALECT_NAME else None)
 
 
 def _turn(turn: Assistant, *, own: bool) -> list[Rendered]:
@@ -133,8 +133,8 @@ def _sign(contents: list[Rendered]) -> None:
 
 def _parts(fact: m.Fact) -> list[Raw]:
     """The parts of a fact. Empty texts of another dialect are left out; this API takes its own."""
-    own = fact.dialect == NAME
-    return [_part(each) for each in translate_fact(fact, NAME).parts if own or each != Text("")]
+    own = fact.dialect == DIALECT_NAME
+    return [_part(each) for each in translate_fact(fact, DIALECT_NAME).parts if own or each != Text("")]
 
 
 def _kept(parts: list[Raw]) -> list[Raw]:
@@ -160,14 +160,14 @@ def _part(item: m.Addressed) -> Raw:
 
 def _response(fact: ToolResult, call: Call) -> Raw:
     """The function response for a result, under the id and name of its call."""
-    came = fact.extra if fact.dialect == NAME else None
+    came = fact.extra if fact.dialect == DIALECT_NAME else None
     out: Raw = {key: value for key, value in copied(came or {}).items() if key != "name"}
     snake = not came and key_of_part(call.extra or {}, CALL) == CALL[1]
     body: Raw = out.setdefault(key_of_part(out, RESPONSE) or RESPONSE[snake], {})
     body |= {"id": call.id} if call.id else {}
     body["name"] = call.name or texts.UNNAMED
     body["response"] = _answer(fact)
-    if fact.dialect == NAME and (files := [each.raw for each in fact.parts if not isinstance(each, Text)]):
+    if fact.dialect == DIALECT_NAME and (files := [each.raw for each in fact.parts if not isinstance(each, Text)]):
         body["parts"] = copied(files)
     return out
 
@@ -176,8 +176,8 @@ def _answer(fact: ToolResult) -> Raw:
     """The response object of a result. Several texts become a list, as they are counted. Files of other dialects become
     placeholders."""
     heading = "error" if fact.failed else "output"
-    if fact.dialect != NAME:
-        parts, under = translate_fact(fact, NAME).parts, heading
+    if fact.dialect != DIALECT_NAME:
+        parts, under = translate_fact(fact, DIALECT_NAME).parts, heading
         lines = [
             texts.left_out_marker(each.media) if isinstance(each, m.Media) else _part(each)["text"] for each in parts
         ]

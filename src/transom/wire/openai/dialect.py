@@ -12,7 +12,7 @@ from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.fields import message_list
 from transom.wire.openai.counter import ChatCounter
-from transom.wire.openai.parse import NAME, parse
+from transom.wire.openai.parse import DIALECT_NAME, parse
 from transom.wire.openai.render import message, unit_messages
 from transom.wire.openai.repair import repair
 from transom.wire.openai.reply import USAGE, as_message, parse_reply
@@ -35,16 +35,16 @@ class OpenAIChatDialect(Dialect, frozen=True):
     they stand in a user message behind the results of their turn.
     """
 
-    name: str = NAME
+    name: str = DIALECT_NAME
     alternate: bool = False
     media_in_results: bool = False
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
-        return ("user", "developer", "system") if self.name == NAME else ("user",)
+        return ("user", "developer", "system") if self.name == DIALECT_NAME else ("user",)
 
     def render_head(self, head: Head) -> list[Rendered]:
-        messages = [repair(message(translate_fact(instruction, NAME))) for instruction in head.messages]
+        messages = [repair(message(translate_fact(instruction, DIALECT_NAME))) for instruction in head.messages]
         return without_surrogates([Rendered(each) for each in messages])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
@@ -93,7 +93,7 @@ class OpenAIChatDialect(Dialect, frozen=True):
         return USAGE
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        chat = ChatCounter(counter, NAME, objects=False, tools=self.render_tools)
+        chat = ChatCounter(counter, DIALECT_NAME, objects=False, tools=self.render_tools)
         chat.moves_media = not self.media_in_results
         return chat
 

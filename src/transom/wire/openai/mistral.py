@@ -23,7 +23,7 @@ from transom.core.unit import Unit
 from transom.wire.dialect import Rendered, Violation
 from transom.wire.openai.counter import ChatCounter
 from transom.wire.openai.dialect import OpenAIChatDialect
-from transom.wire.openai.parse import NAME
+from transom.wire.openai.parse import DIALECT_NAME
 from transom.wire.violations import Finding, Must, collect_violations, dicts, short_repr, wrong_fields
 
 _LETTERS = string.digits + string.ascii_letters
@@ -51,7 +51,7 @@ class MistralDialect(OpenAIChatDialect, frozen=True):
 
     def required_user_turn(self, turn: Assistant) -> str:
         """A short text, unless the turn is marked `prefix` (M3)."""
-        return "" if turn.extra and turn.extra.get("prefix") and turn.dialect == NAME else texts.CONTINUE
+        return "" if turn.extra and turn.extra.get("prefix") and turn.dialect == DIALECT_NAME else texts.CONTINUE
 
     def render_head(self, head: Head) -> list[Rendered]:
         """The messages for the instructions, all of them with the role system."""
@@ -72,7 +72,7 @@ class MistralDialect(OpenAIChatDialect, frozen=True):
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         """A counter with room for labels of nine tokens, and for the short message after each result."""
-        return _MistralCounter(counter, NAME, objects=False, tools=self.render_tools, name=self.name)
+        return _MistralCounter(counter, DIALECT_NAME, objects=False, tools=self.render_tools, name=self.name)
 
     def violations(self, body: Raw) -> list[Violation]:
         """Every rule of OpenAI's API, and of M1 to M5, that a body breaks."""

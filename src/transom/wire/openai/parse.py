@@ -23,7 +23,7 @@ from transom.wire.fields import (
 )
 from transom.wire.parts import MediaTypes, other_part, text_part
 
-NAME = "openai"
+DIALECT_NAME = "openai"
 """The name of this dialect in facts."""
 
 MEDIA_TYPES: MediaTypes = {
@@ -60,7 +60,7 @@ def parse(message: object, where: str = "message") -> Fact:
     wrong type.
     """
     fields = json_copy(require_object(message, where, "a message"), where)
-    role = take_role(fields, where, NAME, _KINDS)
+    role = take_role(fields, where, DIALECT_NAME, _KINDS)
     if not isinstance(fields.get("name"), (str, type(None))):
         raise InvalidMessage(where, f"name must be a string, not {kind_of(fields['name'])}")
     parts, shape = take_content(fields, "content", where, "a string, a list of parts or null", _part)

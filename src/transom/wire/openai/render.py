@@ -16,7 +16,7 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.core.unit import Unit
 from transom.wire.fields import compact_json
-from transom.wire.openai.parse import NAME, body_keys
+from transom.wire.openai.parse import DIALECT_NAME, body_keys
 from transom.wire.openai.repair import repair
 from transom.wire.translate import translate_fact, unique_calls
 from transom.wire.turns import copied
@@ -25,7 +25,7 @@ from transom.wire.turns import copied
 def unit_messages(unit: Unit, *, move_media: bool) -> list[Raw]:
     """The messages of a unit as they are sent. `move_media`: images and files of results stand in a user message behind
     all results of the turn (C11)."""
-    head, *answers = [translate_fact(fact, NAME) for fact in unit.shown_facts()]
+    head, *answers = [translate_fact(fact, DIALECT_NAME) for fact in unit.shown_facts()]
     if not isinstance(head, Assistant) or not head.calls:
         return [repair(message(head))]
     calls = unique_calls(unit, head)

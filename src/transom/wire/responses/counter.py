@@ -5,7 +5,7 @@ from __future__ import annotations
 from transom.core.message import Addressed, Assistant, Call, Fact, Raw, Reasoning, ToolResult, strings_in
 from transom.wire.dialect_counter import DialectCounter
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, SCREENSHOT_TOKENS, STAND_IN, call_item, is_built_in
-from transom.wire.responses.parse import NAME
+from transom.wire.responses.parse import DIALECT_NAME
 from transom.wire.translate import safe_name
 
 _SEALED = 5
@@ -37,7 +37,7 @@ class ResponsesCounter(DialectCounter):
             return tokens
         if not fact.parts and not fact.calls:  # only a placeholder can say that it spoke
             return tokens + self.left_out
-        own = fact.calls if fact.dialect == NAME else ()
+        own = fact.calls if fact.dialect == DIALECT_NAME else ()
         return tokens + sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in own)
 
     def _strings(self, item: Raw) -> int:

@@ -14,7 +14,7 @@ from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.fields import kind_of, message_list, require_own_parts
 from transom.wire.responses.approvals import without_orphaned_answers
 from transom.wire.responses.counter import ResponsesCounter
-from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
+from transom.wire.responses.parse import DIALECT_NAME, INSTRUCTIONS, read
 from transom.wire.responses.render import item, takes, unit_items
 from transom.wire.responses.repair import repair, with_distinct_ids
 from transom.wire.responses.reply import USAGE, as_item, parse_response
@@ -34,16 +34,16 @@ class ResponsesDialect(Dialect, frozen=True):
     - `bound`: as in `AnthropicDialect`: reasoning is bound to its prefix, and never sent on another.
     """
 
-    name: str = NAME
+    name: str = DIALECT_NAME
     strict: bool = False
     bound: bool = True
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
-        return ("user", "developer", "system") if self.name == NAME else ("user",)
+        return ("user", "developer", "system") if self.name == DIALECT_NAME else ("user",)
 
     def render_head(self, head: Head) -> list[Rendered]:
-        items = [repair(item(translate_fact(each, NAME))) for each in head.messages if not _is_beside(each)]
+        items = [repair(item(translate_fact(each, DIALECT_NAME))) for each in head.messages if not _is_beside(each)]
         return without_surrogates([Rendered(each) for each in items])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
@@ -66,10 +66,14 @@ class ResponsesDialect(Dialect, frozen=True):
         """Read a request's `instructions`: a text, or null for none. They are rendered beside the items again."""
         if not isinstance(value, (str, type(None))):
             raise InvalidMessage("instructions", f"must be a text, not {kind_of(value)}")
-        return [] if value is None else [Instruction(parts=(Text(value),), extra={INSTRUCTIONS: True}, dialect=NAME)]
+        return (
+            []
+            if value is None
+            else [Instruction(parts=(Text(value),), extra={INSTRUCTIONS: True}, dialect=DIALECT_NAME)]
+        )
 
     def parse_user(self, content: object) -> Fact:
-        require_own_parts(content, "user", NAME)
+        require_own_parts(content, "user", DIALECT_NAME)
         return read([{"role": "user", "content": content}], "user, ")[0][1]
 
     def parse_tool_result(self, call: str, content: object) -> Fact:
@@ -89,7 +93,7 @@ class ResponsesDialect(Dialect, frozen=True):
         return USAGE
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        return ResponsesCounter(counter, NAME, objects=False, tools=self.render_tools, takes=takes)
+        return ResponsesCounter(counter, DIALECT_NAME, objects=False, tools=self.render_tools, takes=takes)
 
     def render_tools(self, tools: Sequence[Raw]) -> list[Raw]:
         return rendered_tools(tools, tool_formats.RESPONSES)
@@ -107,11 +111,11 @@ class ResponsesDialect(Dialect, frozen=True):
 
 def _is_beside(instruction: Instruction) -> bool:
     """Whether an instruction is sent as `instructions`, beside the items."""
-    return instruction.dialect == NAME and INSTRUCTIONS in (instruction.extra or {})
+    return instruction.dialect == DIALECT_NAME and INSTRUCTIONS in (instruction.extra or {})
 
 
 RESPONSES = ResponsesDialect()
 
-DEEPSEEK_RESPONSES = ResponsesDialect(f"deepseek_{NAME}", strict=True, bound=False)
+DEEPSEEK_RESPONSES = ResponsesDialect(f"deepseek_{DIALECT_NAME}", strict=True, bound=False)
 """DeepSeek's Responses API: items are read in the same way, requests have one more rule, and
 reasoning is not bound to its prefix."""

@@ -33,7 +33,7 @@ from transom.wire.responses.approvals import with_waits
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
 from transom.wire.turns import turn_of
 
-NAME = "responses"
+DIALECT_NAME = "responses"
 """The name of this dialect in facts."""
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -115,7 +115,7 @@ def read(items: Sequence[object], prefix: str = "", *, compacted: bool = False) 
             continue
         for at, where, fields in run:
             label = outputs.get(at)
-            out.append((at, _others(fields, where) if label is None else read_output(fields, label, NAME)))
+            out.append((at, _others(fields, where) if label is None else read_output(fields, label, DIALECT_NAME)))
     return out
 
 
@@ -164,7 +164,7 @@ def _drop_response_only(fields: Raw) -> None:
 def _others(fields: Raw, where: str) -> m.Fact:
     """The fact of an item that is not the model's."""
     if kind(fields) == TOOLS:
-        return m.Instruction(parts=(m.Other(fields),), shape="parts", role="developer", dialect=NAME)
+        return m.Instruction(parts=(m.Other(fields),), shape="parts", role="developer", dialect=DIALECT_NAME)
     if kind(fields) in ANSWERS:
         del fields["type"]  # its call says it
         return m.ToolResult(call=take_text(fields, "call_id", where, ""), **_user_fields(fields, "output", where))
@@ -176,7 +176,7 @@ def _others(fields: Raw, where: str) -> m.Fact:
 def _user_fields(fields: Raw, key: str, where: str) -> dict[str, Any]:
     """The fields of a fact, with the content taken from under `key`."""
     parts, shape = _content(fields, key, where, USER_TEXT)
-    return {"parts": parts, "shape": shape, "extra": fields or None, "dialect": NAME}
+    return {"parts": parts, "shape": shape, "extra": fields or None, "dialect": DIALECT_NAME}
 
 
 def _turn(items: list[_Item], kept: Collection[int]) -> Placed:
@@ -203,7 +203,7 @@ def _turn(items: list[_Item], kept: Collection[int]) -> Placed:
             order += "|" + "p" * len(said)
             messages.append(fields if kind(fields) == "message" else None)
     shape = "parts" if messages else "absent"
-    turn = turn_of(pieces, shape=shape, extra={ITEMS: messages} if messages else None, dialect=NAME)
+    turn = turn_of(pieces, shape=shape, extra={ITEMS: messages} if messages else None, dialect=DIALECT_NAME)
     turn = with_waits(replace(turn, order=order) if len(messages) > 1 else turn)
     return items[0][0], turn
 

@@ -16,7 +16,17 @@ from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
 from transom.core.unit import Unit
 from transom.wire.arguments import sent_text
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, call_item, is_built_in, is_clients, output_items
-from transom.wire.responses.parse import CALLS, INSTRUCTIONS, ITEMS, MODEL_TEXT, NAME, OUTPUTS, TEXTS, TOOLS, USER_TEXT
+from transom.wire.responses.parse import (
+    CALLS,
+    DIALECT_NAME,
+    INSTRUCTIONS,
+    ITEMS,
+    MODEL_TEXT,
+    OUTPUTS,
+    TEXTS,
+    TOOLS,
+    USER_TEXT,
+)
 from transom.wire.responses.repair import (
     beside_compaction,
     is_sendable,
@@ -52,7 +62,7 @@ def takes(label: str) -> bool:
 
 def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
     """The items of a unit. `strict`: the calls of a turn stand together behind all its other items."""
-    head, *answers = (translate_fact(fact, NAME) for fact in unit.shown_facts())
+    head, *answers = (translate_fact(fact, DIALECT_NAME) for fact in unit.shown_facts())
     if not isinstance(head, Assistant):
         return [repair(item(head))]
     calls = unique_calls(unit, head, takes)
@@ -76,7 +86,7 @@ def _turn(whole: Fact, head: Assistant) -> list[Raw]:
     """The items of a turn. `whole`: without trims. A turn of another dialect without content gets a placeholder."""
     assert isinstance(whole, Assistant)
     items = list(_items(head))
-    if whole.dialect == NAME:
+    if whole.dialect == DIALECT_NAME:
         thoughts = [thought.extra for thought in head.reasoning]
         lost = len(thoughts) < len(whole.reasoning) or any(not is_sendable(thought or {}) for thought in thoughts)
         items = items if head.parts == whole.parts else without_orphans(items)

@@ -10,7 +10,7 @@ from transom.core.message import Assistant, Raw
 from transom.errors import InvalidMessage
 from transom.wire.bound_reasoning import bind
 from transom.wire.fields import kind_of
-from transom.wire.responses.parse import NAME, read
+from transom.wire.responses.parse import DIALECT_NAME, read
 from transom.wire.sdk_objects import UsageFields, dumped, require_reply, with_usage
 from transom.wire.violations import dicts
 
@@ -61,7 +61,7 @@ def _turn(items: list[object], *, bound: bool, model: object = None, compacted: 
     """The turn in a list of items, empty if there are none. `compacted`: they are an answer of `responses.compact`.
     Raises InvalidMessage if they are more than one turn."""
     if not items:
-        return Assistant(shape="absent", dialect=NAME)
+        return Assistant(shape="absent", dialect=DIALECT_NAME)
     facts = [fact for _, fact in read([as_item(item) for item in items], "reply, ", compacted=compacted)]
     if bound:
         facts = [bind(fact, model) for fact in facts]
