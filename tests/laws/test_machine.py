@@ -159,7 +159,7 @@ class ConversationMachine(RuleBasedStateMachine):
         if politely:
             self.conv.close()
         else:  # as after a crash: nothing was said goodbye to, and another process opens the file
-            leases._process.renew()
+            leases._token.cache_clear()
         self.conv = self.opened()
 
     @rule(state=st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 8}]))

@@ -12,10 +12,9 @@ from transom.cli.locate import existing_store, find_name, store_url
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
-from transom.core.log import owner_of
 from transom.core.total_usage import TotalUsage
-from transom.errors import InvalidSetting, StoreDamaged, UnknownLog
-from transom.stores import Store, usage_by_run, usage_of
+from transom.errors import InvalidSetting
+from transom.stores import Store, usage_by_conversation, usage_by_run, usage_of
 from transom.stores.postgres_url import without_password
 
 DAMAGED = 1
@@ -51,19 +50,8 @@ def run(options: Usage) -> int:
 
 def _by_conversation(store: Store, user: str | None, damaged: list[str]) -> dict[str, TotalUsage]:
     """Read every conversation of a store, or of a user, that has used anything."""
-    totals: dict[str, TotalUsage] = {}
-    names = store.names()
     with ProgressBar() as progress:
-        for number, name in enumerate(names):
-            progress.update(number / len(names), name)
-            try:
-                log = store.open(name)
-                if user is None or owner_of(log).user_id == user:
-                    totals[name] = usage_of(log.read(), agents=False)
-            except StoreDamaged:
-                damaged.append(name)
-            except UnknownLog:  # forgotten meanwhile
-                continue
+        totals = usage_by_conversation(store, user_id=user, on_damaged=damaged.append, on_progress=progress.update)
     return {name: usage for name, usage in totals.items() if usage != TotalUsage()}
 
 

@@ -34,7 +34,7 @@ from transom.importers.formats import unified
 from transom.importers.logs.choose_log import name_in, safe_name
 from transom.importers.logs.import_session import SessionFacts, SessionImport
 from transom.importers.logs.imported_log import ImportedLog, New
-from transom.importers.read import Reader, session_in, skipped_file
+from transom.importers.read import Reader, ignore, session_in, skipped_file
 from transom.importers.recorded import FORMATS, Recorded, format_named
 from transom.importers.sessions.session_reader import Ranges, Said, SessionReader
 from transom.search.source import check_name, is_own_log
@@ -111,7 +111,7 @@ def import_file(
         id=id,
         counter=o200k() if counter is None else token_counter(counter),
         clock=clock,
-        on_skip=on_skip or (lambda _: None),
+        on_skip=on_skip or ignore,
         on_progress=on_progress or (lambda _share, _label: None),
     )
     return job.run(path_or_file)
@@ -238,9 +238,9 @@ class _FileImport(Struct, kw_only=True):
         """True if a log was imported from the beginning of this session, or from more of it."""
         try:
             log = self._open(stored, kind, str(path))
-            facts = scanned.facts(kind, log, lambda _: None)
+            facts = scanned.facts(kind, log, ignore)
             with opened(path) as file:
-                found = chain.from_iterable(facts.feed(line.raw, line.where) for line in _whole_lines(file, _ignore))
+                found = chain.from_iterable(facts.feed(line.raw, line.where) for line in _whole_lines(file, ignore))
                 for branch, new in chain(found, facts.finish(str(path))):
                     if branch == scanned.main and log.unknown(new):
                         break
@@ -321,10 +321,6 @@ class _FileImport(Struct, kw_only=True):
     def _open(self, stored: StoredLog, kind: str, source: str, dialect: str = "") -> ImportedLog:
         counter = dialect_named(dialect or FORMATS[kind].dialect).format_counter(self.counter)
         return ImportedLog(stored, format_name=kind, source=source, counter=counter, clock=self.clock)
-
-
-def _ignore(line: str) -> None:
-    """Ignore a line about something left out: it is reported where the file is imported."""
 
 
 class _Scanned(Struct, frozen=True, kw_only=True):

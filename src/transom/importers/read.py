@@ -158,13 +158,13 @@ def session_in(file: OpenFile, settings: Settings) -> str:
     if layout is not _session_by_line:
         return ""
     kind = _session_format(before, settings)
-    quiet = replace(settings, on_skip=_ignore)
+    quiet = replace(settings, on_skip=ignore)
     next(recognise.events_of(kind, _values(before, lines, quiet), file.label, settings), None)  # raises if it is none
     return kind
 
 
-def _ignore(line: str) -> None:
-    """Ignore a line about something left out: the lines are read again, and it is reported then."""
+def ignore(line: str) -> None:
+    """Ignore a line about something left out: the lines are read again, and it is reported then. An `OnSkip`."""
 
 
 def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+from functools import cache
 from itertools import count
 from typing import NamedTuple, Protocol, cast
 
@@ -51,7 +52,7 @@ NO_LEASE = StoredLease("", 0.0)
 
 def new_holder() -> str:
     """A name for a new holder: its host and process, by which others can see that it is gone."""
-    return f"{socket.gethostname()}/{os.getpid()}/{_process.token}/{next(_numbers)}"
+    return f"{socket.gethostname()}/{os.getpid()}/{_token(os.getpid())}/{next(_numbers)}"
 
 
 def described(holder: str) -> str:
@@ -68,7 +69,7 @@ def is_gone(holder: str) -> bool:
     if host != socket.gethostname() or not process or os.name != "posix":
         return False
     if process == os.getpid():
-        return token != _process.token  # a process that had this number before
+        return token != _token(os.getpid())  # a process that had this number before
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -78,18 +79,6 @@ def is_gone(holder: str) -> bool:
     return False
 
 
-class _Process:
-    """This process. A child after a fork is another one."""
-
-    def __init__(self) -> None:
-        self.renew()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.renew)
-
-    def renew(self) -> None:
-        self.token = os.urandom(4).hex()
-
-
 def _parts(holder: str) -> tuple[str, int, str]:
     """The host, process and token of a holder that `new_holder` has named; 0 as the process of any other."""
     host, process, token, _ = (*holder.rsplit("/", 3), "", "", "")[:4]
@@ -97,8 +86,13 @@ def _parts(holder: str) -> tuple[str, int, str]:
 
 
 def _is_own(holder: str) -> bool:
-    return _parts(holder)[2] == _process.token
+    return _parts(holder)[2] == _token(os.getpid())
 
 
-_process = _Process()
+@cache
+def _token(process: int) -> str:  # noqa: ARG001 - a child after a fork has another number, and so another token
+    """Random letters that tell this process from one that had its number before."""
+    return os.urandom(4).hex()
+
+
 _numbers = count(1)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 
 from transom.core.entry import Entry, Forked
 from transom.core.log import owner_of
 from transom.core.total_usage import TotalUsage
-from transom.errors import UnknownLog
+from transom.errors import StoreDamaged, UnknownLog
 from transom.stores.base import Store
 from transom.stores.urls import open_store
 
@@ -42,21 +41,37 @@ def usage_by_run(entries: Iterable[Entry]) -> dict[str, TotalUsage]:
 
 
 def usage_by_conversation(
-    store: str | os.PathLike[str] | Store, *, user_id: str | None = None
+    store: str | os.PathLike[str] | Store,
+    *,
+    user_id: str | None = None,
+    on_damaged: Callable[[str], object] | None = None,
+    on_progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, TotalUsage]:
     """Add up what the requests of each conversation of a store took; with `user_id`, of that user's conversations.
 
     Each conversation has its own requests alone: sub-agents are conversations too. So the sum over all is what was
-    billed. `store`: a URL, a path, or a store object. All entries are read. Raises StoreDamaged, StoreUnavailable.
+    billed. `store`: a URL, a path, or a store object. All entries are read. `on_damaged`: called with the name of each
+    conversation that cannot be read, which does not count; without it, StoreDamaged is raised. `on_progress`: called
+    with the share of the work that is done, from 0 to 1, and the name of the next conversation. Raises
+    StoreUnavailable.
     """
     opened = open_store(store)
     try:
         totals: dict[str, TotalUsage] = {}
-        for name in opened.names():
-            with suppress(UnknownLog):  # forgotten meanwhile
+        names = opened.names()
+        for number, name in enumerate(names):
+            if on_progress is not None:
+                on_progress(number / len(names), name)
+            try:
                 log = opened.open(name)
                 if user_id in (None, owner_of(log).user_id):
                     totals[name] = usage_of(log.read(), agents=False)
+            except StoreDamaged:
+                if on_damaged is None:
+                    raise
+                on_damaged(name)
+            except UnknownLog:  # forgotten meanwhile
+                continue
         return totals
     finally:
         if opened is not store:

@@ -386,6 +386,7 @@ _SHAREGPT = Shape(
     },
     role="from",
     content=("value",),
+    beside=(("calls", _sharegpt_call),),
 )
 
 
@@ -395,8 +396,7 @@ def _sharegpt(values: Iterable[object]) -> Iterator[Raw]:
     for number, fields in enumerate(turns):
         if text(fields, "from") == "function_call":
             turns[number] = {"from": "gpt", "value": "", "calls": fields.get("value")}
-    shape = Shape(roles=_SHAREGPT.roles, role="from", content=("value",), beside=(("calls", _sharegpt_call),))
-    return shape.to_chat(turns)
+    return _SHAREGPT.to_chat(turns)
 
 
 def _is_sharegpt(value: object) -> bool:
