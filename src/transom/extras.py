@@ -7,17 +7,24 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
+_ROOT = Path(__file__).parents[2]
+
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra of Transom: by its folder where it runs from a clone, else by its name.
+    """The command that installs an extra of Transom: by its folder where it runs from a clone, else by its name."""
+    is_clone = (_ROOT / "pyproject.toml").is_file()
+    what = f"-e {shlex.quote(f'{_ROOT}[{extra}]')}" if is_clone else f"'transom[{extra}]'"
+    return f"{_installer()} install {what}"
 
-    It names uv where the environment has no pip, as one that `make setup` has made.
-    """
-    root = Path(__file__).parents[2]
-    is_clone = (root / "pyproject.toml").is_file()
-    installer = "pip"
-    if find_spec("pip") is None:
-        own = root / ".uv" / "bin" / "uv"
-        installer = f"{shlex.quote(str(own)) if own.exists() and shutil.which('uv') is None else 'uv'} pip"
-    what = f"-e {shlex.quote(f'{root}[{extra}]')}" if is_clone else f"'transom[{extra}]'"
-    return f"{installer} install {what}"
+
+def package_command(requirement: str) -> str:
+    """The command that installs another package, for example 'litellm>=1.83'."""
+    return f"{_installer()} install {shlex.quote(requirement)}"
+
+
+def _installer() -> str:
+    """`pip`, or `uv pip` where the environment has no pip, as one that `make setup` has made."""
+    if find_spec("pip") is not None:
+        return "pip"
+    own = _ROOT / ".uv" / "bin" / "uv"
+    return f"{shlex.quote(str(own)) if own.exists() and shutil.which('uv') is None else 'uv'} pip"

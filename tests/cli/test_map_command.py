@@ -40,13 +40,19 @@ def test_json_has_the_text_and_its_files(run, repo):
 
 
 def test_what_was_parsed_is_kept_until_clean(run, repo, folder, monkeypatch):
+    (folder / ".transom").mkdir()
     first = run("map", "repo")
     (cache,) = (folder / ".transom").glob("map-*.db")
-    assert (folder / ".transom" / ".gitignore").read_text() == "*\n"
     monkeypatch.setattr("transom.repo_map.repo_map.file_facts", lambda *_: pytest.fail("parsed again"))
     assert run("map", "repo") == first
     assert run("clean", "--yes")[0] == 0
     assert not cache.exists()
+
+
+def test_a_folder_without_transom_stays_as_it_was(run, repo, folder):
+    before = sorted(folder.rglob("*"))
+    assert run("map", "repo")[0] == 0
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_a_folder_without_source_and_no_folder(run, folder):

@@ -84,3 +84,15 @@ def test_a_new_store_is_made_elsewhere(folder):
     assert printed[:4] == [[2, "", f"transom: .transom: Permission denied: {way}\n"]] * 4
     notice = f"transom: .transom/last cannot be written: give --store {elsewhere} to the other commands too\n"
     assert [(code, err) for code, _, err in printed[4:]] == [(0, notice), (0, "")]
+
+
+def test_a_folder_that_only_was_looked_at_stays_as_it_was(folder, run):
+    chats = write_jsonl("chats.jsonl", {"id": "chat 1", "messages": chat(8, 500)})
+    assert run("replay", chats, "--budget", 2_000, "--store", "logs/")[0] == 0
+    (folder / "empty").mkdir()
+    before = sorted(folder.rglob("*"))
+    for args in READ:
+        if args[0] != "search":  # it makes the index
+            assert run(*args, "--store", "logs/")[0] == 0, args
+    run("conversations", "--store", "empty/")
+    assert sorted(folder.rglob("*")) == before

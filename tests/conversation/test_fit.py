@@ -9,6 +9,7 @@ import pytest
 
 import transom
 from transom.core.budget import Budget
+from transom.errors import InvalidMessage
 from transom.tokenizer import o200k
 from transom.wire.openai import violations
 
@@ -87,9 +88,15 @@ def test_reserve_and_tools_leave_less_room():
     assert len(narrow) < len(wide)
 
 
-def test_a_list_with_nothing_to_show_gives_an_empty_list():
+def test_a_list_with_nothing_to_send_is_refused_but_an_empty_one_is_empty():
     assert transom.fit([]) == []
-    assert transom.fit([{"role": "user", "content": ""}, {"role": "assistant", "content": None}]) == []
+    empty = {"role": "user", "content": ""}
+    assert transom.fit([empty, {"role": "user", "content": "Hi."}]) == [{"role": "user", "content": "Hi."}]
+    for messages, where in (([empty], "messages[0]"), ([empty, {"role": "assistant", "content": None}], "messages")):
+        for dialect in ("openai", "anthropic"):
+            with pytest.raises(InvalidMessage) as refused:
+                transom.fit(messages, dialect=dialect)
+            assert str(refused.value) == f"{where}: none has content or calls, so there is nothing to send"
 
 
 def test_message_objects_of_a_client_library_are_read_through_their_own_dump():

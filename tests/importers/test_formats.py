@@ -163,3 +163,19 @@ def test_a_further_choice_of_a_reply_is_reported(tmp_path):
     skipped: list[str] = []
     assert [one.messages for one in read(tmp_path / "a.json", on_skip=skipped.append)] == [[choices[0]["message"]]]
     assert skipped == [f"{tmp_path}/a.json: left out 1 text with 3 characters, under content"]
+
+
+@pytest.mark.parametrize("api", REPLIES)
+def test_a_response_beside_the_messages_of_its_request_is_read(tmp_path, api):
+    asked = {"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]} if api == "gemini" else {}
+    asked = asked or {"messages": [{"role": "user", "content": "Hi."}], "tools": []}
+    (tmp_path / "a.json").write_text(json.dumps({"id": "c1", **asked, "response": REPLIES[api]}))
+    [found] = read(tmp_path / "a.json")
+    assert found.id == "c1"
+    assert [line[1] for line in said([fact for _, fact in found.facts()[1]])] == ["Hi.", "Yes."]
+
+
+def test_messages_with_a_response_that_says_nothing_are_read_alone(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"messages": [{"role": "user", "content": "Hi."}], "response": None}))
+    [found] = read(tmp_path / "a.json")
+    assert found.messages == [{"role": "user", "content": "Hi."}]

@@ -13,6 +13,10 @@ REFUSED = {
     "an OpenCode session": {"info": {"id": "ses_1"}, "messages": [{"info": {"role": "user"}, "parts": []}]},
     "a chat of GitHub Copilot in VS Code": {"requesterUsername": "ada", "requests": [{"message": {"text": "Hi."}}]},
     "the memory of a smolagents agent": [{"step_number": 1, "model_input_messages": [{"role": "user"}]}],
+    "a list of messages of smolagents": [
+        {"role": "user", "content": [{"type": "text", "text": "New task"}]},
+        {"role": "tool-call", "content": [{"type": "text", "text": "Calling tools: []"}]},
+    ],
     "messages of AutoGen": [{"source": "user", "type": "TextMessage", "content": "Hi.", "models_usage": None}],
     "a trajectory of SWE-agent": {"trajectory": [{"action": "ls"}], "history": [{"role": "user", "content": "Hi."}]},
     "a prompt-and-completion data set": {"instruction": "Say hi.", "input": "", "output": "Hi."},
@@ -25,9 +29,8 @@ def test_it_is_named(tmp_path, title, layout):
     value = REFUSED[title]
     path = tmp_path / ("a.jsonl" if layout == "line" else "a.json")
     listed = layout == "list" and isinstance(value, dict)
-    if layout == "line" and isinstance(value, list):
-        [value] = value
-    path.write_text(json.dumps([value] if listed else value) + "\n")
+    values = value if layout == "line" and isinstance(value, list) else [[value] if listed else value]
+    path.write_text("".join(json.dumps(each) + "\n" for each in values))
     with pytest.raises(InvalidMessage, match=f"this is {title}, which is not read: ") as raised:
         list(read(path))
     assert len(str(raised.value).splitlines()) == 1

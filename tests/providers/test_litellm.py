@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -88,4 +89,14 @@ def test_a_run_and_a_stream(litellm: Path) -> None:
 def test_releases_that_stole_keys_are_refused(litellm: Path, version: str) -> None:
     _release(litellm, version)
     with pytest.raises(InvalidSetting, match="stole keys"):
+        provider_named("litellm:openai/m")
+
+
+def test_where_it_is_not_installed_the_error_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("transom.providers.litellm.version", missing)
+    how = r"is not installed: (\S+ )?pip install 'litellm!=1\.82\.7,!=1\.82\.8'$"
+    with pytest.raises(InvalidSetting, match=how):
         provider_named("litellm:openai/m")

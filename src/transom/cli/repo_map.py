@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import os
 from pathlib import Path
 
 from transom.cli.commands import Map
 from transom.cli.progress import ProgressBar
-from transom.cli.runs import FOLDER, MAP_CACHE, make_folder
+from transom.cli.runs import FOLDER, MAP_CACHE
 from transom.cli.streams import print_notice
 from transom.cli.terminal import print_json, print_text
-from transom.errors import InvalidSetting
 from transom.repo_map import RepoMap
 from transom.repo_map.facts_cache import hash_of
 from transom.repo_map.languages import LANGUAGES
@@ -43,8 +42,9 @@ def _why_empty(options: Map, *, has_files: bool) -> str:
 
 
 def _cache(folder: Path) -> Path | None:
-    """Return the file that keeps what was parsed; None if it cannot be written here."""
-    with suppress(OSError, InvalidSetting):
-        make_folder()
+    """Return the file that keeps what was parsed; None if this folder has no `.transom`, or it may not be written: a
+    command that only looks creates no folder.
+    """
+    if FOLDER.is_dir() and os.access(FOLDER, os.W_OK):
         return FOLDER / f"{MAP_CACHE}{hash_of(bytes(folder.resolve())).hex()}.db"
     return None

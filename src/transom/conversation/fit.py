@@ -15,6 +15,7 @@ from transom.core.message import Raw
 from transom.core.policy import Policy
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
+from transom.errors import InvalidMessage
 from transom.policies import policy_named
 from transom.redaction import Redacting
 from transom.stores import MemoryStore
@@ -43,8 +44,8 @@ def fit(
     such call is rebuilt in order, so each result begins with the one before, except after a compaction. This holds for
     lists that end at a call, not for any two prefixes.
 
-    A message without content (None, "" or no parts) and without calls is left out: no API takes it. A list with nothing
-    to show (empty, or only such messages) gives an empty list, which no provider takes either.
+    A message without content (None, "" or no parts) and without calls is left out: no API takes it. A list that has
+    only such messages raises InvalidMessage. An empty list gives an empty list.
 
     `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given. `counter`: the tokenizer,
     o200k if not given. `policy`: a Policy or its name, which settings may follow ("default:keep_recent=0.3", see
@@ -76,7 +77,11 @@ def fit(
     )
     for _ in replay(conversation, facts, tools=tools):
         pass
-    return render_messages(conversation.plan_request(tools=tools).view, spoken)
+    found = render_messages(conversation.plan_request(tools=tools).view, spoken)
+    if messages and not found:
+        why = "none has content or calls, so there is nothing to send"
+        raise InvalidMessage("messages" if len(messages) > 1 else "messages[0]", why)
+    return found
 
 
 def _position(log: Log, seq: int) -> int:

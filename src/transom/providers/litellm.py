@@ -12,12 +12,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from transom.errors import InvalidSetting
+from transom.extras import package_command
 from transom.providers.sdk import SdkProvider
 
 __all__ = ["LiteLLM"]
 
 UNSAFE = ("1.82.7", "1.82.8")
 """Releases that sent the keys in the environment to a stranger."""
+_SAFE = "litellm" + ",".join(f"!={release}" for release in UNSAFE)
 
 
 class LiteLLM(SdkProvider):
@@ -33,9 +35,11 @@ class LiteLLM(SdkProvider):
         try:
             installed = version("litellm")
         except PackageNotFoundError:
-            raise InvalidSetting("provider litellm: is not installed") from None
+            raise InvalidSetting(f"provider litellm: is not installed: {package_command(_SAFE)}") from None
         if installed in UNSAFE:
-            raise InvalidSetting(f"provider litellm: release {installed} stole keys; install another one")
+            raise InvalidSetting(
+                f"provider litellm: release {installed} stole keys; install another one: {package_command(_SAFE)}"
+            )
         super().__init__(model, base_url=base_url or "")
         self._key = os.environ.get("LITELLM_API_KEY", "")
 

@@ -263,6 +263,9 @@ def _reply(value: Raw) -> Iterator[Body]:
 def _is_exchange(value: Raw) -> bool:
     asked = _asked(value.get("request") or value.get("body"))
     batch = "custom_id" in value and bool(asked or as_dict(value.get("response")))
+    flat = any(isinstance(value.get(key), list) for key in ("messages", "contents"))
+    if flat and not asked:  # the request's own keys, and the response beside them
+        return bool(reply_messages(value.get("response")))
     return batch or (bool(asked) and "response" in value and bool(request_messages(found(asked, "body") or asked)))
 
 
@@ -271,7 +274,7 @@ def _exchanges(value: Raw) -> Iterator[Body]:
 
 
 def _request(value: Raw) -> Raw:
-    return as_dict(found(value, ("request.body", "request", "body")))
+    return as_dict(found(value, ("request.body", "request", "body"))) or value
 
 
 def _response(value: Raw) -> object:

@@ -19,6 +19,8 @@ class UnreadFormat(Struct, frozen=True):
     help: str
 
 
+_SMOLAGENTS_ROLES = "write the roles as smolagents sends them: tool-call as assistant, tool-response as user"
+
 UNREAD = (
     UnreadFormat(
         "an OpenCode session",
@@ -33,7 +35,12 @@ UNREAD = (
     UnreadFormat(
         "the memory of a smolagents agent",
         lambda value: "model_input_messages" in value or "model_output_message" in value,
-        "dump agent.write_memory_to_messages() instead",
+        f"dump agent.write_memory_to_messages() instead, and {_SMOLAGENTS_ROLES}",
+    ),
+    UnreadFormat(
+        "a list of messages of smolagents",
+        lambda value: text(value, "role") in {"tool-call", "tool-response"},
+        _SMOLAGENTS_ROLES,
     ),
     UnreadFormat(
         "messages of AutoGen",
