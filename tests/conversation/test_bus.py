@@ -77,7 +77,15 @@ def test_events_of_a_run_are_published_sync_and_async() -> None:
     def script() -> Scripted:
         return Scripted(call("look", name="Lisbon"), "It is there.")
 
-    expected = [events.Replied, events.ToolCalled, events.ToolReturned, events.Replied, events.Finished]
+    expected = [
+        events.Requested,
+        events.Replied,
+        events.ToolCalled,
+        events.ToolReturned,
+        events.Requested,
+        events.Replied,
+        events.Finished,
+    ]
 
     def kinds(seen: list[object]) -> list[type]:
         return [type(event) for event in seen if not isinstance(event, (ConversationRecorded, UsageChanged))]

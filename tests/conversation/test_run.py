@@ -122,17 +122,19 @@ def test_events_come_in_order(conv: Conversation) -> None:
     happened = list(conv.stream("Go", provider=provider, tools=[weather]))
     kinds = [type(event).__name__ for event in happened]
     assert kinds == [
+        "Requested",
         "ReasoningDelta",
         "Replied",
         "ToolCalled",
         "ToolReturned",
+        "Requested",
         "TextDelta",
         "TextDelta",
         "Replied",
         "Finished",
     ]
-    assert happened[3].content == {"city": "Rome", "days": 1}
-    assert conv.log[happened[6].entry].body.parts == (Text("It is sunny."),)
+    assert happened[4].content == {"city": "Rome", "days": 1}
+    assert conv.log[happened[8].entry].body.parts == (Text("It is sunny."),)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -426,9 +428,8 @@ def test_a_set_event_stops_a_run(conv: Conversation, run: Callable[..., RunResul
 
 def test_leaving_a_stream_keeps_what_had_arrived(conv: Conversation) -> None:
     running = conv.stream("Go", provider=Scripted("One two three four five."))
-    for event in running:
-        assert isinstance(event, events.TextDelta)
-        break
+    while not isinstance(next(running), events.TextDelta):
+        pass
     running.close()
     failure = conv.log[len(conv.log) - 1].body
     assert isinstance(failure, Failure)
@@ -510,7 +511,7 @@ def test_a_retry_is_visible(conv: Conversation) -> None:
         conv.stream("Go", provider=Scripted(Fault(kind="rate_limit", status=429, retry_after=0), "Yes."), retry=AT_ONCE)
     )
     kinds = [type(event).__name__ for event in happened]
-    assert kinds == ["RequestFailed", "Retrying", "TextDelta", "Replied", "Finished"]
+    assert kinds == ["Requested", "RequestFailed", "Retrying", "Requested", "TextDelta", "Replied", "Finished"]
 
 
 def test_no_retry_for_what_will_not_pass(conv: Conversation) -> None:

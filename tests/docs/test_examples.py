@@ -52,7 +52,15 @@ def test_an_example_takes_a_model(name: str) -> None:
     assert ASKED[name] in output_of(str(ROOT / "examples" / name), "scripted:anthropic")
 
 
-@pytest.mark.parametrize(("page", "prints"), [("run.md", "One two three."), ("recall.md", "")])
+PAGES = {
+    "run.md": "One two three.",
+    "recall.md": "",
+    "telemetry.md": "chat scripted\nexecute_tool weather\nchat scripted\ninvoke_agent\n",
+}
+"""Pages, each with what its code prints."""
+
+
+@pytest.mark.parametrize(("page", "prints"), PAGES.items())
 def test_a_page_runs(page: str, prints: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / page).read_text("utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

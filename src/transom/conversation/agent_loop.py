@@ -40,6 +40,7 @@ from transom.conversation.events import (
     Finished,
     Replied,
     RequestFailed,
+    Requested,
     Retrying,
     RunResult,
     ToolCalled,
@@ -198,6 +199,7 @@ class AgentLoop:
             try:
                 if compacted is not None:
                     yield compacted
+                yield self._requested(request, in_flight.seq)
                 outcome = yield effect
             except BaseException:
                 partial = Partial.of(effect, None)
@@ -255,6 +257,16 @@ class AgentLoop:
             on_late=partial(self._log_late_reply, self._provider),
         )
 
+    def _requested(self, request: Request, entry: int) -> Requested:
+        return Requested(
+            entry=entry,
+            model=model_name(self._provider),
+            request=request,
+            settings=self._settings.arguments,
+            max_tokens=self._max_tokens,
+            stream=self._settings.stream,
+        )
+
     def _log_late_reply(self, provider: Provider, reply: object) -> None:
         """Log the usage of a reply that came after the run was stopped. Its request was closed by then, so that the
         failure answers none."""
@@ -293,6 +305,8 @@ class AgentLoop:
             text=failure.text,
             usage=partial.usage,
             cost=cost,
+            limit=failure.limit,
+            used=failure.used,
         )
 
     def _cost_of(self, usage: Usage | None) -> float | None:
@@ -402,6 +416,8 @@ class AgentLoop:
             entry=entry,
             name=called.name,
             id=called.id,
+            turn=called.turn,
+            index=called.index,
             content=outcome.content,
             failed=outcome.failed,
             duration=outcome.duration,

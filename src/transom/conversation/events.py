@@ -6,10 +6,12 @@ of a reply is logged when the reply has ended or broken off.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
+from transom.conversation.request import Request
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry
 from transom.core.message import Usage
@@ -24,6 +26,7 @@ __all__ = [
     "ReasoningDelta",
     "Replied",
     "RequestFailed",
+    "Requested",
     "Retrying",
     "RunResult",
     "TextDelta",
@@ -84,6 +87,23 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
         )
 
 
+class Requested(Struct, frozen=True, kw_only=True, tag=True):
+    """A request is in the log, as this entry, and is sent now. What follows is `Replied` or `RequestFailed`."""
+
+    entry: int
+    """The seq of the `Sent`."""
+    model: str
+    """The model that is asked."""
+    request: Request
+    """What the conversation sends; `request.window` is the window."""
+    settings: Mapping[str, Any]
+    """The other arguments of the SDK's call, as the run was given them."""
+    max_tokens: int | None = None
+    """The longest answer that is asked for; None if the provider's own limit holds."""
+    stream: bool = False
+    """Whether the reply is streamed."""
+
+
 class Replied(Struct, frozen=True, kw_only=True, tag=True):
     """A reply of the model is in the log, as this entry. `usage`: what the provider reported."""
 
@@ -123,6 +143,9 @@ class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):
     """The tool."""
     id: str
     """The id of the call."""
+    turn: int
+    index: int
+    """The call is number `index` of the turn with the key `turn`, as in its `ToolCalled`."""
     content: object
     failed: bool = False
     """The tool raised, was refused or took too long."""
@@ -146,6 +169,10 @@ class RequestFailed(Struct, frozen=True, kw_only=True, tag=True):
     """What the provider reported for it, although no usable reply came."""
     cost: float | None = None
     """In US dollars; None if it is not known."""
+    limit: int = 0
+    """After an overflow: the tokens that a request to this model may have from now on; 0 if that is not known."""
+    used: int = 0
+    """After an overflow: the tokens of this request, as the provider counts them; 0 if it has not said."""
 
 
 class Retrying(Struct, frozen=True, kw_only=True, tag=True):
@@ -184,6 +211,15 @@ class Finished(Struct, frozen=True, tag=True):
 
 
 Event = (
-    TextDelta | ReasoningDelta | Compacted | Replied | ToolCalled | ToolReturned | RequestFailed | Retrying | Finished
+    TextDelta
+    | ReasoningDelta
+    | Compacted
+    | Requested
+    | Replied
+    | ToolCalled
+    | ToolReturned
+    | RequestFailed
+    | Retrying
+    | Finished
 )
 """What `stream` yields."""

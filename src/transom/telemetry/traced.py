@@ -1,0 +1,301 @@
+"""Spans made from the events of a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from typing import Any
+
+from msgspec import Struct
+from opentelemetry import trace
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider
+
+from transom.conversation import events
+from transom.conversation.events import Event, RunResult
+from transom.core.message import Usage
+from transom.telemetry.messages import newest_user_message, reply_message, request_attributes, result_text
+
+_PROVIDERS = {"responses": "openai", "gemini": "gcp.gemini", "mistral": "mistral_ai"}
+"""Providers that have another name in the conventions."""
+
+_USAGE = {
+    "input_tokens": "prompt",
+    "output_tokens": "output",
+    "cache_read.input_tokens": "cached",
+    "cache_creation.input_tokens": "cache_write",
+    "reasoning.output_tokens": "reasoning",
+}
+_OF_REQUEST = "gen_ai.usage."
+_OF_RUN = "gen_ai.aggregated_usage."
+"""A run's usage has a name of its own: tools that add up the spans of a trace would count it twice."""
+
+_SETTINGS = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed")
+"""Settings of a request that the conventions name, `gen_ai.request.…`."""
+
+NANO = 1_000_000_000
+"""Nanoseconds in a second."""
+
+
+def traced(
+    run: Generator[Event, None, RunResult],
+    *,
+    conversation_id: str = "",
+    user_id: str = "",
+    agent: str = "",
+    content: bool = False,
+    tracer_provider: TracerProvider | None = None,
+) -> Generator[Event, None, RunResult]:
+    """Pass on the events of `conv.stream(…)`, and record spans for them.
+
+    `conversation_id`, `user_id`: the session and the user under which the spans are found (`gen_ai.conversation.id`,
+    `user.id`). `agent`: the name of the run's span. `content`: also record the system prompt, the messages, the schemas
+    of the tools, and the arguments and results of calls: whoever reads the spans reads the conversation.
+    `tracer_provider`: None: the global one.
+    """
+    spans = _RunSpans(_common(conversation_id, user_id), agent, tracer_provider, content=content)
+    try:
+        while True:
+            try:
+                event = next(run)
+            except StopIteration as done:
+                return done.value
+            spans.record(event)
+            yield event
+    except BaseException as error:
+        spans.fail(error)
+        raise
+    finally:
+        spans.end()
+        run.close()
+
+
+async def atraced(
+    run: AsyncIterator[Event],
+    *,
+    conversation_id: str = "",
+    user_id: str = "",
+    agent: str = "",
+    content: bool = False,
+    tracer_provider: TracerProvider | None = None,
+) -> AsyncGenerator[Event, None]:
+    """Pass on the events of a run of an `AsyncConversation`, and record spans for them. The arguments are as in
+    `traced`."""
+    spans = _RunSpans(_common(conversation_id, user_id), agent, tracer_provider, content=content)
+    try:
+        async for event in run:
+            spans.record(event)
+            yield event
+    except BaseException as error:
+        spans.fail(error)
+        raise
+    finally:
+        spans.end()
+        if isinstance(run, AsyncGenerator):
+            await run.aclose()
+
+
+def _common(conversation_id: str, user_id: str) -> dict[str, str]:
+    given = {"gen_ai.conversation.id": conversation_id, "user.id": user_id}
+    return {name: value for name, value in given.items() if value}
+
+
+class _Chat(Struct):
+    """The span of the request at work, and what has arrived of its reply. `replied`: the reply is there, at this time;
+    the span stays open for the calls of the reply."""
+
+    span: Span
+    since: int
+    first_chunk: int | None = None
+    reasoning: str = ""
+    replied: events.Replied | None = None
+    replied_at: int = 0
+
+
+class _RunSpans:
+    """The span of a run, and its children."""
+
+    def __init__(
+        self, common: Mapping[str, str], agent: str, tracer_provider: TracerProvider | None, *, content: bool
+    ) -> None:
+        self._tracer: Tracer = trace.get_tracer("transom", tracer_provider=tracer_provider)
+        self._common, self._content = common, content
+        self._chat: _Chat | None = None
+        self._calls: dict[tuple[int, int], events.ToolCalled] = {}
+        """The calls of the newest reply, by turn and index."""
+        self._requests = 0
+        name = {"gen_ai.agent.name": agent} if agent else {}
+        self._span = self._tracer.start_span(
+            f"invoke_agent {agent}".strip(), attributes={"gen_ai.operation.name": "invoke_agent", **common, **name}
+        )
+
+    def record(self, event: Event) -> None:
+        """Record the next event of the run."""
+        now = time.time_ns()
+        match event:
+            case events.TextDelta() | events.ReasoningDelta() if self._chat is not None:
+                self._chat.first_chunk = self._chat.first_chunk or now
+                if self._content and isinstance(event, events.ReasoningDelta):
+                    self._chat.reasoning += event.text
+            case events.Requested():
+                self._begin_chat(event, now)
+            case events.Replied() if self._chat is not None:
+                self._chat.replied, self._chat.replied_at, self._calls = event, now, {}
+            case events.ToolCalled():
+                self._calls[event.turn, event.index] = event
+            case events.ToolReturned():
+                self._end_chat()
+                self._tool(event, now)
+            case events.RequestFailed():
+                self._fail_chat(event, now)
+            case events.Compacted():
+                self._span.add_event("transom.compacted", _compaction(event), now)
+            case events.Finished():
+                self._end_chat()
+                self._finish(event.result)
+            case _:
+                pass
+
+    def fail(self, error: BaseException) -> None:
+        """Note that the run ended with this error. Only its type is recorded: its text may quote the conversation."""
+        kind = str(getattr(error, "kind", None) or getattr(error, "reason", None) or type(error).__name__)
+        self._end_chat(kind)
+        self._span.set_attribute("error.type", kind)
+        if not isinstance(error, GeneratorExit):
+            self._span.set_status(Status(StatusCode.ERROR, kind))
+
+    def end(self) -> None:
+        """End the span of the run, and that of a request that is open."""
+        self._end_chat("interrupted")
+        self._span.end()
+
+    def _start(self, name: str, kind: SpanKind, start: int, attributes: dict[str, Any]) -> Span:
+        """Start a child of the run's span."""
+        return self._tracer.start_span(
+            name,
+            context=trace.set_span_in_context(self._span),
+            kind=kind,
+            attributes={**self._common, **attributes},
+            start_time=start,
+        )
+
+    # ---- requests
+
+    def _begin_chat(self, event: events.Requested, now: int) -> None:
+        """Begin the span of a request."""
+        self._end_chat()
+        self._requests += 1
+        provider, _, name = event.model.partition(":")
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
+            "gen_ai.request.model": name,
+            **_settings(event),
+        }
+        if self._content:
+            attributes |= request_attributes(event.request)
+            if self._requests == 1:
+                self._span.set_attribute("gen_ai.input.messages", newest_user_message(event.request))
+        self._chat = _Chat(self._start(f"chat {name}", SpanKind.CLIENT, now, attributes), now)
+
+    def _end_chat(self, error: str = "") -> None:
+        """End the span of the request at work. Without a reply it ends now, as an error if there is one."""
+        chat, self._chat = self._chat, None
+        if chat is None:
+            return
+        if (reply := chat.replied) is None:
+            if error:
+                chat.span.set_attribute("error.type", error)
+            chat.span.end()
+            return
+        attributes: dict[str, Any] = {
+            "gen_ai.response.finish_reasons": (reply.stop,),
+            **_usage(reply.usage, _OF_REQUEST),
+            **_first_chunk(chat),
+        }
+        if reply.cost is not None:
+            attributes["gen_ai.usage.cost"] = reply.cost
+        if self._content:
+            calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in self._calls.values()]
+            attributes["gen_ai.output.messages"] = reply_message(reply.text, chat.reasoning, calls, reply.stop)
+        chat.span.set_attributes(attributes)
+        chat.span.end(chat.replied_at)
+
+    def _fail_chat(self, event: events.RequestFailed, now: int) -> None:
+        """End the span of a request that has failed."""
+        if event.kind == "overflow":
+            sizes = {"limit": event.limit, "used": event.used}
+            self._span.add_event("transom.overflow", {"model": event.model, **_known(sizes)}, now)
+        chat, self._chat = self._chat, None
+        if chat is None:
+            return
+        chat.span.set_attributes({"error.type": event.kind, **_usage(event.usage, _OF_REQUEST), **_first_chunk(chat)})
+        if event.cost is not None:
+            chat.span.set_attribute("gen_ai.usage.cost", event.cost)
+        if self._content and event.text:
+            chat.span.set_attribute("gen_ai.output.messages", reply_message(event.text, chat.reasoning, (), "error"))
+        chat.span.set_status(Status(StatusCode.ERROR, event.kind))
+        chat.span.end(now)
+
+    def _finish(self, result: RunResult) -> None:
+        """Record on the run's span what the run came to."""
+        self._span.set_attributes(_usage(result.usage.tokens, _OF_RUN))
+        if result.cost is not None:
+            self._span.set_attribute("transom.run.cost", result.cost)
+        if self._content:
+            self._span.set_attribute("gen_ai.output.messages", reply_message(result.text, "", (), result.stop))
+
+    # ---- tools
+
+    def _tool(self, event: events.ToolReturned, now: int) -> None:
+        """Record the span of a tool call that has returned."""
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": event.name,
+            "gen_ai.tool.call.id": event.id,
+            "gen_ai.tool.type": "function",
+        }
+        if self._content:
+            called = self._calls.get((event.turn, event.index))
+            attributes["gen_ai.tool.call.arguments"] = "" if called is None else called.arguments
+            attributes["gen_ai.tool.call.result"] = result_text(event.content)
+        start = now - int((event.duration or 0.0) * NANO)
+        span = self._start(f"execute_tool {event.name}", SpanKind.INTERNAL, start, attributes)
+        if event.failed:
+            span.set_attribute("error.type", "tool_error")
+            span.set_status(Status(StatusCode.ERROR))
+        span.end(now)
+
+
+def _usage(usage: Usage | None, prefix: str) -> dict[str, Any]:
+    """The attributes for a usage."""
+    if usage is None:
+        return {}
+    return {f"{prefix}{name}": value for name, field in _USAGE.items() if (value := getattr(usage, field))}
+
+
+def _settings(event: events.Requested) -> dict[str, Any]:
+    """The settings of a request that the conventions name. Gemini's are in `config`."""
+    config = event.settings.get("config")
+    given = {**event.settings, **config} if isinstance(config, Mapping) else event.settings
+    found = {f"gen_ai.request.{name}": given[name] for name in _SETTINGS if isinstance(given.get(name), (int, float))}
+    if event.max_tokens is not None:
+        found["gen_ai.request.max_tokens"] = event.max_tokens
+    if event.stream:
+        found["gen_ai.request.stream"] = True
+    return found
+
+
+def _first_chunk(chat: _Chat) -> dict[str, Any]:
+    if chat.first_chunk is None:
+        return {}
+    return {"gen_ai.response.time_to_first_chunk": (chat.first_chunk - chat.since) / NANO}
+
+
+def _compaction(event: events.Compacted) -> dict[str, Any]:
+    """The attributes of a compaction's span event."""
+    sizes = {"tokens_before": event.tokens_before, "tokens_after": event.tokens_after, "edits": len(event.edits)}
+    return {**sizes, "summary": event.summary is not None, "degraded": event.degraded}
+
+
+def _known(sizes: Mapping[str, int]) -> dict[str, int]:
+    return {name: size for name, size in sizes.items() if size}
