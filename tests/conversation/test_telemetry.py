@@ -136,12 +136,12 @@ def test_an_async_run_has_the_same_spans(exporter, tracing):
 
 
 def test_content_is_what_the_model_read_and_said_in_the_form_of_the_conventions(exporter, tracing):
-    provider = Scripted(Reply(reasoning="Look it up.", calls=(ScriptedCall("weather", '{"city": "Lisbon"}'),)), "Clear.")
+    looking = Reply(reasoning="Look it up.", calls=(ScriptedCall("weather", '{"city": "Lisbon"}'),))
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
     with Conversation.open("memory:", "trip", budget=10_000, system="Be brief.") as conv:
         run = conv.stream(
             [{"type": "text", "text": "The weather?"}, image],
-            provider=provider,
+            provider=Scripted(looking, "Clear."),
             tools=[weather],
             readback=False,
             settings={"temperature": 0.5},

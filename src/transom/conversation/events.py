@@ -135,7 +135,8 @@ class ToolCalled(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):
-    """The result of a call is in the log, as this entry. `content`: as the tool gave it."""
+    """The result of a call is in the log, as this entry: call `index` of the turn with the key `turn`. `content`: as
+    the tool gave it."""
 
     entry: int
     """The seq of the result."""
@@ -145,7 +146,6 @@ class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):
     """The id of the call."""
     turn: int
     index: int
-    """The call is number `index` of the turn with the key `turn`, as in its `ToolCalled`."""
     content: object
     failed: bool = False
     """The tool raised, was refused or took too long."""
@@ -170,9 +170,9 @@ class RequestFailed(Struct, frozen=True, kw_only=True, tag=True):
     cost: float | None = None
     """In US dollars; None if it is not known."""
     limit: int = 0
-    """After an overflow: the tokens that a request to this model may have from now on; 0 if that is not known."""
+    """Of an overflow: the tokens that a request to this model may have from now on; 0 if that is not known."""
     used: int = 0
-    """After an overflow: the tokens of this request, as the provider counts them; 0 if it has not said."""
+    """Of an overflow: the tokens of this request, as the provider counts them; 0 if it has not said."""
 
 
 class Retrying(Struct, frozen=True, kw_only=True, tag=True):
