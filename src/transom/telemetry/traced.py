@@ -275,9 +275,11 @@ def _usage(usage: Usage | None, prefix: str) -> dict[str, Any]:
 
 def _settings(event: events.Requested) -> dict[str, Any]:
     """The settings of a request that the conventions name. Gemini's are in `config`."""
-    config = event.settings.get("config")
-    given = {**event.settings, **config} if isinstance(config, Mapping) else event.settings
-    found = {f"gen_ai.request.{name}": given[name] for name in _SETTINGS if isinstance(given.get(name), (int, float))}
+    config: Any = event.settings.get("config")
+    given: dict[str, Any] = {**event.settings, **(config if isinstance(config, Mapping) else {})}
+    found: dict[str, Any] = {
+        f"gen_ai.request.{name}": given[name] for name in _SETTINGS if isinstance(given.get(name), (int, float))
+    }
     if event.max_tokens is not None:
         found["gen_ai.request.max_tokens"] = event.max_tokens
     if event.stream:
