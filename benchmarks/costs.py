@@ -26,7 +26,7 @@ from transom.cli.inputs import tools_for
 from transom.cli.replay import timed_steps
 from transom.cli.report import number_text
 from transom.conversation.conversation import Conversation
-from transom.conversation.summary_settings import SummarySettings
+from transom.conversation.summary_job import SummarySettings
 from transom.conversation.worker_pool import InPlace
 from transom.core.budget import Budget
 from transom.core.prices import PRICES

@@ -23,7 +23,7 @@ from transom.conversation.modes import Directive, ModeChange, Profile
 from transom.conversation.request import Request, render
 from transom.conversation.retry import Retry
 from transom.conversation.run import RunOptions
-from transom.conversation.summary_settings import SummarySettings
+from transom.conversation.summary_job import SummarySettings
 from transom.conversation.tools import FunctionTool
 from transom.conversation.usage import ConversationUsage, WindowUsage
 from transom.core.budget import Budget

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from transom import Budget, Conversation, InvalidSetting, Prices
-from transom.conversation.summary_settings import SummarySettings
+from transom.conversation.summary_job import SummarySettings
 from transom.conversation.worker_pool import Ticket
 from transom.core.choices import PricedWindow, choice_cost, price_of_summary, stand_in
 from transom.core.edit import Fold, Trim

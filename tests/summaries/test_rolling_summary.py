@@ -26,7 +26,7 @@ from transom.errors import SummaryFailed
 from transom.providers.scripted import Scripted
 from transom.summaries import Extractive, LlmSummarizer, Summary, fallback_summary
 from transom.summaries.outline import (
-    ROUNDS,
+    DONE_ROUNDS,
     Addition,
     Delta,
     Item,
@@ -223,7 +223,7 @@ def test_done_items_shrink_and_leave():
         Outline(), Delta(add=(Addition("progress", WORDS * 3, "done"), Addition("next", "b"))), SECTIONS
     )
     lengths = []
-    for _ in range(ROUNDS):
+    for _ in range(DONE_ROUNDS):
         lengths.append([len(item.text) for item in outline.of("progress")])
         outline = age(outline)
     assert lengths == [[243], [120], [120]] or lengths[1][0] <= 122

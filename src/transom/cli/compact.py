@@ -9,7 +9,7 @@ from transom.cli.edits import budget_of, open_conversation
 from transom.cli.locate import open_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
-from transom.conversation.summary_settings import summary_settings
+from transom.conversation.summary_job import summary_settings
 from transom.core.summary import Summary
 
 

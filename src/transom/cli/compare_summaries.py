@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from transom.conversation.summary_settings import SummarySettings
+from transom.conversation.summary_job import SummarySettings
 from transom.conversation.worker_pool import InPlace
 from transom.core.entry import Entry
 from transom.core.message import Failure

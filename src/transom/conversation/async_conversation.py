@@ -10,11 +10,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.conversation import Conversation
-from transom.conversation.effects import AwaitSummary, SummarySteps
 from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.lease import pauses
 from transom.conversation.run import RunOptions
-from transom.conversation.summary_job import SummaryOutcome
+from transom.conversation.summary_job import AwaitSummary, SummaryOutcome, SummarySteps
 from transom.conversation.usage import ConversationUsage, WindowUsage
 from transom.core.budget import Budget
 from transom.core.entry import Meta

@@ -18,7 +18,7 @@ from transom.conversation import argument_checks as check
 from transom.conversation.agent_loop import RunSteps
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.bus import PublishedSteps
-from transom.conversation.effects import Inherited, SummarySteps
+from transom.conversation.effects import Inherited
 from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.facts import append_facts, parse_result, split_head
 from transom.conversation.head_parts import HeadPart, checked_parts
@@ -32,10 +32,8 @@ from transom.conversation.request import Request, render_body
 from transom.conversation.request_planner import ASSUMED, RequestPlanner
 from transom.conversation.run import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
-from transom.conversation.summarizing_planner import SummarizingPlanner
-from transom.conversation.summary_scheduler import SummaryScheduler
-from transom.conversation.summary_settings import SummarizedBy, summary_settings
-from transom.conversation.summary_wait import run_steps
+from transom.conversation.summaries import SummarizingPlanner, SummaryScheduler
+from transom.conversation.summary_job import SummarizedBy, SummarySteps, run_steps, summary_settings
 from transom.conversation.thread_guard import Guard
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any, TypeVar
@@ -20,9 +20,8 @@ from msgspec import Struct
 
 from transom.conversation.events import ToolCalled
 from transom.conversation.model_call import CallModel
-from transom.conversation.summary_job import SummaryJob, SummaryOutcome
+from transom.conversation.summary_job import AwaitSummary
 from transom.conversation.tools import FunctionTool
-from transom.conversation.worker_pool import Pool
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.log import Owner
@@ -154,16 +153,5 @@ class Sleep(Struct, frozen=True, eq=False):
 
     seconds: float
 
-
-class AwaitSummary(Struct, frozen=True, kw_only=True, eq=False):
-    """Make a summary, in at most `deadline` seconds; under the sync pump in a thread of the `pool`."""
-
-    job: SummaryJob
-    deadline: float
-    pool: Pool
-
-
-SummarySteps = Generator[AwaitSummary, SummaryOutcome, R]
-"""What may wait for a summary: whoever does the steps makes each summary and sends it back. They return an R."""
 
 Effect = CallModel | Approve | RunTools | NextTool | Sleep | AwaitSummary

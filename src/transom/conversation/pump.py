@@ -33,7 +33,7 @@ from transom.conversation.effects import (
 )
 from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
 from transom.conversation.reply_thread import close_items, received
-from transom.conversation.summary_wait import await_summary
+from transom.conversation.summary_job import await_summary
 from transom.conversation.tools import error_text
 from transom.errors import InvalidMessage, ProviderError, RunStopped
 from transom.texts import tool_failed, tool_timed_out

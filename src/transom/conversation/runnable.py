@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from transom.conversation.argument_checks import State
-from transom.conversation.effects import Inherited, SummarySteps
+from transom.conversation.effects import Inherited
 from transom.conversation.events import Compacted
 from transom.conversation.request import Request
+from transom.conversation.summary_job import SummarySteps
 from transom.conversation.usage import WindowUsage
 from transom.core.budget import Budget
 from transom.core.edit import Edit

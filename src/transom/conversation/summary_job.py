@@ -1,28 +1,103 @@
-"""How one summary is made: the summarizer's steps, with a provider that answers them. Written once, without I/O.
+"""Who makes a conversation's summaries (`SummarySettings`), how one is made, and how a caller waits for it.
 
-`SummaryJob.steps` is a generator: it yields the requests to send (`CallModel`), is sent each reply, and returns what
-came out. It never raises: whatever a summarizer or a model does, the end is a `SummaryOutcome`. `summary_scheduler.py`
-starts it, in the background or before a request.
+`SummaryJob.steps` is a generator without I/O: it yields the requests to send (`CallModel`), is sent each reply, and
+returns what came out. It never raises: whatever a summarizer or a model does, the end is a `SummaryOutcome`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import threading
+from collections.abc import Callable, Generator
+from typing import TypeVar, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from transom.conversation.model_call import CallModel
 from transom.conversation.reply import read_reply, reported_usage
+from transom.conversation.worker_pool import SHARED, Pool
 from transom.core.message import Raw, Text, Usage
 from transom.core.summary import Summarise, Summary
+from transom.core.summary_limits import SummaryLimits
 from transom.core.tokens import TokenCounter
-from transom.errors import ProviderError, SummaryFailed, shorten
+from transom.errors import InvalidSetting, ProviderError, SummaryFailed, quote, shorten
+from transom.providers import provider_named
 from transom.providers.base import Provider, model_name
 from transom.providers.models import TokenPrices, cost
 from transom.redaction import without_keys
 from transom.summaries.base import Answer, Ask, Model, Summarizer
 from transom.wire.dialects import dialect_named
+
+DEADLINE = 60.0
+"""Seconds that a request waits for a summary, if it waits at all."""
+
+
+class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
+    """Who makes a conversation's summaries, and when not.
+
+    `summarizer`: an object with `steps` (docs/summaries.md); None: `LlmSummarizer()` with a provider, with the prompts
+    "plain" if its context window has fewer than 8,000 tokens; else `Extractive()`. `provider`: the model that answers
+    it, a name or a provider; "run": the model of the run. `deadline`: seconds that a request waits for a summary, where
+    it waits; and the timeout of each request to the summary's model, in the background too. `limits`: when none is
+    asked for. `prices`: of the model. `context`: the tokens of its context window, if they are not known otherwise.
+    `pool`: the threads for the background. Raises InvalidSetting.
+    """
+
+    summarizer: Summarizer | None = None
+    provider: str | Provider | None = None
+    deadline: float = DEADLINE
+    limits: SummaryLimits = SummaryLimits()
+    prices: TokenPrices | None = None
+    context: int | None = None
+    pool: Pool = SHARED
+
+    def __post_init__(self) -> None:
+        deadline = cast("object", self.deadline)
+        if (
+            isinstance(deadline, bool)
+            or not isinstance(deadline, (int, float))
+            or not 0 < deadline < threading.TIMEOUT_MAX
+        ):
+            raise InvalidSetting(f"summarizer: deadline must be seconds above 0, not {quote(deadline)}")
+        if self.provider is not None and self.provider != "run":
+            try:
+                force_setattr(self, "provider", provider_named(self.provider))
+            except InvalidSetting as error:
+                raise InvalidSetting(f"summarizer: {error}") from None
+        if self.summarizer is not None and not callable(getattr(self.summarizer, "steps", None)):
+            raise InvalidSetting(f"summarizer: must have a method steps, not {quote(self.summarizer)}")
+        least = cast("object", getattr(self.summarizer, "least_tokens", 0))
+        if type(least) is not int or least < 0:
+            raise InvalidSetting(f"summarizer: least_tokens must be a whole number of at least 0, not {quote(least)}")
+
+
+SummarizedBy = str | Provider | Summarizer | SummarySettings
+"""Who makes summaries, as `Conversation.open` takes it."""
+
+
+_SUMMARIZERS = '"extractive", "run", a model as provider:model, a provider, a Summarizer or SummarySettings'
+
+
+def summary_settings(given: object) -> SummarySettings | None:
+    """Settings of whatever `Conversation.open` takes. Raises InvalidSetting."""
+    if given is None or isinstance(given, SummarySettings):
+        return given
+    if given == "extractive":
+        return SummarySettings()
+    if callable(getattr(given, "steps", None)):
+        return SummarySettings(summarizer=cast("Summarizer", given))
+    if given == "run":
+        return SummarySettings(provider="run")
+    if isinstance(given, str) or callable(getattr(given, "complete", None)):
+        try:
+            return SummarySettings(provider=provider_named(cast("str | Provider", given)))
+        except InvalidSetting as error:
+            is_model = not isinstance(given, str) or ":" in given
+            raise InvalidSetting(f"summarizer: {'' if is_model else f'must be {_SUMMARIZERS}; '}{error}") from None
+    raise InvalidSetting(f"summarizer: must be {_SUMMARIZERS}, not {quote(given)}")
+
+
+# ---- one job
 
 ERROR_CHARACTERS = 500
 
@@ -221,3 +296,53 @@ def _http_body(arguments: Raw) -> Raw:
     """The body of the HTTP request: Gemini's SDK takes most of it in a `config`."""
     config = arguments.get("config")
     return {**config, **{key: value for key, value in arguments.items() if key != "config"}} if config else arguments
+
+
+# ---- waiting for it
+
+
+class AwaitSummary(Struct, frozen=True, kw_only=True, eq=False):
+    """Make a summary, in at most `deadline` seconds; under the sync pump in a thread of the `pool`."""
+
+    job: SummaryJob
+    deadline: float
+    pool: Pool
+
+
+R = TypeVar("R")
+
+SummarySteps = Generator[AwaitSummary, SummaryOutcome, R]
+"""What may wait for a summary: whoever does the steps makes each summary and sends it back. They return an R."""
+
+
+def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: None, tick: float = 0.1) -> SummaryOutcome:
+    """Make a summary in a thread of the pool, and wait for it until its deadline. After that the outcome is an error.
+
+    One that only our own code makes is made in this thread. `check` is called every `tick` seconds; if it raises, the
+    work is given up.
+    """
+    job = want.job
+    if job.needs_no_model:
+        return run_job(job)
+    ticket = want.pool.submit(lambda: run_job(job))
+    left = want.deadline
+    try:
+        while left > 0:
+            check()
+            if ticket.done.wait(min(tick, left)):
+                return ticket.result or job.failed("its work broke off")
+            left -= tick
+    finally:
+        if not ticket.done.is_set():
+            want.pool.abandon(ticket)
+    return job.failed(f"no answer within {want.deadline:g} seconds")
+
+
+def run_steps(steps: SummarySteps[R]) -> R:
+    """Do what the steps of a request or a compaction want, in this thread; what they return."""
+    try:
+        want = next(steps)
+        while True:
+            want = steps.send(await_summary(want))
+    except StopIteration as done:
+        return done.value

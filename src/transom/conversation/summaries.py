@@ -1,26 +1,45 @@
-"""Requests and compactions that may wait for a summary first, and what the log keeps of each summary."""
+"""When a conversation asks for a summary, and what its log keeps of it.
+
+`SummarizingPlanner` plans requests and compactions, which may wait for a summary first. `SummaryScheduler` decides
+whether a plan may ask for one, and has the one that is made in the background. How one is made: `summary_job.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
 from transom.conversation.argument_checks import State
-from transom.conversation.effects import AwaitSummary, SummarySteps
 from transom.conversation.events import Compacted
 from transom.conversation.facts import append_facts
 from transom.conversation.request_planner import RequestPlanner
-from transom.conversation.summary_job import SummaryOutcome
-from transom.conversation.summary_scheduler import SummaryScheduler
+from transom.conversation.summary_job import (
+    AwaitSummary,
+    SummaryJob,
+    SummaryOutcome,
+    SummarySettings,
+    SummarySteps,
+    run_job,
+)
 from transom.conversation.thread_guard import Guard
+from transom.conversation.worker_pool import Ticket
 from transom.core.message import Failure, Raw
+from transom.core.policy import Policy
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summarise, Summary, SummaryOptions
+from transom.core.summary_limits import SummaryLimits
+from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
+from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, shorten
+from transom.providers import Provider
+from transom.providers.base import model_name
+from transom.providers.models import context_size
+from transom.strategies.summary_wants import LEAST_SUMMARY
+from transom.summaries.base import Model
 
 R = TypeVar("R")
 
@@ -126,9 +145,9 @@ class SummarizingPlanner:
         planner, summaries = self._planner, self._summaries
         if not summaries.shows_summaries(planner.policy):
             return ""
-        limits = summaries.why_not(planner.view, planner.limits().usable)
+        limited = summaries.limits.reason(planner.view, planner.limits().usable)
         try:
-            return limits or self._no_room(SummaryOptions(waits=True, least=summaries.least))
+            return limited or self._no_room(SummaryOptions(waits=True, least=summaries.least))
         except BudgetImpossible:
             return ""  # there is no window at all
 
@@ -246,3 +265,150 @@ def _failure_line(outcome: SummaryOutcome) -> str:
     if not outcome.error:
         return ""
     return " ".join((f"{outcome.model}: {outcome.error}" if outcome.model else outcome.error).split())
+
+
+GIVEN_UP = 600.0
+"""Seconds after which a summary that is made in the background counts as failed."""
+
+UNKNOWN_CONTEXT = 32_000
+"""Tokens of the context window of a model of which nothing is known."""
+
+SMALL_CONTEXT = 8_000
+"""A model with a context window of fewer tokens is asked for plain sentences: it is too small for headings and JSON,
+and the instructions for them would take much of its window."""
+
+_EXTRACTIVE = SummarySettings()
+
+
+class SummaryScheduler:
+    """The summary that is being made in the background, if there is one."""
+
+    def __init__(self, settings: SummarySettings | None, counter: TokenCounter, clock: Callable[[], float]) -> None:
+        self.settings = settings
+        self._counter, self._clock = counter, clock
+        self._live: Provider | None = None
+        self._pending: tuple[Ticket[SummaryOutcome], SummaryJob, float] | None = None
+
+    def fork(self) -> SummaryScheduler:
+        """The same settings, for another conversation."""
+        other = SummaryScheduler(self.settings, self._counter, self._clock)
+        other._live = self._live
+        return other
+
+    def use_model(self, provider: Provider) -> None:
+        """The model of the run that is at work."""
+        self._live = provider
+
+    def asked(self, view: View, policy: Policy, usable: int) -> SummaryOptions | None:
+        """Whether the next plan is to ask for a summary. Without settings only a policy that makes summaries in the
+        background asks for any."""
+        if self.settings is None and policy.soft_trigger is None:
+            return None
+        if self._pending is not None or self.limits.reason(view, usable):
+            return None
+        settings = self._settings
+        is_free = settings.provider is None and settings.summarizer is None
+        return SummaryOptions(waits=policy.soft_trigger is None, costs=not is_free, least=self.least)
+
+    @property
+    def limits(self) -> SummaryLimits:
+        """When no summary is asked for."""
+        return self._settings.limits
+
+    @property
+    def least(self) -> int:
+        """The tokens that a summary needs to hold anything: what its summarizer says, else `LEAST_SUMMARY`."""
+        return getattr(self._settings.summarizer, "least_tokens", LEAST_SUMMARY)
+
+    def shows_summaries(self, policy: Policy) -> bool:
+        """Whether a compaction may have a summary, if a strategy wants one."""
+        return self.settings is not None or policy.soft_trigger is not None
+
+    def job(self, want: Summarise, policy: Policy) -> SummaryJob:
+        """The job for a want. A model is asked with the prompts of the policy, if it has its own; one with a
+        small window with the plain ones."""
+        from transom.summaries.extractive import Extractive  # noqa: PLC0415 - only where there are summaries
+
+        settings, provider = self._settings, self._provider()
+        model = None if provider is None else self._model(provider)
+        summarizer = settings.summarizer
+        if summarizer is None and model is not None:
+            from transom.summaries.llm import LlmSummarizer  # noqa: PLC0415 - only where there is a model
+            from transom.summaries.prompts import prompts_named  # noqa: PLC0415 - only where there is a model
+
+            name = "plain" if model.context < SMALL_CONTEXT else policy.name
+            summarizer = LlmSummarizer(prompts=prompts_named(name))
+        return SummaryJob(
+            want,
+            summarizer or Extractive(),
+            self._counter,
+            provider=provider,
+            model=model,
+            fallback=None if summarizer is None else Extractive(),
+            timeout=None if provider is None else settings.deadline,
+            prices=settings.prices,
+        )
+
+    def may_fork(self) -> bool:
+        """Whether a fork of the live request may be sent: to the model that has its prefix in the cache."""
+        provider = self._provider()
+        return provider is not None and self._is_live(provider)
+
+    def awaited(self, want: Summarise, policy: Policy) -> AwaitSummary:
+        """The want for a pump, which waits for it."""
+        return AwaitSummary(job=self.job(want, policy), deadline=self._settings.deadline, pool=self._settings.pool)
+
+    def start(self, want: Summarise, policy: Policy) -> None:
+        """Begin to make a summary in the background. One that only our own code makes is made at once."""
+        job = self.job(want, policy)
+        if job.needs_no_model:
+            ticket = Ticket(lambda: run_job(job))
+            ticket.run()
+        else:
+            ticket = self._settings.pool.submit(lambda: run_job(job))
+        self._pending = ticket, job, self._clock()
+
+    def finished(self) -> SummaryOutcome | None:
+        """What became of the summary in the background, once; None if there is none, or it is not done."""
+        if self._pending is None:
+            return None
+        ticket, job, since = self._pending
+        if ticket.done.is_set():
+            self._pending = None
+            return ticket.result or job.failed("its work broke off")
+        if (waited := self._clock() - since) < GIVEN_UP:
+            return None
+        self.abandon()
+        return job.failed(f"no answer after {waited:,.0f} seconds")
+
+    def abandon(self) -> SummaryJob | None:
+        """Nobody waits for the summary in the background any more. Returns the job of that summary, if there is one."""
+        if self._pending is None:
+            return None
+        ticket, job, _ = self._pending
+        self._settings.pool.abandon(ticket)
+        self._pending = None
+        return job
+
+    @property
+    def _settings(self) -> SummarySettings:
+        return self.settings or _EXTRACTIVE
+
+    def _provider(self) -> Provider | None:
+        given = self._settings.provider
+        if given == "run":
+            return self._live
+        return cast("Provider | None", given)  # named ones were made when the settings were
+
+    def _model(self, provider: Provider) -> Model:
+        known = self._settings.context or getattr(provider, "context_size", None)
+        known = known or context_size(provider.name, provider.model)
+        return Model(
+            name=model_name(provider),
+            dialect=provider.dialect,
+            context=known or UNKNOWN_CONTEXT,
+            same_as_live=self._is_live(provider),
+        )
+
+    def _is_live(self, provider: Provider) -> bool:
+        return self._live is not None and model_name(self._live) == model_name(provider)
