@@ -54,12 +54,12 @@ NO_CALLS = [
     (
         lambda conv: conv.plan_request(tools="x"),
         InvalidMessage,
-        "request: tools must be a list of Tools or objects, not str",
+        "request: tools must be a list of functions, Tools or objects, not str",
     ),
     (
         lambda conv: conv.plan_request(tools=["x"]),
         InvalidMessage,
-        "request: tools[0] must be a Tool or an object, not str",
+        "request: tools[0] must be a function, a Tool or an object, not str",
     ),
     (
         lambda conv: conv.plan_request(state={"": "x"}),
@@ -81,7 +81,11 @@ NO_CALLS = [
         InvalidSetting,
         "state: must map keys to texts or functions that return a text, not str",
     ),
-    (lambda conv: conv.window(tools="x"), InvalidMessage, "request: tools must be a list of Tools or objects, not str"),
+    (
+        lambda conv: conv.window(tools="x"),
+        InvalidMessage,
+        "request: tools must be a list of functions, Tools or objects, not str",
+    ),
     (lambda conv: conv.pin("a"), InvalidEdit, "pin: the number of an entry is needed, not str"),
     (lambda conv: conv.pin(True), InvalidEdit, "pin: the number of an entry is needed, not bool"),
     (lambda conv: conv.undo("a"), InvalidEdit, "undo: the number of an entry is needed, not str"),
@@ -135,7 +139,7 @@ def test_an_empty_message_of_the_user_is_refused(dialect, content):
 
 
 def test_fit_checks_its_tools():
-    with pytest.raises(InvalidMessage, match=r"request: tools must be a list of Tools or objects, not str"):
+    with pytest.raises(InvalidMessage, match=r"request: tools must be a list of functions, Tools or objects, not str"):
         transom.fit([], tools="x")
 
 

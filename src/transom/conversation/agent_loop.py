@@ -65,6 +65,7 @@ from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, Provid
 from transom.providers.base import Provider, model_name
 from transom.wire.dialects import dialect_named
 from transom.wire.stop_reason import StopReason
+from transom.wire.tool_choice import without_forced_call
 
 _logger = logging.getLogger(__name__)
 
@@ -98,6 +99,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     approve: Approval | None = None
     state: Mapping[str, Any] | None = None
     arguments: Mapping[str, Any] = {}
+    reset_tool_choice: bool = True
     max_tokens: int | None = None
     max_steps: int | None = None
     max_total_tokens: int | None = None
@@ -121,6 +123,7 @@ class AgentLoop:
         self._used_before = conversation.view.usage
         self._provider = settings.providers[0]
         self._max_tokens = settings.max_tokens
+        self._arguments = settings.arguments
         self._schemas = with_readback(conversation, settings.schemas, settings.readback)
         self._known = names_of(conversation.head.tools if self._schemas is None else self._schemas)
 
@@ -245,7 +248,7 @@ class AgentLoop:
 
     def _complete(self, request: Request) -> CallModel:
         arguments: dict[str, Any] = {**request}
-        for key, value in self._settings.arguments.items():
+        for key, value in self._arguments.items():
             inner = arguments.get(key)
             arguments[key] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, Mapping) else value
         return CallModel(
@@ -262,7 +265,7 @@ class AgentLoop:
             entry=entry,
             model=model_name(self._provider),
             request=request,
-            settings=self._settings.arguments,
+            settings=self._arguments,
             max_tokens=self._max_tokens,
             stream=self._settings.stream,
         )
@@ -280,6 +283,8 @@ class AgentLoop:
             _logger.warning("conversation %s: %s are not counted: %s", quote(self._conv.log.name), what, error)
 
     def _log_reply(self, turn: Assistant, stop: StopReason) -> Replied:
+        if self._settings.reset_tool_choice:
+            self._arguments = without_forced_call(self._arguments)
         model, cost = model_name(self._provider), self._cost_of(turn.usage)
         entry = self._log(turn, model=model, cost=cost)
         return Replied(

@@ -294,12 +294,12 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
     InvalidMessage.
     """
     if not isinstance(tools, (list, tuple)):
-        raise InvalidMessage("request", f"tools must be a list of Tools or objects, not {_kind(tools)}")
+        raise InvalidMessage("request", f"tools must be a list of functions, Tools or objects, not {_kind(tools)}")
     given = cast("Sequence[object]", tools)
     wanted = [tool.schema() if isinstance(tool, Tool) else tool for tool in given]
     for at, tool in enumerate(wanted):
         if not isinstance(tool, dict):
-            raise InvalidMessage("request", f"tools[{at}] must be a Tool or an object, not {_kind(tool)}")
+            raise InvalidMessage("request", f"tools[{at}] must be a function, a Tool or an object, not {_kind(tool)}")
     if wanted == list(known):
         return known
     ordered = _in_known_order(cast("list[Raw]", wanted), known)

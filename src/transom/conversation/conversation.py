@@ -35,13 +35,14 @@ from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.summaries import SummarizingPlanner, SummaryScheduler
 from transom.conversation.summary_job import SummarizedBy, SummarySteps, run_steps, summary_settings
 from transom.conversation.thread_guard import Guard
+from transom.conversation.tools import ToolLike
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry, Meta
 from transom.core.index_cache import IndexCache
 from transom.core.log import Owner, PendingLog
-from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Raw, Recalled
+from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Recalled
 from transom.core.plan import Ref, entry_ref
 from transom.core.plan_pins import pin_by_hand
 from transom.core.policy import Policy
@@ -49,7 +50,6 @@ from transom.core.redact import redacted_recall
 from transom.core.reducer import apply, build_view
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.tokens import TokenCounter
-from transom.core.tool import Tool
 from transom.core.undo import last_edit, undo_last
 from transom.core.view import View
 from transom.core.window import Window
@@ -502,11 +502,7 @@ class Conversation:
     # ---- the next call
 
     def request(
-        self,
-        *,
-        tools: Sequence[Raw | Tool] | None = None,
-        state: Mapping[str, State] | None = None,
-        cache: bool = False,
+        self, *, tools: Sequence[ToolLike] | None = None, state: Mapping[str, State] | None = None, cache: bool = False
     ) -> Request:
         """What is about to be sent: the keyword arguments of the SDK's call, in the conversation's dialect.
 
@@ -514,10 +510,10 @@ class Conversation:
         `messages.create` and `generate_content`. The request is logged before it is returned; `window` only looks. With
         nothing new in the log it is the same request again.
 
-        `tools`: the tool schemas, which count and are among the arguments; None means those of the last request, []
-        none. Other tools than the last ones break the cached prefix. `state`: texts by key that the model reads when
-        they change, beside the conversation's own `state`; of a key that is missing now, the model reads that it is
-        removed. `cache`: with Anthropic's cache marks.
+        `tools`: functions, `FunctionTool`s or schemas. They count, and their schemas are among the arguments. None
+        means those of the last request, [] none. Other tools than the last ones break the cached prefix. `state`: texts
+        by key that the model reads when they change, beside the conversation's own `state`; of a key that is missing
+        now, the model reads that it is removed. `cache`: with Anthropic's cache marks.
 
         A log with nothing to show (no system prompt; no message, or only empty ones) gives a request without messages,
         which no provider takes. Raises BudgetImpossible, which lists what takes the room, InvalidMessage if `tools` has
@@ -536,11 +532,7 @@ class Conversation:
         )
 
     def _request_steps(
-        self,
-        *,
-        tools: Sequence[Raw | Tool] | None = None,
-        state: Mapping[str, State] | None = None,
-        cache: bool = False,
+        self, *, tools: Sequence[ToolLike] | None = None, state: Mapping[str, State] | None = None, cache: bool = False
     ) -> SummarySteps[Request]:
         """The steps of `request`."""
 
@@ -552,13 +544,13 @@ class Conversation:
         return self._steps.request(tools, state, rendered)
 
     def plan_request(
-        self, *, tools: Sequence[Raw | Tool] | None = None, state: Mapping[str, State] | None = None
+        self, *, tools: Sequence[ToolLike] | None = None, state: Mapping[str, State] | None = None
     ) -> Window:
         """Plan and log the next request without rendering it: the window for `transom.render` in any dialect."""
         return run_steps(self._plan_request_steps(tools=tools, state=state))
 
     def _plan_request_steps(
-        self, *, tools: Sequence[Raw | Tool] | None = None, state: Mapping[str, State] | None = None
+        self, *, tools: Sequence[ToolLike] | None = None, state: Mapping[str, State] | None = None
     ) -> SummarySteps[Window]:
         """The steps of `plan_request`."""
         return self._steps.request(tools, state, lambda window: window)
@@ -567,7 +559,7 @@ class Conversation:
     def window(
         self,
         *,
-        tools: Sequence[Raw | Tool] | None = None,
+        tools: Sequence[ToolLike] | None = None,
         state: Mapping[str, State] | None = None,
         view: View | None = None,
     ) -> Window:

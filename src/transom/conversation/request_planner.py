@@ -31,6 +31,7 @@ from transom.conversation.modes import (
     tagged,
 )
 from transom.conversation.request import render_body
+from transom.conversation.tools import ToolLike, tool_schemas
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
 from transom.core.entry import Entry, Meta
@@ -42,7 +43,6 @@ from transom.core.plan import Plan, Ref, compaction, needs_nothing
 from transom.core.policy import Policy
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.tokens import TokenCounter
-from transom.core.tool import Tool
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.core.window import Window
@@ -206,7 +206,7 @@ class RequestPlanner:
 
     def request(
         self,
-        tools: Sequence[Raw | Tool] | None,
+        tools: Sequence[ToolLike] | None,
         state: Mapping[str, State] | None,
         *,
         asked: SummaryOptions | None = None,
@@ -249,9 +249,7 @@ class RequestPlanner:
         body = render_body(window, self.dialect, cache=self.cache_marks, indexes=self.indexes)
         return self.dialect.arguments(body), window.tokens
 
-    def window(
-        self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, view: View | None
-    ) -> Window:
+    def window(self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, view: View | None) -> Window:
         """The window that `request` would send now, or on another view of the log."""
         frame = self._frame_of(tools, state)
         if view is not None:
@@ -319,7 +317,7 @@ class RequestPlanner:
     def _plan_next(
         self,
         frame: Frame,
-        tools: Sequence[Raw | Tool] | None,
+        tools: Sequence[ToolLike] | None,
         state: Mapping[str, State] | None,
         asked: SummaryOptions | None = None,
         summary: Summary | None = None,
@@ -375,7 +373,7 @@ class RequestPlanner:
         return Head(messages=messages, tools=logged.tools)
 
     def _frame_of(
-        self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, *, at_break: bool = False
+        self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, *, at_break: bool = False
     ) -> Frame:
         """The head and the state of the next request. `tools`: None keeps those of the last one. `at_break`: the prefix
         breaks anyway, so the head gets its newest text; otherwise what was sent stays."""
@@ -390,7 +388,7 @@ class RequestPlanner:
             text, of_mode = self.mode.frame(self.view, system_text(sent), at_break=at_break)
             messages = self._system_of(text, sent)
         if tools is not None:
-            schemas = tuple(check.schemas(tools, head.tools))
+            schemas = tuple(check.schemas(tool_schemas(tools), head.tools))
         if self.head_parts:
             messages = self._with_parts(messages, schemas, at_break=at_break)
         if messages != head.messages or schemas != head.tools:

@@ -36,7 +36,8 @@ class RunOptions(TypedDict, total=False):
     """For each reply, models to ask in order when the one before has failed for good. The next reply begins with
     `provider` again."""
     tools: Sequence[Any]
-    """Functions (sync or async), FunctionTools, schemas of tools that the provider runs. None: the last schemas."""
+    """Functions (sync or async), FunctionTools, schemas of tools that the provider runs. A schema of any other tool is
+    refused. None: the last schemas."""
     readback: bool
     """Whether the model has the tools that read back what its window leaves out (`transom.readback.TOOLS`), which the
     run answers itself. Not given: it has them if the conversation's last request had them. The first request has them
@@ -49,7 +50,11 @@ class RunOptions(TypedDict, total=False):
     state: Mapping[str, State]
     """State to announce, as `Conversation.request` takes it."""
     settings: Mapping[str, Any]
-    """More keyword arguments of the SDK's call: temperature and the like."""
+    """More keyword arguments of the SDK's call: temperature and the like. A `tool_choice` that forces a call holds for
+    the first reply only, unless `reset_tool_choice` is false."""
+    reset_tool_choice: bool
+    """Whether a forced tool call is left out after the first reply; true if not given. If false, each reply must call a
+    tool, so that only a limit ends the run."""
     max_tokens: int
     """The longest answer."""
     max_steps: int | None
@@ -155,7 +160,8 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         providers=providers,
         schemas=schemas,
         functions=functions,
-        readback=_readback(options.get("readback")),
+        readback=_flag("readback", options.get("readback")),
+        reset_tool_choice=_flag("reset_tool_choice", options.get("reset_tool_choice")) is not False,
         unavailable=_names(options.get("unavailable", ())),
         approve=_approval(options.get("approve")),
         state=options.get("state"),
@@ -186,9 +192,9 @@ def _listed(name: str, value: object) -> Sequence[Any]:
     return cast("Sequence[Any]", value)
 
 
-def _readback(given: object) -> bool | None:
+def _flag(name: str, given: object) -> bool | None:
     if given is not None and not isinstance(given, bool):
-        raise InvalidSetting(f"readback: must be True or False, not {quote(given)}")
+        raise InvalidSetting(f"{name}: must be True or False, not {quote(given)}")
     return given
 
 

@@ -25,13 +25,13 @@ from transom.conversation.summary_job import (
     run_job,
 )
 from transom.conversation.thread_guard import Guard
+from transom.conversation.tools import ToolLike
 from transom.conversation.worker_pool import Ticket
-from transom.core.message import Failure, Raw
+from transom.core.message import Failure
 from transom.core.policy import Policy
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summarise, Summary, SummaryOptions
 from transom.core.summary_limits import SummaryLimits
 from transom.core.tokens import TokenCounter
-from transom.core.tool import Tool
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, shorten
@@ -115,7 +115,7 @@ class SummarizingPlanner:
             return replace(done, failure=failure)
 
     def request(
-        self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, finish: Callable[[Window], R]
+        self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, finish: Callable[[Window], R]
     ) -> SummarySteps[R]:
         """Plan and log the next request, after a summary if the policy waits for one. `finish` is called with its
         window while the lock is held."""

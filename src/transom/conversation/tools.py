@@ -9,14 +9,17 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from inspect import Parameter
 from typing import Any, cast, get_type_hints
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom import texts
 from transom.conversation import argument_checks as check
 from transom.core.message import Raw
 from transom.core.tool import Tool, tool_names
@@ -35,8 +38,12 @@ class FunctionTool:
 
     The name and the description are the function's; the parameters are its type hints, as msgspec understands them
     (pydantic models too, if they are installed). Lines `name: what it is` below "Args:" in its docstring describe the
-    parameters. `timeout`: seconds until the call counts as failed. Raises InvalidSetting for a function that has no
-    schema.
+    parameters.
+
+    `parameters`: the JSON schema of the arguments, of type object, for a function whose type hints do not say it. The
+    function is then called with the arguments as keywords, as the model wrote them: only that they are an object with
+    all `required` properties is checked. `timeout`: seconds until the call counts as failed. Raises InvalidSetting for
+    a function that has no schema.
     """
 
     def __init__(
@@ -45,8 +52,11 @@ class FunctionTool:
         *,
         name: str | None = None,
         description: str | None = None,
+        parameters: Raw | None = None,
         timeout: float | None = None,
     ) -> None:
+        if isinstance(function, (Tool, dict)):
+            raise InvalidSetting(_without_function(cast("Raw | Tool", function)))
         if not callable(cast("object", function)):
             raise InvalidSetting(f"tool: must be a function, not {quote(function)}")
         self.function, self.timeout = function, check.positive("timeout", timeout, check.LONGEST)
@@ -54,11 +64,13 @@ class FunctionTool:
         named = name or source.name
         _check_name(named)
         about, described = _docstring(source.doc)
-        self._fields, self._struct = _argument_types(named, function, source)
+        self._arguments = (
+            _HintedArguments(named, function, source, described)
+            if parameters is None
+            else _SchemaArguments(named, parameters)
+        )
         self.tool = Tool(
-            name=named,
-            description=about if description is None else description,
-            parameters=_schema(named, self._struct, described),
+            name=named, description=about if description is None else description, parameters=self._arguments.schema
         )
 
     @property
@@ -71,27 +83,27 @@ class FunctionTool:
 
     def arguments(self, written: str) -> Arguments:
         """The arguments of a call, checked and converted. Raises InvalidMessage with what is wrong, for the model."""
-        given = read_object(written)
-        unknown = sorted(set(given) - set(self._fields))
-        if unknown:
-            takes = ", ".join(self._fields) or "none"
-            raise InvalidMessage("arguments", f"unknown: {', '.join(map(quote, unknown))}; the tool takes: {takes}")
-        try:
-            checked = msgspec.convert(given, self._struct, strict=False, dec_hook=_decoded)
-        except (msgspec.ValidationError, ValueError, TypeError, RecursionError) as error:
-            raise InvalidMessage("arguments", str(error)) from None
-        return {name: getattr(checked, field) for name, field in self._fields.items() if name in given}
+        return self._arguments.read(read_object(written))
+
+
+ToolLike = Raw | Tool | FunctionTool | Callable[..., Any]
+"""What may stand in the tools of a request: a schema in any provider's format or none, or a function."""
 
 
 def tools_by_name(tools: Iterable[object]) -> tuple[list[Raw | Tool], dict[str, FunctionTool]]:
-    """The schemas to send, in the order given, and the functions by name. Raises InvalidSetting."""
+    """The schemas to send, in the order given, and the functions by name.
+
+    A schema without a function is allowed for what the provider or the run answers itself. Raises InvalidSetting for
+    any other.
+    """
     schemas: list[Raw | Tool] = []
     functions: dict[str, FunctionTool] = {}
     for given in tools:
         if isinstance(given, (Tool, dict)):
-            if isinstance(given, Tool):
-                _check_name(given.name)
-            schemas.append(cast("Raw | Tool", given))
+            schema = cast("Raw | Tool", given)
+            if not _ANSWERED_BY_THE_RUN.issuperset(names_of([schema])):
+                raise InvalidSetting(_without_function(schema))
+            schemas.append(schema)
             continue
         tool = given if isinstance(given, FunctionTool) else FunctionTool(cast("Callable[..., Any]", given))
         if tool.name in functions:
@@ -99,6 +111,44 @@ def tools_by_name(tools: Iterable[object]) -> tuple[list[Raw | Tool], dict[str, 
         functions[tool.name] = tool
         schemas.append(tool.tool)
     return schemas, functions
+
+
+_ANSWERED_BY_THE_RUN = texts.READ_BACK | {texts.CONTEXT_MANAGER}
+"""Tools that have no function, because a run answers their calls."""
+
+
+def _without_function(schema: Raw | Tool) -> str:
+    name = quote(min(names_of([schema]), default=""))
+    return (
+        f"tool {name} has no function, so that nobody could answer its calls: give the function, or "
+        "FunctionTool(function, name=…, parameters=…); in your own loop, conv.request(tools=…) takes schemas"
+    )
+
+
+def tool_schemas(tools: object) -> object:
+    """The tools of a request, each function and `FunctionTool` as its schema; anything else as it is. Raises
+    InvalidSetting for a function that has no schema."""
+    return [_schema_of(tool) for tool in cast("Sequence[object]", tools)] if isinstance(tools, (list, tuple)) else tools
+
+
+def _schema_of(tool: object) -> object:
+    if isinstance(tool, FunctionTool):
+        return tool.tool
+    if not callable(tool):
+        return tool
+    try:
+        known = _SCHEMAS.get(tool)
+    except TypeError:  # no weak references to it, or it has no hash
+        return FunctionTool(tool).tool
+    if known is None:
+        known = FunctionTool(tool).tool
+        with suppress(TypeError):
+            _SCHEMAS[tool] = known
+    return known
+
+
+_SCHEMAS: WeakKeyDictionary[Callable[..., Any], Tool] = WeakKeyDictionary()
+"""The schemas of functions that were given to `request`: to make one takes half a millisecond."""
 
 
 def _check_name(name: str) -> None:
@@ -183,6 +233,50 @@ def _with_default(parameter: Parameter) -> Any:
     if default is None or isinstance(default, (str, int, float, bool)):
         return msgspec.field(name=parameter.name, default=default)
     return msgspec.field(name=parameter.name, default_factory=lambda: default)
+
+
+class _HintedArguments:
+    """The arguments of a function by its type hints: their schema, and a struct that checks and converts them."""
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], source: _CallableFacts, described: dict[str, str]
+    ) -> None:
+        self._fields, self._struct = _argument_types(name, function, source)
+        self.schema = _schema(name, self._struct, described)
+
+    def read(self, given: Arguments) -> Arguments:
+        """The arguments, checked and converted. Raises InvalidMessage."""
+        unknown = sorted(set(given) - set(self._fields))
+        if unknown:
+            takes = ", ".join(self._fields) or "none"
+            raise InvalidMessage("arguments", f"unknown: {', '.join(map(quote, unknown))}; the tool takes: {takes}")
+        try:
+            checked = msgspec.convert(given, self._struct, strict=False, dec_hook=_decoded)
+        except (msgspec.ValidationError, ValueError, TypeError, RecursionError) as error:
+            raise InvalidMessage("arguments", str(error)) from None
+        return {name: getattr(checked, field) for name, field in self._fields.items() if name in given}
+
+
+class _SchemaArguments:
+    """The arguments of a function by a JSON schema of the caller's."""
+
+    def __init__(self, name: str, schema: Raw) -> None:
+        if not isinstance(cast("object", schema), dict) or schema.get("type", "object") != "object":
+            raise InvalidSetting(
+                f"tool {quote(name)}: parameters must be a JSON schema of type object, not {quote(schema)}"
+            )
+        required: Any = schema.get("required", [])
+        if not isinstance(required, list) or not all(isinstance(each, str) for each in cast("list[object]", required)):
+            names = cast("object", required)
+            raise InvalidSetting(f"tool {quote(name)}: required must be a list of names, not {quote(names)}")
+        self._required = cast("list[str]", required)
+        self.schema: Raw = {"type": "object", "properties": {}, **schema}
+
+    def read(self, given: Arguments) -> Arguments:
+        """The arguments as they are. Raises InvalidMessage if one is missing."""
+        if missing := [name for name in self._required if name not in given]:
+            raise InvalidMessage("arguments", f"missing: {', '.join(map(quote, missing))}")
+        return given
 
 
 def _schema(name: str, struct: type[Struct], described: dict[str, str]) -> Raw:
