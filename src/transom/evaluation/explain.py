@@ -99,29 +99,41 @@ def costs_of_call(log: StoredLog, at: int | None = None) -> CompactionCosts | No
     return sent.costs if isinstance(sent, Sent) else None
 
 
-def explain(shown: Window | View) -> list[Explanation]:
+def explain(shown: Window | View, entries: Iterable[int] | None = None) -> list[Explanation]:
     """Explain what became of every fact of the log: kept, shortened, folded or dropped, and why.
 
-    Returns one explanation for each fact, in order. It reads the whole log. Raises
-    InvalidSetting for what is neither a window nor a view.
+    Returns one explanation for each fact, in order. It reads the whole log. `entries`: explains only the facts with
+    these seqs, in this order, and reads only them; `lines` and `quotes` are then empty, because they need the whole
+    log. Raises InvalidSetting for what is neither a window nor a view.
     """
     view = cast("object", shown.view if isinstance(shown, Window) else shown)
     if not isinstance(view, View):
         raise InvalidSetting(f"explain: needs a Window or a View, not {quote(view)}")
-    places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
+    seqs = range(view.length) if entries is None else [*entries]
+    if entries is None:
+        places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
+        shares = record_shares(view)
+    else:
+        places, shares = _places(view, seqs), {}
     visible = {unit.key for unit in view.visible_units()}
-    shares, recalled = record_shares(view), _recalled(view)
+    recalled = _recalled(view)
     return [
         _explanation(
             view, entry, places.get(view.unit_of[seq]), visible, shares.get(seq, NOTHING), recalled.get(seq, "")
         )
-        for seq in range(view.length)
+        for seq in seqs
         if isinstance((entry := view.fetch(seq)).body, Fact)
     ]
 
 
 Place = tuple[Slot, Unit]
 """A slot of the window, and a unit in it."""
+
+
+def _places(view: View, seqs: Iterable[int]) -> dict[int, Place]:
+    """The places of the units of these entries, by key. Looks only at these units."""
+    keys = {view.key_of(seq) for seq in seqs}
+    return {key: (view.slots[view.slot_index(key)], view.unit(key)) for key in keys if key >= 0}
 
 
 def _recalled(view: View) -> dict[int, str]:

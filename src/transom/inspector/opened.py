@@ -1,0 +1,323 @@
+"""A conversation that somebody looks at: its calls, its views, and the windows that a change would make."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from transom.conversation.conversation import Conversation
+from transom.core.budget import Budget
+from transom.core.codec import plain
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.entry import Entry, Sent
+from transom.core.log import no_entry
+from transom.core.message import Fact, role_of
+from transom.core.reducer import apply
+from transom.core.summary import Summary
+from transom.core.unit import Folded, units_in
+from transom.core.view import View
+from transom.errors import Conflict, InvalidSetting, quote
+from transom.inspector.parts import MOST_READ, Piece, pieces
+from transom.inspector.window_data import PAGE, WindowData, WindowReader
+from transom.evaluation.call_figures import CallFigures, CallTable
+from transom.evaluation.call_views import CallViews
+from transom.evaluation.explain import DROPPED, Explanation, explain
+from transom.evaluation.missing_names import MissingNames, missing_names
+from transom.policies import policy_named
+from transom.stores import Store, StoredLog
+from transom.stores.scratch import ScratchLog
+from transom.tokenizer import o200k
+from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
+
+MOST_OPEN = 8
+"""How many conversations are kept open; the one that was not looked at for longest is closed for another one."""
+MOST_TRIED = 8
+"""How many dry runs are kept, so that their windows can be paged through."""
+
+
+class Action(Struct, frozen=True, kw_only=True):
+    """What somebody wants to do, or to try. `do`: "pin" an entry, "undo" an edit (without a number the last
+    compaction), "compact", or "request": only look at the next request. `tokens`: of the context window; None: those of
+    the last request. `policy`: its name."""
+
+    do: Literal["pin", "undo", "compact", "request"]
+    entry: int | None = None
+    why: str = ""
+    tokens: int | None = None
+    policy: str = "default"
+
+
+class Tried(Struct, frozen=True, kw_only=True):
+    """What an action would do. `entries`: how many entries the log had. `tokens`, `messages`: of the window before and
+    after, raw. `edits`: how many of each kind. `number`: names the dry run for the pages of its window."""
+
+    entries: int
+    number: int
+    tokens: tuple[int, int]
+    messages: tuple[int, int]
+    edits: dict[str, int]
+    saved_tokens: int
+    broken_tokens: int
+    limit: int
+    window: WindowData
+
+
+class EntryData(Struct, frozen=True, kw_only=True):
+    """One entry of the log, whole. `pieces`: each from the character that was asked for on."""
+
+    entry: int
+    at: float
+    role: str
+    tokens: int
+    pieces: list[Piece]
+
+
+class LeftOut(Struct, frozen=True, kw_only=True):
+    """Entries that a window does not show, a page of them."""
+
+    total: int
+    first: int
+    rows: list[Explanation]
+
+
+class OpenConversation:
+    """One stored log with the figures of its calls and the views of them. All methods hold one lock."""
+
+    def __init__(self, log: StoredLog, counting: StoredLog) -> None:
+        """`log`, `counting`: two handles of one conversation that nobody else uses."""
+        self._lock, self._views_lock = Lock(), Lock()
+        self._log, self._counting = log, counting
+        self._table = CallTable()
+        self._views: CallViews | None = None
+        self._tried: OrderedDict[int, WindowReader] = OrderedDict()
+        self._numbers = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the conversation."""
+        return self._log.name
+
+    # ---- the calls
+
+    def calls(self) -> tuple[list[CallFigures], CallTable]:
+        """The figures of all calls that the store has now, and the table that they are from."""
+        with self._lock:
+            self._counting.refresh()
+            self._table.add(self._counting.read(self._table.length))
+            return list(self._table.calls), self._table
+
+    def length(self) -> int:
+        """How many entries the store has now."""
+        with self._lock:
+            return self._counting.refresh()
+
+    # ---- windows
+
+    def window(self, call: int | None, first: int | None = None, count: int = PAGE) -> WindowData:
+        """The window of a call, or with None of the log as it is now; a page of its rows."""
+        with self._views_lock:
+            return self._reader(call).data(first, count)
+
+    def tried_window(self, number: int, first: int | None, count: int = PAGE) -> WindowData:
+        """A page of the window of a dry run. Raises InvalidSetting if it is no longer kept."""
+        with self._views_lock:
+            if number not in self._tried:
+                raise InvalidSetting("this dry run is no longer kept: try it again")
+            return self._tried[number].data(first, count)
+
+    def left_out(self, call: int | None, fold: int | None, first: int, count: int) -> LeftOut:
+        """Entries that the window of a call does not show: those behind a fold, or with None those in no window."""
+        with self._views_lock:
+            view = self._view(call)
+            seqs = _dropped(view) if fold is None else _behind(view, fold)
+            rows = explain(view, seqs[first : first + count])
+            return LeftOut(total=len(seqs), first=first, rows=rows)
+
+    def missing_names(self, call: int | None) -> dict[int, MissingNames]:
+        """The names that each fold of a window covers and that are nowhere in it. It reads the whole log."""
+        with self._views_lock:
+            return missing_names(self._view(call))
+
+    def entry(self, seq: int, start: int = 0) -> EntryData:
+        """One entry, whole, each piece from a character on. Raises InvalidSetting if there is none."""
+        with self._views_lock:
+            views = self._refreshed()
+            if not 0 <= seq < views.now.length:
+                raise InvalidSetting(no_entry(seq, views.now.length))
+            entry = views.log[seq]
+            return EntryData(
+                entry=seq,
+                at=entry.at,
+                role=role_of(entry.body) if isinstance(entry.body, Fact) else type(entry.body).__name__.lower(),
+                tokens=sum(views.now.counted(entry).tokens),
+                pieces=_pieces(entry, start),
+            )
+
+    def _view(self, call: int | None) -> View:
+        views = self._refreshed()
+        return views.now if call is None else views.view(call)
+
+    def _refreshed(self) -> CallViews:
+        if self._views is None:
+            self._log.refresh()
+            self._views = CallViews(self._log, counter_of_log(self._log, o200k()))
+        self._views.refresh()
+        return self._views
+
+    def _reader(self, call: int | None) -> WindowReader:
+        views = self._refreshed()
+        if call is None:
+            before = views.view(views.calls) if views.calls else None
+            return WindowReader(views.now, before, self._limit(views.calls), self.name)
+        view = views.view(call)
+        number = call if call > 0 else views.calls + 1 + call
+        before = views.view(number - 1) if number > 1 else None
+        return WindowReader(view, before, self._limit(number), self.name)
+
+    def _limit(self, call: int) -> int:
+        """The tokens that a call was planned for; 0 if there was no call."""
+        assert self._views is not None
+        sent = self._log[self._views.sent_entry(call)].body if call else None
+        return sent.limit if isinstance(sent, Sent) else 0
+
+    # ---- dry runs and changes
+
+    def try_action(self, action: Action) -> Tried:
+        """What an action would do to the log as it is now. Nothing is written.
+
+        Raises InvalidEdit, InvalidSetting, BudgetImpossible.
+        """
+        with self._views_lock:
+            views = self._refreshed()
+            before, limit = views.now, self._limit_of(action)
+            scratch = ScratchLog(self._log)
+            conversation = self._conversation(scratch, action, limit)
+            _carry_out(conversation, action)
+            added = [entry for entry in scratch.appended if not isinstance(entry.body, Sent)]
+            after = apply(before.with_log(scratch), added)
+            reader = WindowReader(after, before, limit, self.name)
+            self._numbers += 1
+            self._tried[self._numbers] = reader
+            if len(self._tried) > MOST_TRIED:
+                self._tried.popitem(last=False)
+            window = reader.data()
+            return Tried(
+                entries=before.length,
+                number=self._numbers,
+                tokens=(before.total.tokens, after.total.tokens),
+                messages=(before.total.messages, after.total.messages),
+                edits=_counts(added),
+                saved_tokens=window.change.saved_tokens,
+                broken_tokens=window.change.broken_tokens,
+                limit=limit,
+                window=window,
+            )
+
+    def do_action(self, action: Action, expect: int) -> list[int]:
+        """Do what was tried. Returns the numbers of the new entries.
+
+        `expect`: the number of entries that the log had when it was tried. Raises Conflict if it has others now, so
+        that nothing is done that nobody has seen; and what `try_action` raises.
+        """
+        if action.do == "request":
+            raise InvalidSetting("a request is only looked at here: the program that owns the conversation sends it")
+        with self._views_lock:
+            views = self._refreshed()
+            if views.now.length != expect:
+                raise Conflict(expect, views.now.length)
+            conversation = self._conversation(self._log, action, self._limit_of(action))
+            _carry_out(conversation, action)
+            conversation.close()
+            self._refreshed()
+            return list(range(expect, views.now.length))
+
+    def _limit_of(self, action: Action) -> int:
+        """The tokens that an action plans for. Raises InvalidSetting if nothing says how many."""
+        if action.tokens is not None:
+            return action.tokens
+        assert self._views is not None
+        limit = self._limit(self._views.calls)
+        if not limit and action.do in ("compact", "request"):
+            raise InvalidSetting("no request was planned yet: give the tokens of the context window")
+        return limit
+
+    def _conversation(self, log: StoredLog, action: Action, limit: int) -> Conversation:
+        name = counter_of_log(log, o200k()).name.rpartition("/")[2]
+        return Conversation(
+            log,
+            budget=Budget(context=limit) if limit else Budget(),
+            policy=policy_named(action.policy),
+            counter=o200k(),
+            dialect=dialect_named(name if name in DIALECTS else "openai"),
+        )
+
+
+class OpenConversations:
+    """The conversations of one store that are looked at: at most `MOST_OPEN`."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._open: OrderedDict[str, OpenConversation] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, name: str) -> OpenConversation:
+        """The conversation with this name. Raises InvalidSetting if the store has none."""
+        with self._lock:
+            if name not in self._open:
+                log = self.store.open(name)
+                if not len(log):
+                    raise InvalidSetting(f"no conversation {quote(name)}")
+                self._open[name] = OpenConversation(log, self.store.open(name))
+                if len(self._open) > MOST_OPEN:
+                    self._open.popitem(last=False)
+            self._open.move_to_end(name)
+            return self._open[name]
+
+
+def _carry_out(conversation: Conversation, action: Action) -> None:
+    if action.do == "pin":
+        if action.entry is None:
+            raise InvalidSetting("pin: which entry?")
+        conversation.pin(action.entry, action.why)
+    elif action.do == "undo":
+        conversation.undo(action.entry, action.why)
+    elif action.do == "compact":
+        conversation.compact()
+    else:
+        conversation.plan_request()
+
+
+def _counts(entries: Sequence[Entry]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for entry in entries:
+        if isinstance(entry.body, Fold | Trim | Pin | Undo | Summary):
+            kind = type(entry.body).__name__.lower()
+            counts[kind] = counts.get(kind, 0) + 1
+    return counts
+
+
+def _dropped(view: View) -> list[int]:
+    return [seq for seq, key in enumerate(view.unit_of) if key in DROPPED]
+
+
+def _behind(view: View, fold: int) -> list[int]:
+    """The entries behind a fold that the window does not show. Raises InvalidSetting if it has no such fold."""
+    slot = next((slot for slot in view.slots if isinstance(slot, Folded) and slot.seq == fold), None)
+    if slot is None:
+        raise InvalidSetting(f"this window has no fold {fold}")
+    shown = {unit.key for unit in slot.surfaced_units}
+    return [seq for unit in units_in(slot) if unit.key not in shown for seq in unit.seqs]
+
+
+def _pieces(entry: Entry, start: int) -> list[Piece]:
+    """The pieces of an entry of any kind; of one that is no fact, its text or its fields."""
+    body: Any = entry.body
+    if isinstance(body, Fact):
+        return list(pieces(body, MOST_READ, start))
+    text = body.text if isinstance(body, Fold | Summary) else plain(body).decode("utf-8", "replace")
+    return [Piece(kind="text", text=text[start : start + MOST_READ], length=len(text), start=start)]
+

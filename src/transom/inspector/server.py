@@ -1,0 +1,254 @@
+"""The server of the inspector: the page, and the data for it as JSON. It listens on this machine only."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Any
+from urllib.parse import quote as url_quote
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from transom.core.codec import plain
+from transom.errors import Conflict, InvalidSetting, TransomError, UnknownLog
+from transom.inspector.access import Access
+from transom.inspector.listing import ConversationList
+from transom.inspector.opened import Action, OpenConversation, OpenConversations
+from transom.inspector.parts import MOST_READ
+from transom.inspector.window_data import PAGE
+from transom.evaluation.call_figures import CallFigures
+from transom.policies import POLICIES
+from transom.stores import Store
+
+STATIC = Path(__file__).parent / "static"
+HOST = "127.0.0.1"
+MOST_ROWS = 200
+"""The most rows in one answer."""
+MOST_BODY = 100_000
+"""The most bytes of a request's body."""
+
+
+class Do(Action, frozen=True, kw_only=True):
+    """The body of a request that tries an action or does it. `id`: of the conversation. `expect`: the number of its
+    entries when the action was tried."""
+
+    id: str
+    expect: int = 0
+
+
+class Inspector:
+    """The data that the page asks for, from one store."""
+
+    def __init__(self, store: Store, *, place: str, read_only: bool = False) -> None:
+        """`place`: what the page calls the store. `read_only`: nothing can be changed from the page."""
+        self._list = ConversationList(store)
+        self._open = OpenConversations(store)
+        self._place, self._read_only = place, read_only
+
+    def app(self, *, port: int, token: str) -> Access:
+        """The ASGI application. `token`: of the one-time link; `port`: where it listens."""
+        routes = [
+            Route("/", self._page),
+            Route("/api/start", self._data(self._start)),
+            Route("/api/conversations", self._data(self._conversations)),
+            Route("/api/mark", self._data(self._mark)),
+            Route("/api/calls", self._data(self._calls)),
+            Route("/api/window", self._data(self._window)),
+            Route("/api/left-out", self._data(self._left_out)),
+            Route("/api/names", self._data(self._names)),
+            Route("/api/entry", self._data(self._entry)),
+            Route("/api/try", self._change(self._try), methods=["POST"]),
+            Route("/api/do", self._change(self._do), methods=["POST"]),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ]
+        return Access(Starlette(routes=routes), port=port, token=token)
+
+    @staticmethod
+    async def _page(request: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    @staticmethod
+    def _data(answer: Callable[[Query], object]) -> Callable[[Request], Any]:
+        """A route that answers a GET with JSON; work on the store is done in a thread."""
+
+        async def endpoint(request: Request) -> Response:
+            return await run_in_threadpool(_answered, lambda: answer(Query(request)))
+
+        return endpoint
+
+    @staticmethod
+    def _change(answer: Callable[[Do], object]) -> Callable[[Request], Any]:
+        """A route that answers a POST whose body is JSON."""
+
+        async def endpoint(request: Request) -> Response:
+            if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+                return _problem("the body must be JSON", 415)
+            body = await request.body()
+            if len(body) > MOST_BODY:
+                return _problem("the body is too long", 413)
+            try:
+                wanted = msgspec.json.decode(body, type=Do)
+            except msgspec.MsgspecError as problem:
+                return _problem(str(problem), 400)
+            return await run_in_threadpool(_answered, lambda: answer(wanted))
+
+        return endpoint
+
+    # ---- what is asked
+
+    def _start(self, _: Query) -> object:
+        return {"store": self._place, "policies": list(POLICIES), "read_only": self._read_only}
+
+    def _conversations(self, query: Query) -> object:
+        return self._list.page(query.text("query"), query.number("from", 0), query.number("count", 100))
+
+    def _mark(self, query: Query) -> object:
+        """What changes when something was appended: to the list, and to the conversation that is looked at."""
+        name = query.text("id")
+        return {"conversations": self._list.count(), "entries": self._conversation(query).length() if name else 0}
+
+    def _calls(self, query: Query) -> object:
+        conversation = self._conversation(query)
+        calls, table = conversation.calls()
+        first = query.number("from", 0)
+        return {"entries": table.length, "first": first, "total": table.total, **_columns(calls[first:])}
+
+    def _window(self, query: Query) -> object:
+        first = query.number("from", None)
+        count = min(query.number("count", PAGE), MOST_ROWS)
+        conversation = self._conversation(query)
+        if (tried := query.number("try", None)) is not None:
+            return conversation.tried_window(tried, first, count)
+        return conversation.window(query.number("call", None), first, count)
+
+    def _left_out(self, query: Query) -> object:
+        return self._conversation(query).left_out(
+            query.number("call", None),
+            query.number("fold", None),
+            query.number("from", 0),
+            min(query.number("count", PAGE), MOST_ROWS),
+        )
+
+    def _names(self, query: Query) -> object:
+        return self._conversation(query).missing_names(query.number("call", None))
+
+    def _entry(self, query: Query) -> object:
+        entry = self._conversation(query).entry(query.number("entry", -1), query.number("from", 0))
+        return {**msgspec.structs.asdict(entry), "most": MOST_READ}
+
+    def _try(self, wanted: Do) -> object:
+        return self._open.get(wanted.id).try_action(wanted)
+
+    def _do(self, wanted: Do) -> object:
+        if self._read_only:
+            raise InvalidSetting("this inspector only looks: it was started with --read-only")
+        return {"entries": self._open.get(wanted.id).do_action(wanted, wanted.expect)}
+
+    def _conversation(self, query: Query) -> OpenConversation:
+        return self._open.get(query.text("id"))
+
+
+class Query:
+    """The parameters of a request."""
+
+    def __init__(self, request: Request) -> None:
+        self._given = request.query_params
+
+    def text(self, name: str) -> str:
+        """A text; empty if it is not given."""
+        return self._given.get(name, "")
+
+    def number(self, name: str, default: Any) -> Any:
+        """A whole number; `default` if it is not given. Raises InvalidSetting."""
+        given = self._given.get(name, "")
+        if not given:
+            return default
+        try:
+            number = int(given)
+        except ValueError:
+            raise InvalidSetting(f"{name} must be a whole number") from None
+        if abs(number) >= 1 << 53:
+            raise InvalidSetting(f"{name} is too large")
+        return number
+
+
+def _answered(answer: Callable[[], object]) -> Response:
+    """The answer as JSON; an expected error as JSON with one line that says what is wrong."""
+    try:
+        return Response(plain(answer()), media_type="application/json")
+    except UnknownLog as problem:
+        return _problem(str(problem), 404)
+    except Conflict:
+        return _problem("the conversation has gone on meanwhile: look again", 409)
+    except TransomError as problem:
+        return _problem(str(problem), 400)
+
+
+def _problem(text: str, status: int) -> Response:
+    return Response(plain({"error": text}), status, media_type="application/json")
+
+
+def _columns(calls: list[CallFigures]) -> dict[str, object]:
+    """The figures of calls as columns, which is a third of the size of rows."""
+    used = [call.used for call in calls]
+    usage = [call.usage for call in calls]
+    return {
+        "entry": [call.entry for call in calls],
+        "at": [call.at for call in calls],
+        "tokens": [call.tokens for call in calls],
+        "limit": [call.limit for call in calls],
+        "messages": [call.messages for call in calls],
+        "shared": [call.shared_tokens for call in calls],
+        "folds": [call.folds for call in calls],
+        "trims": [call.trims for call in calls],
+        "undos": [call.undos for call in calls],
+        "broken_by": [call.broken_by for call in calls],
+        "failure": [call.failure for call in calls],
+        "answered": [call.answered for call in calls],
+        "prompt": [None if one is None else one.prompt for one in usage],
+        "cached": [None if one is None else one.cached for one in usage],
+        "output": [None if one is None else one.output for one in usage],
+        "dollars": [round(one.dollars, 6) if one.dollars or not one.unpriced else None for one in used],
+        "model": _runs([call.model for call in calls]),
+    }
+
+
+def _runs(values: list[str]) -> list[tuple[int, str]]:
+    """Equal neighbours once: the index of the first, and the value."""
+    return [(at, value) for at, value in enumerate(values) if not at or values[at - 1] != value]
+
+
+def listen(port: int) -> socket.socket:
+    """A socket on this machine. `port`: 0 for any free one. Raises OSError if it is taken."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def serve(inspector: Inspector, listening: socket.socket, *, conversation: str | None, ready: Callable[[str], None]) -> None:
+    """Serve until the process is interrupted. `ready`: called with the one-time link. `conversation`: the one that the
+    link shows first."""
+    port, token = listening.getsockname()[1], token_urlsafe(24)
+    shown = "" if conversation is None else f"#id={url_quote(conversation, safe='')}"
+    config = uvicorn.Config(inspector.app(port=port, token=token), log_level="warning", access_log=False)
+    ready(f"http://{HOST}:{port}/?token={token}{shown}")
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        return
+    finally:
+        listening.close()

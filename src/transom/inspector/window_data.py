@@ -1,0 +1,394 @@
+"""One window as data for people: every message as the model read it, with what was done to it and why.
+
+It is the same for the page of the inspector and for the one file of `transom explain --html`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Literal
+
+from msgspec import Struct
+
+from transom import texts
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.entry import Entry
+from transom.core.message import Head, Recalled, ToolResult
+from transom.core.trims import trims_of_entry
+from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.view import View
+from transom.core.window import Break, Window, assemble
+from transom.inspector.parts import MOST_SHOWN, Piece, pieces
+from transom.evaluation.edit_costs import EditCost, edit_costs
+from transom.evaluation.explain import DROPPED, Explanation, explain
+
+PAGE = 40
+"""Rows of a window in one answer, if the caller says nothing."""
+MOST_EDITS = 60
+"""The most new edits of a call that are listed one by one."""
+
+State = Literal["kept", "shortened", "folded", "recalled", "synthetic"]
+
+
+class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message of a window.
+
+    - `entry`: the entry that it shows; of a fold, that of the fold. `role`: who said it; "record" or "fold" for the
+      text of a fold, "system" for the head.
+    - `state`: "kept" (whole), "shortened", "folded" (the text of a fold), "recalled" (quotes of old entries) or
+      "synthetic" (a result that we wrote). `why`: the reasons. `edits`: the edits behind it.
+    - `tokens`: of what it stands for; `shown`: of what the window has of it.
+    - `pieces`: what the model read.
+    - `is_cached`: it is in the prefix that this window shares with the one before. `is_new`: the window before did not
+      have it. `is_changed`: the window before had it, and showed it in another way. `is_pinned`, `is_failed`: as said.
+    - `tool`: of a result, the name of the tool. `first`, `last`, `turns`: of a fold, the entries and the number of the
+      turns that it stands for.
+    """
+
+    entry: int
+    role: str
+    state: State = "kept"
+    why: str = ""
+    edits: tuple[int, ...] = ()
+    tokens: int = 0
+    shown: int = 0
+    pieces: tuple[Piece, ...] = ()
+    is_cached: bool = False
+    is_new: bool = False
+    is_changed: bool = False
+    is_pinned: bool = False
+    is_failed: bool = False
+    tool: str = ""
+    first: int = 0
+    last: int = 0
+    turns: int = 0
+
+
+class MadeEdit(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An edit that was made since the call before: what it saves in every request, and what it breaks once."""
+
+    entry: int
+    kind: str
+    about: str
+    why: str = ""
+    saved_tokens: int = 0
+    broken_tokens: int = 0
+    plan: int | None = None
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """How a window differs from the one before: messages that are new in it, that it shows in another way, and that it
+    no longer has, with their tokens; and the edits made between the two. `saved_tokens`, `broken_tokens`: of all edits
+    together; `edits` lists the first of them.
+    """
+
+    added: int = 0
+    added_tokens: int = 0
+    changed: int = 0
+    removed: int = 0
+    removed_tokens: int = 0
+    edit_count: int = 0
+    saved_tokens: int = 0
+    broken_tokens: int = 0
+    edits: tuple[MadeEdit, ...] = ()
+
+
+class Left(Struct, frozen=True, kw_only=True):
+    """What the window does not have: entries and tokens behind folds, and entries that are in no window at all."""
+
+    folded: int
+    folded_tokens: int
+    dropped: int
+
+
+class WindowData(Struct, frozen=True, kw_only=True):
+    """One window, and a page of its rows.
+
+    `tokens`: as the provider counts them; `limit`: those that it was planned for, 0 if none. `sizes`: for every row
+    its tokens, its state and whether it is cached, for a picture of the whole. `first_row`: the index of the first of
+    `rows`. `changed_row`: the index of the first row that is new or changed; -1 if there is none.
+    """
+
+    conversation: str
+    entries: int
+    tokens: int
+    limit: int
+    messages: int
+    shared_tokens: int
+    breaks: Break | None
+    change: Change
+    left: Left
+    sizes: list[tuple[int, str, bool, bool]]
+    first_row: int
+    changed_row: int
+    rows: list[Row]
+
+
+class _Item(Struct, frozen=True, kw_only=True, gc=False):
+    """One row to be: a fold, or an entry of a unit; the head has neither."""
+
+    entry: int
+    tokens: int
+    state: State
+    fold: Folded | None = None
+    unit: Unit | None = None
+    is_cached: bool = False
+    is_new: bool = False
+    is_changed: bool = False
+
+
+class WindowReader:
+    """Reads one window. `before`: the view of the call before, with which it is compared; None for the first call."""
+
+    def __init__(self, view: View, before: View | None, limit: int, name: str) -> None:
+        self._view, self._before, self._name = view, before, name
+        self.window: Window = assemble(view, limit)
+        self._units = {} if before is None else {unit.key: unit for unit in before.visible_units()}
+        self._folds = {} if before is None else {slot.seq: slot for slot in before.slots if isinstance(slot, Folded)}
+        self._known = 0 if before is None else before.length
+        self._items = list(self._all_items())
+
+    def data(self, first: int | None = None, count: int = PAGE, most: int = MOST_SHOWN) -> WindowData:
+        """The window, with `count` rows from index `first` on. None: a few rows before the first one that changed.
+
+        `most`: the most characters of each piece.
+        """
+        items, view = self._items, self._view
+        changed = next((at for at, item in enumerate(items) if item.is_new or item.is_changed), -1)
+        if first is None:
+            first = max(0, min(changed - 2 if changed >= 0 else len(items), len(items) - count))
+        first = max(0, min(first, len(items)))
+        window = self.window
+        return WindowData(
+            conversation=self._name,
+            entries=view.length,
+            tokens=window.tokens,
+            limit=window.limit,
+            messages=window.size.messages,
+            shared_tokens=window.shared_tokens,
+            breaks=window.breaks,
+            change=self._change(),
+            left=self._left(),
+            sizes=[(item.tokens, item.state, item.is_cached, item.is_new or item.is_changed) for item in items],
+            first_row=first,
+            changed_row=changed,
+            rows=list(self._rows(items[first : first + count], most)),
+        )
+
+    # ---- which rows there are
+
+    def _all_items(self) -> Iterator[_Item]:
+        view, cached = self._view, self.window.shared_tokens
+        end = view.total.tokens - sum(slot.size.tokens for slot in view.slots)
+        if (head := view.head_entry) is not None and isinstance(head.body, Head):
+            is_new = self._before is not None and self._before.head_entry != head
+            tokens = view.head_size.tokens
+            yield _Item(
+                entry=head.seq,
+                tokens=tokens,
+                state="kept",
+                is_cached=0 < cached >= end,
+                is_new=self._before is None,
+                is_changed=is_new,
+            )
+        for slot in view.slots:
+            end += slot.size.tokens
+            yield from self._items_of(slot, is_cached=0 < cached >= end)
+
+    def _items_of(self, slot: Slot, *, is_cached: bool) -> Iterator[_Item]:
+        if isinstance(slot, Unit):
+            yield from self._items_of_unit(slot, is_cached=is_cached)
+            return
+        if not slot.sealed:
+            before = self._folds.get(slot.seq)
+            yield _Item(
+                entry=slot.seq,
+                tokens=slot.tokens,
+                state="folded",
+                fold=slot,
+                is_cached=is_cached,
+                is_new=before is None,
+                is_changed=before is not None and before.text != slot.text,
+            )
+        for unit in slot.surfaced_units:
+            yield from self._items_of_unit(unit, is_cached=is_cached)
+
+    def _items_of_unit(self, unit: Unit, *, is_cached: bool) -> Iterator[_Item]:
+        before = self._units.get(unit.key)
+        for seq, entry in zip(unit.seqs, self._view.entries_of(unit), strict=True):
+            trims = trims_of_entry(unit.trims, seq)
+            is_known = before is not None and seq in before.seqs
+            is_changed = is_known and before is not None and (
+                trims_of_entry(before.trims, seq) != trims or before.signature_stale != unit.signature_stale
+            )
+            tokens = self._view.entry_tokens(unit, seq)[1] if trims else sum(entry.tokens)
+            yield _Item(
+                entry=seq,
+                tokens=tokens,
+                state=_state(entry, is_shortened=bool(trims)),
+                unit=unit,
+                is_cached=is_cached,
+                is_new=not is_known,
+                is_changed=is_changed,
+            )
+
+    # ---- the rows of a page
+
+    def _rows(self, items: Sequence[_Item], most: int) -> Iterator[Row]:
+        seqs = [item.entry for item in items if item.unit is not None]
+        explained = {row.entry: row for row in explain(self._view, seqs)}
+        facts = {item.unit.key: item.unit.shown_facts() for item in items if item.unit is not None}
+        for item in items:
+            if item.unit is not None:
+                fact = facts[item.unit.key][bisect_left(item.unit.seqs, item.entry)]
+                shown = tuple(pieces(fact, most))
+                yield self._message_row(item, item.unit, explained[item.entry], shown)
+            elif item.fold is not None:
+                yield self._fold_row(item, item.fold, most)
+            else:
+                yield self._head_row(item, most)
+
+    def _head_row(self, item: _Item, most: int) -> Row:
+        head = self._view.head
+        shown = [piece for message in head.messages for piece in pieces(message, most)]
+        if head.tools:
+            names = ", ".join(map(tool_name, head.tools))
+            shown.append(Piece(kind="other", text=names[:most], length=len(names), name="tools"))
+        return Row(
+            entry=item.entry,
+            role="system",
+            tokens=item.tokens,
+            shown=item.tokens,
+            pieces=tuple(shown),
+            is_cached=item.is_cached,
+            is_new=item.is_new,
+            is_changed=item.is_changed,
+        )
+
+    def _fold_row(self, item: _Item, fold: Folded, most: int) -> Row:
+        seqs = [seq for unit in units_in(fold) for seq in unit.seqs]
+        return Row(
+            entry=fold.seq,
+            role="record" if texts.is_record(fold.text) else "fold",
+            state="folded",
+            why=fold.why,
+            edits=(fold.seq,),
+            tokens=fold.untrimmed_size.tokens,
+            shown=fold.tokens,
+            pieces=(Piece(kind="text", text=fold.text[:most], length=len(fold.text)),),
+            is_cached=item.is_cached,
+            is_new=item.is_new,
+            is_changed=item.is_changed,
+            first=min(seqs),
+            last=max(seqs),
+            turns=fold.unit_count,
+        )
+
+    def _message_row(self, item: _Item, unit: Unit, row: Explanation, shown: tuple[Piece, ...]) -> Row:
+        entry = self._view.entries_of(unit)[bisect_left(unit.seqs, item.entry)]
+        fact = entry.body
+        call = self._view.call_of(unit, item.entry) if isinstance(fact, ToolResult) else None
+        state = item.state if item.state in ("recalled", "synthetic") or row.state == "dropped" else row.state
+        return Row(
+            entry=item.entry,
+            role=row.role,
+            state=state,
+            why=row.why,
+            edits=row.edits,
+            tokens=row.tokens,
+            shown=row.shown_tokens,
+            pieces=shown,
+            is_cached=item.is_cached,
+            is_new=item.is_new,
+            is_changed=item.is_changed,
+            is_pinned=bool(unit.pins),
+            is_failed=isinstance(fact, ToolResult) and fact.failed,
+            tool="" if call is None else call.name,
+        )
+
+    # ---- what is different, and what is missing
+
+    def _change(self) -> Change:
+        if self._before is None:
+            return Change(added=len(self._items), added_tokens=sum(item.tokens for item in self._items))
+        shown = {item.entry for item in self._items}
+        gone = [
+            entry
+            for unit in self._units.values()
+            for entry in self._before.entries_of(unit)
+            if entry.seq not in shown
+        ]
+        new = [item for item in self._items if item.is_new]
+        made = self._made_edits(self._before)
+        return Change(
+            added=len(new),
+            added_tokens=sum(item.tokens for item in new),
+            changed=sum(item.is_changed for item in self._items),
+            removed=len(gone),
+            removed_tokens=sum(sum(entry.tokens) for entry in gone),
+            edit_count=len(made),
+            saved_tokens=sum(edit.saved_tokens for edit in made),
+            broken_tokens=sum(edit.broken_tokens for edit in made),
+            edits=tuple(made[:MOST_EDITS]),
+        )
+
+    def _made_edits(self, before: View) -> list[MadeEdit]:
+        log = self._view.log
+        entries = [log[seq] for seq in range(before.length, self._view.length)]
+        return [self._made(log[cost.entry], cost) for cost in edit_costs(before.with_log(log), entries)]
+
+    def _made(self, entry: Entry, cost: EditCost) -> MadeEdit:
+        edit = entry.body
+        match edit:
+            case Fold():
+                about = _range_of(self._view, entry.seq, edit)
+            case Trim():
+                about = f"entry {edit.entry}"
+            case Pin():
+                about = f"entry {edit.entry}"
+            case Undo():
+                about = f"the edit in entry {edit.edit}"
+            case _:
+                about = ""
+        return MadeEdit(
+            entry=entry.seq,
+            kind=type(edit).__name__.lower(),
+            about=about,
+            why=getattr(edit, "why", ""),
+            saved_tokens=cost.saved_tokens,
+            broken_tokens=cost.broken_tokens,
+            plan=cost.plan,
+        )
+
+    def _left(self) -> Left:
+        folds = [slot for slot in self._view.slots if isinstance(slot, Folded)]
+        shown = chain.from_iterable(fold.surfaced_units for fold in folds)
+        folded = sum(fold.unit_count for fold in folds) - sum(1 for _ in shown)
+        tokens = sum(fold.untrimmed_size.tokens for fold in folds)
+        return Left(folded=folded, folded_tokens=tokens, dropped=sum(key in DROPPED for key in self._view.unit_of))
+
+
+def _state(entry: Entry, *, is_shortened: bool) -> State:
+    if isinstance(entry.body, Recalled):
+        return "recalled"
+    if isinstance(entry.body, ToolResult) and entry.body.synthetic:
+        return "synthetic"
+    return "shortened" if is_shortened else "kept"
+
+
+def tool_name(tool: object) -> str:
+    """The name of a tool from its schema, in any dialect."""
+    inner = tool.get("function", tool) if isinstance(tool, dict) else {}
+    inner = inner if isinstance(inner, dict) else {}
+    return str(inner.get("name") or inner.get("type") or "?")
+
+
+def _range_of(view: View, seq: int, fold: Fold) -> str:
+    """Name the entries of a fold; the numbers of its units if it is not live."""
+    path = view.path_to_fold(seq, fold)
+    if path is None:
+        return f"units {fold.first} to {fold.last}"
+    seqs = [one for unit in units_in(path[-1][0]) for one in unit.seqs]
+    return f"entries {min(seqs)} to {max(seqs)}"
