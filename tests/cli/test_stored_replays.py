@@ -14,9 +14,9 @@ import pytest
 from command_process import finish, start_command
 from conversation_files import chat, write_jsonl
 
-from transom.cli.conversations import FIRST_ENTRIES, StoredConversation, conversations_in
 from transom.core.codec import encode
 from transom.stores import open_store
+from transom.stores.listing import FIRST_ENTRIES, StoredConversation, conversations_in
 from transom.stores.sqlite import SqliteLog
 from transom.testing import talk
 

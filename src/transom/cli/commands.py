@@ -95,13 +95,34 @@ class Log(Struct, frozen=True, kw_only=True):
 
 @command("explain", "Explain the window of a call: what it contains of each entry, and why.", epilog=EXPLAIN)
 class Explain(Struct, frozen=True, kw_only=True):
-    """Explain the window of a call: what it contains of each entry of the log, and why."""
+    """Explain the window of a call: what it contains of each entry of the log, and why.
+
+    With --html, print one page for a browser instead, which needs no store: every message as the model read it, what
+    was done to it, and why. It holds the texts of the conversation, so read it before you give it away.
+    """
 
     id: o.Id
     at: o.At = None
     store: o.AnyStore = None
     every: o.Every = False
+    html: o.Html = False
     json: o.Json = False
+
+
+@command("inspect_store", "Look at the conversations of a store in the browser.")
+class Inspect(Struct, frozen=True, kw_only=True):
+    """Show the conversations of a store as a page in the browser: what the model read at each call, and why.
+
+    The page is served on this machine only, under a link that works once. It shows conversations as they go on. An
+    undo, a pin or a compaction is tried first, and written only when you say so. Ctrl-C ends it. Needs
+    `pip install "transom[inspect]"`.
+    """
+
+    id: o.InspectId = None
+    store: o.AnyStore = None
+    port: o.Port = 0
+    no_open: o.NoOpen = False
+    read_only: o.ReadOnly = False
 
 
 @command("demo", "Replay the session that ships with Transom. Start here.")

@@ -13,7 +13,7 @@ from transom.cli.locate import command, current_view, open_log
 from transom.cli.log import kind_of
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.streams import counted, one_line
-from transom.cli.terminal import STYLES, print_json, print_line, print_wrapped, terminal
+from transom.cli.terminal import STYLES, print_json, print_line, print_page, print_wrapped, terminal
 from transom.core.entry import Sent
 from transom.core.message import Failure, Head
 from transom.core.prices import CompactionCosts
@@ -21,7 +21,9 @@ from transom.core.reducer import build_view
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.core.window import Break, assemble
+from transom.errors import InvalidSetting
 from transom.evaluation.call_numbers import call_number, sent_requests
+from transom.evaluation.call_views import CallViews
 from transom.evaluation.edit_costs import EditCost, edit_costs_since
 from transom.evaluation.explain import Explanation, costs_of_call, explain, hides_reasoning
 from transom.evaluation.missing_names import MissingNames, missing_names
@@ -79,7 +81,12 @@ class Explained(Struct, frozen=True, kw_only=True):
 
 def run(options: Explain) -> int:
     """Print why a window is what it is. Returns the exit code."""
+    if options.html and options.json:
+        raise InvalidSetting("--json is for programs and --html is for people: use one of them")
     with open_log(options.store, options.id) as log:
+        if options.html:
+            print_page(_html(log, options.at))
+            return 0
         result = explained(log, options.at)
     if options.json:
         print_json(result)
@@ -88,6 +95,26 @@ def run(options: Explain) -> int:
         print_explained(console, result, every=options.every)
         print_next(console, _next_commands(result, options))
     return 0
+
+
+def _html(log: StoredLog, at: int | None) -> str:
+    """One window as a page of HTML. Raises InvalidSetting if there is no such call."""
+    from transom.inspector.html_page import html_page  # noqa: PLC0415 - only this option needs it
+
+    views = CallViews(log, counter_of_log(log, o200k()))
+    views.refresh()
+    call = None if at is None else call_number(at, views.calls, log.name)
+    view = views.now if call is None else views.view(call)
+    number = views.calls + 1 if call is None else call
+    sent = log[views.sent_entry(call or -1)].body if views.calls else None
+    return html_page(
+        view,
+        views.view(number - 1) if number > 1 else None,
+        name=log.name,
+        call=call,
+        calls=views.calls,
+        limit=sent.limit if isinstance(sent, Sent) else 0,
+    )
 
 
 def _next_commands(result: Explained, options: Explain) -> list[tuple[str, str]]:

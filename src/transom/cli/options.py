@@ -222,6 +222,12 @@ Out = Annotated[
     ),
 ]
 Json = Annotated[bool, Option("--json", help="Print one JSON object, for programs.")]
+InspectId = Annotated[
+    str | None, Argument(metavar="ID", help="The conversation to show first: its id, or an unambiguous part of it.")
+]
+Port = Annotated[int, Option(min=0, max=65_535, metavar="N", help="The port on this machine. Default: any free one.")]
+NoOpen = Annotated[bool, Option("--no-open", help="Do not open a browser, only print the link.")]
+ReadOnly = Annotated[bool, Option("--read-only", help="Nothing can be changed from the page.")]
 FullList = Annotated[
     bool, Option("--full", help="Read all entries: count model calls and bytes, and find every damaged conversation.")
 ]
@@ -243,6 +249,7 @@ At = Annotated[
         help="The number of the call, from 1; -1 is the last one. Default: the window of the log as it is now.",
     ),
 ]
+Html = Annotated[bool, Option("--html", help="Write one page of HTML, to send to people.")]
 Every = Annotated[bool, Option("--all", help="Print a line for every entry, folded or not.")]
 Entry = Annotated[list[str], Argument(metavar="ENTRY", help="The entry: 412, or entry 412 (see `log`).")]
 Edit = Annotated[

@@ -5,6 +5,7 @@ The log is read once, entry by entry, and no view is computed: so the figures of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -28,7 +29,8 @@ class CallFigures(Struct, frozen=True, kw_only=True, gc=False):
     - `failure`: the kind of the failure that answered it; empty if a reply did, or nothing yet.
     - `answered`: whether anything answered it. `model`: that of the reply; empty if it is not known.
     - `usage`: what the provider reported for it; None if nothing.
-    - `used`: everything that was billed from this request up to the next one, summaries and sub-agents included.
+    - `dollars`: the cost of everything from this request up to the next one whose price is known, summaries and
+      sub-agents included. `unpriced`: how many of these have a cost that is not known.
     """
 
     entry: int
@@ -47,10 +49,8 @@ class CallFigures(Struct, frozen=True, kw_only=True, gc=False):
     answered: bool = False
     model: str = ""
     usage: Usage | None = None
-    used: TotalUsage = TotalUsage()
-
-
-_EDITS = {Fold: "folds", Trim: "trims", Pin: "pins", Undo: "undos"}
+    dollars: float = 0.0
+    unpriced: int = 0
 
 
 class CallTable:
@@ -62,7 +62,7 @@ class CallTable:
         self.length = 0
         """How many entries were added."""
         self._index = dict[int, int]()  # by the seq of a `Sent`, the index of its call
-        self._edits = dict[str, int]()  # how many edits of each kind there were since the last call
+        self._edits = Counter[type]()  # how many edits of each kind there were since the last call
         self.total = TotalUsage()
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -73,13 +73,17 @@ class CallTable:
             if isinstance(body, Sent):
                 self._add_call(entry, body)
                 continue
-            if (kind := _EDITS.get(type(body))) is not None:  # pyright: ignore[reportArgumentType]
-                self._edits[kind] = self._edits.get(kind, 0) + 1
+            if isinstance(body, Fold | Trim | Pin | Undo):
+                self._edits[type(body)] += 1
                 continue
             before, self.total = self.total, self.total.plus_entry(entry)
             if self.calls and self.total is not before:
                 last = self.calls[-1]
-                self.calls[-1] = replace(last, used=last.used.plus(self.total.since(before)))
+                self.calls[-1] = replace(
+                    last,
+                    dollars=last.dollars + max(0.0, self.total.dollars - before.dollars),
+                    unpriced=last.unpriced + max(0, self.total.unpriced - before.unpriced),
+                )
             if isinstance(body, Assistant | Failure) and body.answers in self._index:
                 self._add_answer(self._index[body.answers], entry, body)
 
@@ -96,18 +100,17 @@ class CallTable:
                 shared_tokens=sent.shared_tokens,
                 broken_by=broken_by,
                 break_why=why,
-                **self._edits,
+                folds=self._edits[Fold],
+                trims=self._edits[Trim],
+                pins=self._edits[Pin],
+                undos=self._edits[Undo],
             )
         )
-        self._edits = {}
+        self._edits.clear()
 
     def _add_answer(self, index: int, entry: Entry, body: Assistant | Failure) -> None:
         failed = isinstance(body, Failure)
         model = body.model if failed else "" if entry.meta is None else entry.meta.model
         self.calls[index] = replace(
-            self.calls[index],
-            answered=True,
-            failure=body.failure if failed else "",
-            model=model,
-            usage=body.usage,
+            self.calls[index], answered=True, failure=body.failure if failed else "", model=model, usage=body.usage
         )

@@ -1,8 +1,8 @@
-"""Who may ask the inspector: the browser that came with the one-time link, on this machine, and no page of another site.
+"""Who may ask the inspector: the browser that came with the one-time link, on this machine, no page of another site.
 
 A conversation is private, and any web page that the user has open can send requests to this machine. So:
 
-- The `Host` must be this machine by name or number, with our port: a foreign name that resolves to 127.0.0.1 is refused.
+- The `Host` must be this machine by name or number, with our port: a foreign name for 127.0.0.1 is refused.
 - The link has a token that works once. It is answered with a cookie, which every later request must have.
 - A request that a page of another origin sent is refused, by `Sec-Fetch-Site` and `Origin`, and no answer allows CORS.
 - No answer lets a browser run what is not a file of ours, whatever a conversation holds (`Content-Security-Policy`).

@@ -18,17 +18,17 @@ from transom.core.log import no_entry
 from transom.core.message import Fact, role_of
 from transom.core.reducer import apply
 from transom.core.summary import Summary
-from transom.core.unit import Folded, units_in
+from transom.core.unit import FoldedSlot, units_in
 from transom.core.view import View
 from transom.errors import Conflict, InvalidSetting, quote
-from transom.inspector.parts import MOST_READ, Piece, pieces
-from transom.inspector.window_data import PAGE, WindowData, WindowReader
 from transom.evaluation.call_figures import CallFigures, CallTable
 from transom.evaluation.call_views import CallViews
 from transom.evaluation.explain import DROPPED, Explanation, explain
 from transom.evaluation.missing_names import MissingNames, missing_names
+from transom.inspector.parts import MOST_READ, Piece, pieces
+from transom.inspector.window_data import PAGE, WindowData, WindowReader
 from transom.policies import policy_named
-from transom.stores import Store, StoredLog
+from transom.stores import Store, StoredLog, open_view
 from transom.stores.scratch import ScratchLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
@@ -95,6 +95,7 @@ class OpenConversation:
         self._views: CallViews | None = None
         self._tried: OrderedDict[int, WindowReader] = OrderedDict()
         self._numbers = 0
+        self._is_asked = False
 
     @property
     def name(self) -> str:
@@ -120,7 +121,8 @@ class OpenConversation:
     def window(self, call: int | None, first: int | None = None, count: int = PAGE) -> WindowData:
         """The window of a call, or with None of the log as it is now; a page of its rows."""
         with self._views_lock:
-            return self._reader(call).data(first, count)
+            quick = self._quick_reader() if call is None and self._views is None else None
+            return (quick or self._reader(call)).data(first, count)
 
     def tried_window(self, number: int, first: int | None, count: int = PAGE) -> WindowData:
         """A page of the window of a dry run. Raises InvalidSetting if it is no longer kept."""
@@ -168,6 +170,15 @@ class OpenConversation:
         self._views.refresh()
         return self._views
 
+    def _quick_reader(self) -> WindowReader | None:
+        """The window as it is now, from a snapshot, while no entries were read: so that it is there at once. It is
+        compared with none before. None the second time, or if there is no snapshot."""
+        if self._is_asked or self._log.load_snapshot() is None:
+            return None
+        self._is_asked = True
+        view = open_view(self._log, counter_of_log(self._log, o200k()))
+        return WindowReader(view, None, 0, self.name, compares=False)
+
     def _reader(self, call: int | None) -> WindowReader:
         views = self._refreshed()
         if call is None:
@@ -205,6 +216,7 @@ class OpenConversation:
             if len(self._tried) > MOST_TRIED:
                 self._tried.popitem(last=False)
             window = reader.data()
+            assert window.change is not None
             return Tried(
                 entries=before.length,
                 number=self._numbers,
@@ -306,10 +318,10 @@ def _dropped(view: View) -> list[int]:
 
 def _behind(view: View, fold: int) -> list[int]:
     """The entries behind a fold that the window does not show. Raises InvalidSetting if it has no such fold."""
-    slot = next((slot for slot in view.slots if isinstance(slot, Folded) and slot.seq == fold), None)
+    slot = next((slot for slot in view.slots if isinstance(slot, FoldedSlot) and slot.seq == fold), None)
     if slot is None:
         raise InvalidSetting(f"this window has no fold {fold}")
-    shown = {unit.key for unit in slot.surfaced_units}
+    shown = {unit.key for unit in slot.pinned_units}
     return [seq for unit in units_in(slot) if unit.key not in shown for seq in unit.seqs]
 
 
@@ -317,7 +329,6 @@ def _pieces(entry: Entry, start: int) -> list[Piece]:
     """The pieces of an entry of any kind; of one that is no fact, its text or its fields."""
     body: Any = entry.body
     if isinstance(body, Fact):
-        return list(pieces(body, MOST_READ, start))
+        return list(pieces(body, start))
     text = body.text if isinstance(body, Fold | Summary) else plain(body).decode("utf-8", "replace")
     return [Piece(kind="text", text=text[start : start + MOST_READ], length=len(text), start=start)]
-

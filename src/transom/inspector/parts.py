@@ -11,8 +11,9 @@ from transom import texts
 from transom.core.codec import plain
 from transom.core.message import Assistant, Call, Fact, Media, Part, Reasoning, Text, ToolResult, own_text
 
-MOST_SHOWN = 1_600
-"""The most characters of a piece in a window; the rest is behind a link."""
+MOST_SHOWN = 1_400
+MOST_LINES = 24
+"""The most characters and lines of a piece in a window; the rest is behind a link."""
 MOST_READ = 20_000
 """The most characters of a piece in one answer about an entry."""
 UNREADABLE = "(reasoning that only the provider can read)"
@@ -35,10 +36,26 @@ class Piece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = ""
 
 
-def pieces(fact: Fact, most: int = MOST_SHOWN, start: int = 0) -> Iterator[Piece]:
+def pieces(fact: Fact, start: int, most: int = MOST_READ) -> Iterator[Piece]:
     """Yield the pieces of a fact, each with at most `most` characters from the character `start` on."""
     for kind, text, name in _whole_pieces(fact):
         yield Piece(kind=kind, text=text[start : start + most], length=len(text), start=start, name=name)
+
+
+class Cut(Struct, frozen=True):
+    """How much of each piece a window shows: at most so many characters and lines, from the first on."""
+
+    characters: int = MOST_SHOWN
+    lines: int = MOST_LINES
+
+    def text(self, text: str) -> str:
+        """The beginning of a text."""
+        return "\n".join(text[: self.characters].split("\n")[: self.lines])
+
+    def pieces(self, fact: Fact) -> Iterator[Piece]:
+        """Yield the pieces of a fact."""
+        for kind, text, name in _whole_pieces(fact):
+            yield Piece(kind=kind, text=self.text(text), length=len(text), name=name)
 
 
 def _whole_pieces(fact: Fact) -> Iterator[tuple[Kind, str, str]]:

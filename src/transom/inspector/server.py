@@ -20,14 +20,15 @@ from starlette.staticfiles import StaticFiles
 
 from transom.core.codec import plain
 from transom.errors import Conflict, InvalidSetting, TransomError, UnknownLog
+from transom.evaluation.call_figures import CallFigures
 from transom.inspector.access import Access
 from transom.inspector.listing import ConversationList
 from transom.inspector.opened import Action, OpenConversation, OpenConversations
 from transom.inspector.parts import MOST_READ
 from transom.inspector.window_data import PAGE
-from transom.evaluation.call_figures import CallFigures
 from transom.policies import POLICIES
 from transom.stores import Store
+from transom.tokenizer import o200k
 
 STATIC = Path(__file__).parent / "static"
 HOST = "127.0.0.1"
@@ -73,7 +74,7 @@ class Inspector:
         return Access(Starlette(routes=routes), port=port, token=token)
 
     @staticmethod
-    async def _page(request: Request) -> Response:
+    async def _page(_: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
     @staticmethod
@@ -199,7 +200,6 @@ def _problem(text: str, status: int) -> Response:
 
 def _columns(calls: list[CallFigures]) -> dict[str, object]:
     """The figures of calls as columns, which is a third of the size of rows."""
-    used = [call.used for call in calls]
     usage = [call.usage for call in calls]
     return {
         "entry": [call.entry for call in calls],
@@ -217,7 +217,7 @@ def _columns(calls: list[CallFigures]) -> dict[str, object]:
         "prompt": [None if one is None else one.prompt for one in usage],
         "cached": [None if one is None else one.cached for one in usage],
         "output": [None if one is None else one.output for one in usage],
-        "dollars": [round(one.dollars, 6) if one.dollars or not one.unpriced else None for one in used],
+        "dollars": [round(call.dollars, 9) if call.dollars or not call.unpriced else None for call in calls],
         "model": _runs([call.model for call in calls]),
     }
 
@@ -233,15 +233,19 @@ def listen(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
+        listening.listen()  # before the link is printed: a browser that is faster than the server waits
     except OSError:
         listening.close()
         raise
     return listening
 
 
-def serve(inspector: Inspector, listening: socket.socket, *, conversation: str | None, ready: Callable[[str], None]) -> None:
+def serve(
+    inspector: Inspector, listening: socket.socket, *, conversation: str | None, ready: Callable[[str], None]
+) -> None:
     """Serve until the process is interrupted. `ready`: called with the one-time link. `conversation`: the one that the
     link shows first."""
+    o200k().count("ready")  # loads the tokenizer, so that the first window need not wait for it
     port, token = listening.getsockname()[1], token_urlsafe(24)
     shown = "" if conversation is None else f"#id={url_quote(conversation, safe='')}"
     config = uvicorn.Config(inspector.app(port=port, token=token), log_level="warning", access_log=False)

@@ -8,24 +8,25 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct
 
 from transom import texts
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
-from transom.core.message import Head, Recalled, ToolResult
+from transom.core.message import Head, Raw, Recalled, ToolResult
 from transom.core.trims import trims_of_entry
-from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
 from transom.core.window import Break, Window, assemble
-from transom.inspector.parts import MOST_SHOWN, Piece, pieces
 from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.explain import DROPPED, Explanation, explain
+from transom.inspector.parts import Cut, Piece
 
-PAGE = 40
+PAGE = 24
 """Rows of a window in one answer, if the caller says nothing."""
+SHORT = Cut()
 MOST_EDITS = 60
 """The most new edits of a call that are listed one by one."""
 
@@ -106,9 +107,10 @@ class Left(Struct, frozen=True, kw_only=True):
 class WindowData(Struct, frozen=True, kw_only=True):
     """One window, and a page of its rows.
 
-    `tokens`: as the provider counts them; `limit`: those that it was planned for, 0 if none. `sizes`: for every row
-    its tokens, its state and whether it is cached, for a picture of the whole. `first_row`: the index of the first of
-    `rows`. `changed_row`: the index of the first row that is new or changed; -1 if there is none.
+    `tokens`: as the provider counts them; `limit`: those that it was planned for, 0 if none. `change`: None if the
+    window was not compared with the one before. `sizes`: of every row the tokens, the state, whether it is cached, and
+    whether it is new or changed, for a picture of the whole. `first_row`: the index of the first of `rows`.
+    `changed_row`: the index of the first row that is new or changed; -1 if there is none.
     """
 
     conversation: str
@@ -118,7 +120,7 @@ class WindowData(Struct, frozen=True, kw_only=True):
     messages: int
     shared_tokens: int
     breaks: Break | None
-    change: Change
+    change: Change | None
     left: Left
     sizes: list[tuple[int, str, bool, bool]]
     first_row: int
@@ -132,7 +134,7 @@ class _Item(Struct, frozen=True, kw_only=True, gc=False):
     entry: int
     tokens: int
     state: State
-    fold: Folded | None = None
+    fold: FoldedSlot | None = None
     unit: Unit | None = None
     is_cached: bool = False
     is_new: bool = False
@@ -140,23 +142,30 @@ class _Item(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class WindowReader:
-    """Reads one window. `before`: the view of the call before, with which it is compared; None for the first call."""
+    """Reads one window.
 
-    def __init__(self, view: View, before: View | None, limit: int, name: str) -> None:
-        self._view, self._before, self._name = view, before, name
+    `before`: the view of the call before, with which it is compared; None for the first call. `compares`: false if that
+    view is not known yet.
+    """
+
+    def __init__(self, view: View, before: View | None, limit: int, name: str, *, compares: bool = True) -> None:
+        self._view, self._before, self._name, self._compares = view, before, name, compares
         self.window: Window = assemble(view, limit)
         self._units = {} if before is None else {unit.key: unit for unit in before.visible_units()}
-        self._folds = {} if before is None else {slot.seq: slot for slot in before.slots if isinstance(slot, Folded)}
+        self._folds = (
+            {} if before is None else {slot.seq: slot for slot in before.slots if isinstance(slot, FoldedSlot)}
+        )
         self._known = 0 if before is None else before.length
         self._items = list(self._all_items())
 
-    def data(self, first: int | None = None, count: int = PAGE, most: int = MOST_SHOWN) -> WindowData:
+    def data(self, first: int | None = None, count: int = PAGE, cut: Cut = SHORT) -> WindowData:
         """The window, with `count` rows from index `first` on. None: a few rows before the first one that changed.
 
-        `most`: the most characters of each piece.
+        `cut`: how much of each piece.
         """
         items, view = self._items, self._view
-        changed = next((at for at, item in enumerate(items) if item.is_new or item.is_changed), -1)
+        is_different = [self._compares and (item.is_new or item.is_changed) for item in items]
+        changed = is_different.index(True) if True in is_different else -1
         if first is None:
             first = max(0, min(changed - 2 if changed >= 0 else len(items), len(items) - count))
         first = max(0, min(first, len(items)))
@@ -169,12 +178,12 @@ class WindowReader:
             messages=window.size.messages,
             shared_tokens=window.shared_tokens,
             breaks=window.breaks,
-            change=self._change(),
+            change=self._change() if self._compares else None,
             left=self._left(),
-            sizes=[(item.tokens, item.state, item.is_cached, item.is_new or item.is_changed) for item in items],
+            sizes=[(item.tokens, item.state, item.is_cached, is_different[at]) for at, item in enumerate(items)],
             first_row=first,
             changed_row=changed,
-            rows=list(self._rows(items[first : first + count], most)),
+            rows=list(self._rows(items[first : first + count], cut)),
         )
 
     # ---- which rows there are
@@ -212,7 +221,7 @@ class WindowReader:
                 is_new=before is None,
                 is_changed=before is not None and before.text != slot.text,
             )
-        for unit in slot.surfaced_units:
+        for unit in slot.pinned_units:
             yield from self._items_of_unit(unit, is_cached=is_cached)
 
     def _items_of_unit(self, unit: Unit, *, is_cached: bool) -> Iterator[_Item]:
@@ -220,9 +229,7 @@ class WindowReader:
         for seq, entry in zip(unit.seqs, self._view.entries_of(unit), strict=True):
             trims = trims_of_entry(unit.trims, seq)
             is_known = before is not None and seq in before.seqs
-            is_changed = is_known and before is not None and (
-                trims_of_entry(before.trims, seq) != trims or before.signature_stale != unit.signature_stale
-            )
+            is_changed = is_known and _looks_different(before, unit, seq)
             tokens = self._view.entry_tokens(unit, seq)[1] if trims else sum(entry.tokens)
             yield _Item(
                 entry=seq,
@@ -236,26 +243,26 @@ class WindowReader:
 
     # ---- the rows of a page
 
-    def _rows(self, items: Sequence[_Item], most: int) -> Iterator[Row]:
+    def _rows(self, items: Sequence[_Item], cut: Cut) -> Iterator[Row]:
         seqs = [item.entry for item in items if item.unit is not None]
         explained = {row.entry: row for row in explain(self._view, seqs)}
         facts = {item.unit.key: item.unit.shown_facts() for item in items if item.unit is not None}
         for item in items:
             if item.unit is not None:
                 fact = facts[item.unit.key][bisect_left(item.unit.seqs, item.entry)]
-                shown = tuple(pieces(fact, most))
+                shown = tuple(cut.pieces(fact))
                 yield self._message_row(item, item.unit, explained[item.entry], shown)
             elif item.fold is not None:
-                yield self._fold_row(item, item.fold, most)
+                yield self._fold_row(item, item.fold, cut)
             else:
-                yield self._head_row(item, most)
+                yield self._head_row(item, cut)
 
-    def _head_row(self, item: _Item, most: int) -> Row:
+    def _head_row(self, item: _Item, cut: Cut) -> Row:
         head = self._view.head
-        shown = [piece for message in head.messages for piece in pieces(message, most)]
+        shown = [piece for message in head.messages for piece in cut.pieces(message)]
         if head.tools:
             names = ", ".join(map(tool_name, head.tools))
-            shown.append(Piece(kind="other", text=names[:most], length=len(names), name="tools"))
+            shown.append(Piece(kind="other", text=cut.text(names), length=len(names), name="tools"))
         return Row(
             entry=item.entry,
             role="system",
@@ -263,11 +270,11 @@ class WindowReader:
             shown=item.tokens,
             pieces=tuple(shown),
             is_cached=item.is_cached,
-            is_new=item.is_new,
+            is_new=self._compares and item.is_new,
             is_changed=item.is_changed,
         )
 
-    def _fold_row(self, item: _Item, fold: Folded, most: int) -> Row:
+    def _fold_row(self, item: _Item, fold: FoldedSlot, cut: Cut) -> Row:
         seqs = [seq for unit in units_in(fold) for seq in unit.seqs]
         return Row(
             entry=fold.seq,
@@ -277,9 +284,9 @@ class WindowReader:
             edits=(fold.seq,),
             tokens=fold.untrimmed_size.tokens,
             shown=fold.tokens,
-            pieces=(Piece(kind="text", text=fold.text[:most], length=len(fold.text)),),
+            pieces=(Piece(kind="text", text=cut.text(fold.text), length=len(fold.text)),),
             is_cached=item.is_cached,
-            is_new=item.is_new,
+            is_new=self._compares and item.is_new,
             is_changed=item.is_changed,
             first=min(seqs),
             last=max(seqs),
@@ -301,7 +308,7 @@ class WindowReader:
             shown=row.shown_tokens,
             pieces=shown,
             is_cached=item.is_cached,
-            is_new=item.is_new,
+            is_new=self._compares and item.is_new,
             is_changed=item.is_changed,
             is_pinned=bool(unit.pins),
             is_failed=isinstance(fact, ToolResult) and fact.failed,
@@ -315,10 +322,7 @@ class WindowReader:
             return Change(added=len(self._items), added_tokens=sum(item.tokens for item in self._items))
         shown = {item.entry for item in self._items}
         gone = [
-            entry
-            for unit in self._units.values()
-            for entry in self._before.entries_of(unit)
-            if entry.seq not in shown
+            entry for unit in self._units.values() for entry in self._before.entries_of(unit) if entry.seq not in shown
         ]
         new = [item for item in self._items if item.is_new]
         made = self._made_edits(self._before)
@@ -363,8 +367,8 @@ class WindowReader:
         )
 
     def _left(self) -> Left:
-        folds = [slot for slot in self._view.slots if isinstance(slot, Folded)]
-        shown = chain.from_iterable(fold.surfaced_units for fold in folds)
+        folds = [slot for slot in self._view.slots if isinstance(slot, FoldedSlot)]
+        shown = chain.from_iterable(fold.pinned_units for fold in folds)
         folded = sum(fold.unit_count for fold in folds) - sum(1 for _ in shown)
         tokens = sum(fold.untrimmed_size.tokens for fold in folds)
         return Left(folded=folded, folded_tokens=tokens, dropped=sum(key in DROPPED for key in self._view.unit_of))
@@ -378,11 +382,18 @@ def _state(entry: Entry, *, is_shortened: bool) -> State:
     return "shortened" if is_shortened else "kept"
 
 
-def tool_name(tool: object) -> str:
+def tool_name(tool: Raw) -> str:
     """The name of a tool from its schema, in any dialect."""
-    inner = tool.get("function", tool) if isinstance(tool, dict) else {}
-    inner = inner if isinstance(inner, dict) else {}
-    return str(inner.get("name") or inner.get("type") or "?")
+    inner = tool.get("function")
+    names = cast("Raw", inner) if isinstance(inner, dict) else tool
+    return str(names.get("name") or names.get("type") or "?")
+
+
+def _looks_different(before: Unit | None, now: Unit, entry: int) -> bool:
+    """Whether two windows show an entry of a unit in different ways."""
+    if before is None or before.signature_stale != now.signature_stale:
+        return True
+    return trims_of_entry(before.trims, entry) != trims_of_entry(now.trims, entry)
 
 
 def _range_of(view: View, seq: int, fold: Fold) -> str:
