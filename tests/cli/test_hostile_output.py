@@ -69,7 +69,8 @@ COMMANDS: dict[str, list[list[str]]] = {
     "replay": [["recording.jsonl", "--budget", "4000"], ["{file}", "--budget", "4000", "--chart"]],
     "compare": [["recording.jsonl", "--budget", "4000", "--policies", "default,sliding"]],
     "log": [["one"]],
-    "explain": [["one", "--all"]],
+    "explain": [["one", "--all"], ["one", "--html"]],
+    "inspect": [["none\x1b[2J"]],
     "demo": [[]],
     "edits": [["one"]],
     "pin": [["one", "4", "--why", BAD, "--dry-run"]],
@@ -98,7 +99,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "entries": [["one"]],
     "chat": [["one", "--model", "scripted", "--budget", "9000"]],
 }
-HAVE_STORE = {"log", "explain", "edits", "pin", "undo", "export", "memory", "compact", "conversations", "fork"} | {
+HAVE_STORE = {"log", "explain", "inspect", "edits", "pin", "undo", "export", "memory", "compact", "conversations", "fork"} | {
     "forget", "usage", "window", "read", "grep", "search", "entries", "chat",
 }  # fmt: skip
 TYPED = f"Hello {BAD}\n/context\n/explain\n/pin {BAD}\n/model {BAD}\n/{BAD}\n"
@@ -122,7 +123,7 @@ def test_no_control_character_leaves(name, arguments, form, hostile, run, monkey
     monkeypatch.chdir(hostile)
     line = line_of(name, arguments, hostile)
     if form == "json":
-        if name == "chat" or "--as" in line or "--chart" in line:
+        if name in {"chat", "inspect"} or "--as" in line or "--chart" in line:
             pytest.skip("there is no --json")
         line.append("--json")
     monkeypatch.setattr(sys, "stdin", io.StringIO(TYPED))
