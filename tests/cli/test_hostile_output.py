@@ -99,8 +99,8 @@ COMMANDS: dict[str, list[list[str]]] = {
     "entries": [["one"]],
     "chat": [["one", "--model", "scripted", "--budget", "9000"]],
 }
-HAVE_STORE = {"log", "explain", "inspect", "edits", "pin", "undo", "export", "memory", "compact", "conversations", "fork"} | {
-    "forget", "usage", "window", "read", "grep", "search", "entries", "chat",
+HAVE_STORE = {"log", "explain", "edits", "pin", "undo", "export", "memory", "compact", "conversations", "fork"} | {
+    "forget", "inspect", "usage", "window", "read", "grep", "search", "entries", "chat",
 }  # fmt: skip
 TYPED = f"Hello {BAD}\n/context\n/explain\n/pin {BAD}\n/model {BAD}\n/{BAD}\n"
 CASES = [(name, arguments) for name, lines in COMMANDS.items() for arguments in lines]
