@@ -21,6 +21,21 @@ FACTS = {
     "user": ({"role": "user", "content": "hi", "name": "Ann"}, User(parts=(Text("hi"),), extra={"name": "Ann"})),
     "empty": ({"role": "user", "content": ""}, User(parts=(Text(""),))),
     "no parts": ({"role": "user", "content": []}, User(shape="parts")),
+    "thinking of Mistral's": (
+        {"role": "assistant", "content": [THOUGHT, {"type": "text", "text": "x"}, {**THOUGHT, "closed": True}]},
+        Assistant(
+            parts=(Text("x"),),
+            reasoning=(Reasoning("hm", "thinking"), Reasoning("hm", "thinking", extra={"closed": True})),
+            order="rpr",
+            shape="parts",
+        ),
+    ),
+    "thinking with a reference": (
+        {"role": "assistant", "content": [{**THOUGHT, "thinking": [*THOUGHT["thinking"], {"type": "reference"}]}]},
+        Assistant(
+            parts=(Other({**THOUGHT, "thinking": [*THOUGHT["thinking"], {"type": "reference"}]}),), shape="parts"
+        ),
+    ),
     "system": ({"role": "system", "content": "s"}, Instruction(parts=(Text("s"),))),
     "developer": ({"role": "developer", "content": None}, Instruction(role="developer", shape="null")),
     "parts": (

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 import transom
+from transom.core.message import Reasoning
 from transom.providers.scripted import Scripted
 from transom.wire.dialects import dialect_named
 
@@ -61,6 +62,7 @@ def test_thinking_as_lists_then_text_as_strings():
     whole = [{"type": "thinking", "thinking": [{"type": "text", "text": "ab"}]}, {"type": "text", "text": "xy"}]
     dialect = dialect_named("mistral")
     assert dialect.parse_reply(chunks) == dialect.parse_reply({"role": "assistant", "content": whole})
+    assert dialect.parse_reply(chunks).reasoning == (Reasoning("ab", "thinking"),)
     accumulator = dialect.accumulator()
     for chunk in chunks:
         accumulator.feed(chunk)

@@ -22,6 +22,7 @@ from transom.wire.fields import (
     take_text,
 )
 from transom.wire.parts import MediaTypes, other_part, text_part
+from transom.wire.turns import turn_of
 
 DIALECT_NAME = "openai"
 """The name of this dialect in facts."""
@@ -39,6 +40,9 @@ MEDIA_TYPES: MediaTypes = {
 
 REASONING = ("reasoning_content", "reasoning")
 """The keys of the model's reasoning: DeepSeek's, then that of Groq, OpenRouter and vLLM."""
+
+THINKING = "thinking"
+"""The type of the content parts in which Mistral's models think; also `Reasoning.field` of such a part."""
 
 REGULAR_CALL: Raw = {"type": "function", "function": {}}
 """A regular call without its id, name and arguments. A call with other fields keeps them in `extra`."""
@@ -63,9 +67,14 @@ def parse(message: object, where: str = "message") -> Fact:
     role = take_role(fields, where, DIALECT_NAME, _KINDS)
     if not isinstance(fields.get("name"), (str, type(None))):
         raise InvalidMessage(where, f"name must be a string, not {kind_of(fields['name'])}")
-    parts, shape = take_content(fields, "content", where, "a string, a list of parts or null", _part)
-    beside = _beside(role, fields, where)
-    return _KINDS[role](parts=parts, shape=shape, extra=fields or None, **beside)
+    read = _assistant_part if role == "assistant" else _part
+    parts, shape = take_content(fields, "content", where, "a string, a list of parts or null", read)
+    if role == "assistant":
+        beside = [m.Reasoning(fields.pop(key), key) for key in REASONING if is_text(fields.get(key))]
+        calls = _calls(fields, where)
+        return turn_of([*beside, *parts, *calls], shape=shape, extra=fields or None)
+    own = _beside(role, fields, where)
+    return _KINDS[role](parts=cast("tuple[m.Part, ...]", parts), shape=shape, extra=fields or None, **own)
 
 
 def body_keys(call: Raw) -> tuple[str, str]:
@@ -76,9 +85,6 @@ def body_keys(call: Raw) -> tuple[str, str]:
 
 def _beside(role: str, fields: Raw, where: str) -> Raw:
     """The fields of the fact beside its content, taken out of the message's fields."""
-    if role == "assistant":
-        thoughts = tuple(m.Reasoning(fields.pop(key), key) for key in REASONING if is_text(fields.get(key)))
-        return {"reasoning": thoughts, "calls": _calls(fields, where)}
     if role == "tool":
         return {"call": take_text(fields, "tool_call_id", where, "")}
     # a default that is written out would change what is stored: no role for "system"
@@ -90,6 +96,18 @@ def _part(raw: Raw, where: str, path: str) -> m.Part:
     if raw.get("type") == "text":
         return text_part(raw, "text", where, path, drop={"type", "text"})
     return other_part(raw, MEDIA_TYPES)
+
+
+def _assistant_part(raw: Raw, where: str, path: str) -> m.Part | m.Reasoning:
+    """A content part of the model's, or its reasoning: a part of the type `thinking` with one text. (One with
+    references among its texts stays as it is.)"""
+    held = raw.get(THINKING) if raw.get("type") == THINKING else None
+    pieces = cast("list[object]", held) if isinstance(held, list) else []
+    text = cast("Raw", pieces[0]) if len(pieces) == 1 and isinstance(pieces[0], dict) else {}
+    if text.keys() != {"type", "text"} or text["type"] != "text" or not isinstance(text["text"], str):
+        return _part(raw, where, path)
+    rest = {key: value for key, value in raw.items() if key not in {"type", THINKING}}
+    return m.Reasoning(text["text"], THINKING, extra=rest or None)
 
 
 # ---- calls

@@ -16,10 +16,10 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.core.unit import Unit
 from transom.wire.fields import compact_json
-from transom.wire.openai.parse import DIALECT_NAME, body_keys
+from transom.wire.openai.parse import DIALECT_NAME, THINKING, body_keys
 from transom.wire.openai.repair import repair
 from transom.wire.translate import translate_fact, unique_calls
-from transom.wire.turns import copied
+from transom.wire.turns import copied, runs
 
 
 def unit_messages(unit: Unit, *, move_media: bool) -> list[Raw]:
@@ -69,8 +69,10 @@ def message(fact: Fact) -> Raw:
     if type(fact) in _OWN:
         return {"role": role, "content": m.own_text(fact)}
     out: Raw = {"role": role}
-    if fact.parts or fact.shape not in {"null", "absent"}:
-        out["content"] = _content(fact)
+    if content := _pieces(fact):
+        out["content"] = _content(fact, content)
+    elif fact.shape not in {"null", "absent"}:
+        out["content"] = [] if fact.shape == "parts" else ""
     elif fact.shape == "null":
         out["content"] = None
     if fact.extra:
@@ -95,24 +97,34 @@ def _role(fact: Fact) -> str:
     return _ROLES.get(type(fact), "user")  # words of our own are said by the user
 
 
-def _content(fact: Fact) -> str | list[Raw]:
-    """The content of a fact. A string stays a string if one string can hold it."""
-    first = fact.parts[0] if fact.parts else Text("")
-    if fact.shape == "text" and len(fact.parts) < 2 and isinstance(first, Text) and not first.extra:
+def _pieces(fact: Fact) -> list[m.Part | m.Reasoning]:
+    """The content of a fact in its order: parts, and reasoning that is among them (`THINKING`)."""
+    if not isinstance(fact, Assistant) or not any(thought.field == THINKING for thought in fact.reasoning):
+        return list(fact.parts)
+    pieces = (piece for run in runs(fact) for piece in run if not isinstance(piece, Call))
+    return [piece for piece in pieces if not isinstance(piece, m.Reasoning) or piece.field == THINKING]
+
+
+def _content(fact: Fact, pieces: list[m.Part | m.Reasoning]) -> str | list[Raw]:
+    """The content of a message. A string stays a string if one string can hold it."""
+    first = pieces[0]
+    if fact.shape == "text" and len(pieces) < 2 and isinstance(first, Text) and not first.extra:
         return first.text
-    return [_part(part) for part in fact.parts]
+    return [_part(piece) for piece in pieces]
 
 
-def _part(part: m.Part) -> Raw:
+def _part(part: m.Part | m.Reasoning) -> Raw:
     """A content part as it was read."""
     if isinstance(part, Text):
         return {"type": "text", "text": part.text, **copied(part.extra or {})}
+    if isinstance(part, m.Reasoning):
+        return {"type": THINKING, THINKING: [{"type": "text", "text": part.text}], **copied(part.extra or {})}
     return copied(part.raw)
 
 
 def _add_turn(out: Raw, fact: Assistant) -> None:
     """Add reasoning and calls to a message, in place."""
-    for thought in fact.reasoning:
+    for thought in (each for each in fact.reasoning if each.field != THINKING):
         out[thought.field] = out.get(thought.field, "") + thought.text
     for call in fact.calls:
         if call.legacy:
