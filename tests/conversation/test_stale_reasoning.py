@@ -12,7 +12,7 @@ from transom.core.entry import Entry
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.core.unit import FoldedSlot, Unit
 from transom.evaluation.explain import HIDDEN_REASONING, REFUSED_REASONING, explain
-from transom.providers.scripted import Fault, Reply, Scripted
+from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall
 from transom.wire.anthropic import AnthropicDialect
 
 STALE = '{"type": "error", "error": {"message": "messages.1.content.0: Invalid `signature` in `thinking` block"}}'
@@ -203,6 +203,41 @@ def test_a_request_without_reasoning_is_not_sent_again() -> None:
         with pytest.raises(ProviderError):
             conv.run("Hello?", provider=Scripted(REFUSAL, "Hi.", dialect="anthropic"))
         assert failures(conv) == ["bad_request"]
+
+
+@pytest.mark.parametrize("model", ["claude-opus-4-1", "claude-opus-5-5"])  # whose reasoning is not bound; is bound
+def test_a_model_that_refuses_all_reasoning_is_learned_from_its_second_refusal(model: str) -> None:
+    sent: list[int] = []
+
+    def answer(request: Any) -> Reply | Fault:
+        sent.append(thoughts_in(request))
+        calls = (ScriptedCall("f", "{}"),) if len(sent) < 12 else ()
+        return REFUSAL if sent[-1] else Reply(text="Hi.", reasoning=f"step {len(sent)}", calls=calls)
+
+    def f() -> str:
+        return "ok"
+
+    provider = Scripted(*[answer] * 20, dialect="anthropic", model=model)
+    with Conversation.open("memory:", "x", budget=32_000, dialect="anthropic") as conv:
+        assert conv.run("Hello?", provider=provider, tools=[f]).text == "Hi."
+        assert sent == [0, 1, 0, 1, *[0] * (len(sent) - 4)]
+        assert failures(conv) == [REASONING_REFUSED] * 2
+        conv.run("More?", provider=Scripted(answer, dialect="anthropic", model=model))
+        assert sent[-1] == 0
+
+
+def test_a_model_that_takes_reasoning_again_is_not_one_that_refuses_it() -> None:
+    with thinking_conversation() as conv:
+        sent: list[int] = []
+
+        def answer(request: Any) -> Reply | Fault:
+            sent.append(thoughts_in(request))
+            refused = len(sent) in {1, 4}
+            return REFUSAL if refused else Reply(text="Hi.", reasoning="so")
+
+        for words in ("one", "two", "three", "four"):
+            conv.run(words, provider=Scripted(*[answer] * 3, dialect="anthropic", model="claude-opus-4-1"))
+        assert sent == [2, 0, 1, 2, 0, 1]
 
 
 def test_a_loop_of_ones_own_logs_the_refusal() -> None:

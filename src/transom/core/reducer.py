@@ -44,6 +44,7 @@ from transom.core.message import (
 from transom.core.pairing import call_label_size, open_call, result_label_size
 from transom.core.persistent import appended, vector, with_value
 from transom.core.prefix_fingerprint import prefixes
+from transom.core.reasoning_refusals import ALWAYS, after_refusal, after_reply
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
 from transom.core.tokens import ZERO, TokenCounter, head_size
 from transom.core.unit import REFUSED, FoldedSlot, Unit, new_unit, units_in, with_result, with_signature_stale
@@ -171,11 +172,18 @@ def _assistant(builder: Builder, entry: Entry) -> int:
         builder.prefix = replace(builder.prefix, calibration=learned)
     place = None if sent is None else turn.answers
     compacts = _compact(builder, entry, turn, place) if turn.is_compaction else False
-    signed_prefix = ""
-    if any(thought.bound for thought in turn.reasoning):
+    signed_prefix, model = "", entry.meta.model if entry.meta is not None else ""
+    known = builder.prefix.refused_reasoning
+    is_refused = bool(turn.reasoning) and known.get(model) == ALWAYS
+    if known:
+        known = after_reply(known, model, has_reasoning=bool(turn.reasoning))
+        builder.prefix = replace(builder.prefix, refused_reasoning=known)
+    if any(thought.bound for thought in turn.reasoning) and not is_refused:
         signed_prefix = _behind_compaction(builder) if compacts else _signed_on(builder, entry, sent)
     key = _fact(builder, entry, key=place, signed_prefix=signed_prefix)
     if key >= 0 and not _is_compacted(builder, key):
+        if is_refused:
+            _hide_reasoning(builder, key)
         _follow_provider_calls(builder, turn, key)
         if turn.calls:
             _open_calls(builder, turn, key)
@@ -287,16 +295,18 @@ def _failure(builder: Builder, entry: Entry) -> int:
         limits = with_value(builder.prefix.learned_limits, failure.model, failure.limit)
         builder.prefix = replace(builder.prefix, learned_limits=limits)
     if failure.failure == REASONING_REFUSED:
-        _refuse_reasoning(builder, entry)
+        is_some_left = _refuse_reasoning(builder, entry)
+        known = after_refusal(builder.prefix.refused_reasoning, failure.model, is_some_left=is_some_left)
+        builder.prefix = replace(builder.prefix, refused_reasoning=known)
     if failure.used and sent is not None:
         learned = builder.prefix.calibration.refused(sent, failure.used)
         builder.prefix = replace(builder.prefix, calibration=learned)
     return _set_newest_unit(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
 
 
-def _refuse_reasoning(builder: Builder, entry: Entry) -> None:
+def _refuse_reasoning(builder: Builder, entry: Entry) -> bool:
     """Hide the reasoning before the newest user message; if nothing is left to hide before it, all of it. Bound
-    reasoning behind the hidden one has then lost its prefix.
+    reasoning behind the hidden one has then lost its prefix. Returns whether reasoning is left that is not hidden.
 
     Only facts decide, and no edit: reasoning under a fold is refused too. Otherwise an undo of the fold would show
     something else than the log without the fold (law 5).
@@ -311,14 +321,20 @@ def _refuse_reasoning(builder: Builder, entry: Entry) -> None:
     changed: list[int] = []
     for key in before or turns:
         at = slot_index(builder, key)
-        path, unit = path_to(builder, key)
-        refused = with_signature_stale(unit, entries_of(builder, unit), stale=True, signed_prefix=REFUSED)
-        slot = replace_in_folds(path, unit, (refused,))
-        if slot.fingerprint() != builder.slots[at].fingerprint():
+        fingerprint = builder.slots[at].fingerprint()
+        _hide_reasoning(builder, key)
+        if builder.slots[at].fingerprint() != fingerprint:
             changed.append(at)
-        builder.replace_slot(at, slot)
     if changed:
         builder.mark_break(changed[0], entry, "reasoning refused")
+    return len(before or turns) < len(turns)
+
+
+def _hide_reasoning(builder: Builder, key: int) -> None:
+    """Hide the reasoning of a turn for good, because a provider refuses it."""
+    path, unit = path_to(builder, key)
+    refused = with_signature_stale(unit, entries_of(builder, unit), stale=True, signed_prefix=REFUSED)
+    builder.replace_slot(slot_index(builder, key), replace_in_folds(path, unit, (refused,)))
 
 
 def _has_reasoning(builder: Builder, unit: Unit) -> bool:

@@ -102,6 +102,9 @@ class Prefix(Struct, frozen=True, gc=False):
     learned_limits: Mapping[str, int] = _NO_LIMITS
     """The tokens that a request to a model may have, by "provider:model": of models that refused one as too long. If
     the provider did not say its limit, it is derived from the size of what was refused."""
+    refused_reasoning: Mapping[str, int] = _NO_LIMITS
+    """By "provider:model": what is known of a model that refused reasoning and has taken none since. See
+    `core/reasoning_refusals.py`."""
 
 
 class Landmarks(Struct, frozen=True, gc=False):

@@ -73,7 +73,12 @@ def encode_view(view: View) -> bytes:
         slots=slots,
         child_counts=child_counts,
         calls=replace(view.calls, synthetic_results=dict(view.synthetic_results), late_results=dict(view.late_results)),
-        prefix=replace(view.prefix, in_flight=None, learned_limits=dict(view.learned_limits)),
+        prefix=replace(
+            view.prefix,
+            in_flight=None,
+            learned_limits=dict(view.learned_limits),
+            refused_reasoning=dict(view.prefix.refused_reasoning),
+        ),
         landmarks=view.landmarks,
         edits=view.edits,
         notes=dict(view.notes),

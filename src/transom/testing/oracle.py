@@ -97,13 +97,15 @@ class EditState(NamedTuple):
 
     `live`: the seqs of the edits that apply. `undone`: folds and trims that were undone. `prefixes`: for each turn of
     the model that answers no `Sent`, the fingerprint of what preceded it when it came. `summaries`: those that were not
-    undone. `refused`: the keys of the turns whose reasoning a provider refused.
+    undone. `refused`: the keys of the turns whose reasoning a provider refused. `refusing`: for each model that refused
+    reasoning and has taken none since: "some left", "none left", "new" (it has made new reasoning), or "always".
     """
 
     live: tuple[int, ...] = ()
     undone: tuple[int, ...] = ()
     prefixes: tuple[tuple[int, str], ...] = ()
     refused: tuple[int, ...] = ()
+    refusing: tuple[tuple[str, str], ...] = ()
     summaries: tuple[int, ...] = ()
 
 
@@ -525,6 +527,8 @@ def _behind_compaction(view: SlowView, turn: Assistant, entry: Entry) -> str:
 def _next_state(state: EditState, view: SlowView, entry: Entry) -> EditState:
     """The state after one more entry. An edit that does not apply changes nothing."""
     body = entry.body
+    if isinstance(body, Assistant):
+        state = _after_reply(state, view, entry, body)
     if (
         isinstance(body, Assistant)
         and body.is_compaction
@@ -538,7 +542,13 @@ def _next_state(state: EditState, view: SlowView, entry: Entry) -> EditState:
     if isinstance(body, Head) and view.facts.head is None and not view.was_sent:
         return state._replace(prefixes=_signed_again(view, state.prefixes, entry))
     if isinstance(body, Failure) and body.failure == REASONING_REFUSED:
-        return state._replace(refused=(*state.refused, *_refused(view)))
+        turns, hidden = _refused(view)
+        refusing = dict(state.refusing)
+        if body.model:
+            again = refusing.get(body.model) in ("new", "always")
+            left = "some left" if len(hidden) < len(turns) else "none left"
+            refusing[body.model] = "always" if again else left
+        return state._replace(refused=(*state.refused, *hidden), refusing=tuple(refusing.items()))
     if isinstance(body, Summary):
         return state._replace(summaries=(*state.summaries, entry.seq))
     if not isinstance(body, (Fold, Trim, Pin, Undo)) or not view.applies(body):
@@ -566,13 +576,30 @@ def _signed_again(view: SlowView, known: tuple[tuple[int, str], ...], head: Entr
     return tuple(prefixes.items())
 
 
-def _refused(view: SlowView) -> list[int]:
-    """The keys of the turns whose reasoning a refusal hides: those before the newest user message, or else all. It does
-    not matter what edits show of them."""
+def _after_reply(state: EditState, view: SlowView, entry: Entry, turn: Assistant) -> EditState:
+    """What a reply says of a model that refused reasoning: it takes it after all, or never."""
+    model = "" if entry.meta is None else entry.meta.model
+    refusing = dict(state.refusing)
+    found = refusing.get(model)
+    if found == "always" and turn.reasoning:
+        in_flight = turn.answers is not None and turn.answers == view.facts.in_flight
+        state = state._replace(
+            refused=(*state.refused, turn.answers if in_flight and turn.answers is not None else entry.seq)
+        )
+    elif found in {"some left", "new"}:
+        del refusing[model]
+    elif found == "none left" and turn.reasoning:
+        refusing[model] = "new"
+    return state._replace(refusing=tuple(refusing.items()))
+
+
+def _refused(view: SlowView) -> tuple[list[int], list[int]]:
+    """The keys of the turns whose reasoning no refusal hides yet, and of those among them that one hides now: those
+    before the newest user message, or else all. It does not matter what edits show of them."""
     units = [one for one in view.facts.units if not one.sealed and one.key not in view.state.refused]
     heads = [(one.key, view.entries[one.seqs[0]].body) for one in units]
     turns = [key for key, turn in heads if isinstance(turn, Assistant) and turn.reasoning]
-    return [key for key in turns if view.facts.newest_user is not None and key < view.facts.newest_user] or turns
+    return turns, [key for key in turns if view.facts.newest_user is not None and key < view.facts.newest_user] or turns
 
 
 def head_content(body: object) -> bytes:

@@ -47,6 +47,9 @@ from transom.testing.fakes import Entries, WordCounter
 COUNTER = WordCounter()
 """Counts every entry of these logs."""
 
+MODELS = ("openai:m", "openai:m", "", "openai:n")
+"""Who answers, and who refuses reasoning."""
+
 TEXTS = (
     "Please look at the failing test in src/app.py again. " * 4,
     "ok",
@@ -121,7 +124,9 @@ class LogBuilder:
     def append(self, body: Body, *, hidden: bool = False, injected: bool = False) -> None:
         """Append an entry with this body, also an edit that does not apply. `hidden`: no window contains it.
         `injected`: a program wrote it in the user's role."""
-        meta = Meta(include_in_context=not hidden, injected=injected) if hidden or injected else None
+        model = MODELS[len(self.log) % 4] if isinstance(body, Assistant) else ""
+        given = hidden or injected or model
+        meta = Meta(include_in_context=not hidden, injected=injected, model=model) if given else None
         self.log.append(entry(body, self.log, at=float(len(self.log)), counter=COUNTER, meta=meta))
         self.view = apply(self.view.with_log(Entries(self.log)), self.log[-1:])
 
@@ -259,7 +264,7 @@ def _other(builder: LogBuilder, step: Step) -> None:
         Handoff(text=text, source="scout"),
         Failure(failure="timeout", text=text, shown=text, answers=answers),
         Failure(failure="abandoned", answers=answers),
-        Failure(failure=REASONING_REFUSED, answers=answers),
+        Failure(failure=REASONING_REFUSED, answers=answers, model=MODELS[step.a % 3]),
         Instruction(parts=_parts(step.a, step.d), role="developer"),
         Opaque(raw={"kind": "later", "x": [step.a, "\ud800"]}),
     )

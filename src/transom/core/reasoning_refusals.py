@@ -1,0 +1,40 @@
+"""Learns which models refuse all reasoning, from what they refused and what they took.
+
+A refusal hides the reasoning that is in the log (see `REASONING_REFUSED`), and the request is sent again without it.
+That is enough where the reasoning was bound to another prefix. But some servers refuse reasoning whatever it is: there
+the next reply brings new reasoning, and each step of a run would be refused once. So what a model does next counts: if
+it refuses reasoning that was made after its refusal, and has taken none in between, its later replies are shown without
+reasoning from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transom.core.persistent import with_value, without_key
+
+SOME_LEFT = 0
+"""It refused reasoning, and other reasoning is still in the window: if it answers, it takes that."""
+NONE_LEFT = 1
+"""It refused reasoning, and none is left."""
+NEW_REASONING = 2
+"""It has made new reasoning since: its next answer, or refusal, decides."""
+ALWAYS = 3
+"""It refuses all reasoning."""
+
+
+def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -> Mapping[str, int]:
+    """What is known after a model refused reasoning. `is_some_left`: the log has reasoning that no refusal hides."""
+    if not model:
+        return known
+    if known.get(model) in (NEW_REASONING, ALWAYS):
+        return with_value(known, model, ALWAYS)
+    return with_value(known, model, SOME_LEFT if is_some_left else NONE_LEFT)
+
+
+def after_reply(known: Mapping[str, int], model: str, *, has_reasoning: bool) -> Mapping[str, int]:
+    """What is known after a model has answered. `has_reasoning`: whether its reply has any."""
+    found = known.get(model)
+    if found in (SOME_LEFT, NEW_REASONING):  # it has taken reasoning
+        return without_key(known, model)
+    return with_value(known, model, NEW_REASONING) if found == NONE_LEFT and has_reasoning else known
