@@ -355,12 +355,6 @@ def is_record(text: str) -> bool:
     return _RECORD.search(text) is not None
 
 
-def record_in(text: str) -> str:
-    """The record at the end of a fold's text; empty if there is none."""
-    found = _RECORD.search(text)
-    return "" if found is None else text[found.start() :]
-
-
 def summary_and_record(summary: str, record: str) -> str:
     """The text of the newest fold: the rolling summary, then the record of its own turns."""
     return f"{summary}\n{record}"

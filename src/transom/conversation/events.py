@@ -70,14 +70,8 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
     def of(cls, before: View, after: View, entries: Sequence[Entry]) -> Compacted:
         """The event of a compaction or an edit that appended these entries."""
         edits = [entry for entry in entries if isinstance(entry.body, (Fold, Trim))]
-        shown = next(
-            (
-                (seq, summary)
-                for seq, summary in after.newest_summaries()
-                if any(isinstance(one.body, Fold) and one.body.text.startswith(summary.text) for one in edits)
-            ),
-            None,
-        )
+        named = {one.body.summary for one in edits if isinstance(one.body, Fold)}
+        shown = next(((seq, summary) for seq, summary in after.newest_summaries() if seq in named), None)
         return cls(
             edits=tuple(entry.seq for entry in edits),
             tokens_before=round(before.total.tokens * before.calibration),

@@ -19,6 +19,8 @@ class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     - `excerpted`: keys of folded units that count as present, because the text has a marked excerpt of them; at the
       last step of the last resort only their reference.
     - `quotes`: the seqs of the entries that the text quotes.
+    - `summary`: the seq of the summary with which the text begins; None if it begins with none. `summary_end`: how many
+      characters of the text are its own. The text has them, as every entry has the text that it shows.
     """
 
     first: int
@@ -26,6 +28,8 @@ class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     text: str
     excerpted: tuple[int, ...] = field(default=(), name="carries")
     quotes: tuple[int, ...] = ()
+    summary: int | None = None
+    summary_end: int = 0
     why: str = ""
     """The reason, as `explain` shows it."""
 

@@ -36,8 +36,10 @@ def redacted_fold(view: View, fold: Fold, redact: Redact) -> Fold:
     slots = view.slots[view.slot_index(fold.first) : view.slot_index(fold.last) + 1]
     entries = (entry for slot in reversed(slots) for unit in units_in(slot) for entry in view.entries_of(unit))
     facts = (entry.body for entry in entries if isinstance(entry.body, Fact))
-    text = redact(fold.text, _bounded(facts))
-    return fold if text == fold.text else replace(fold, text=text)
+    sources = list(_bounded(facts))
+    summary, rest = fold.text[: fold.summary_end], fold.text[fold.summary_end :]  # each of its own, so that both remain
+    summary = redact(summary, sources) if summary else summary
+    return replace(fold, text=summary + redact(rest, sources), summary_end=len(summary))
 
 
 def redacted_recall(view: View, recalled: Recalled, redact: Redact) -> Recalled:

@@ -19,7 +19,7 @@ from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold
 from transom.core.index_cache import IndexCache
 from transom.core.policy import Target
-from transom.core.summary import Summarise, Summary
+from transom.core.summary import Summarise
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import (
@@ -51,7 +51,14 @@ from transom.strategies.summary_folds import (
     with_summary,
     without_summary,
 )
-from transom.strategies.summary_wants import MOST_SHARE, shown_summary, summary_cap, summary_want, takes_more_than
+from transom.strategies.summary_wants import (
+    MOST_SHARE,
+    ShownSummary,
+    shown_summary,
+    summary_cap,
+    summary_want,
+    takes_more_than,
+)
 
 MAX_SHARE = 0.85
 """The most tokens of a digest, as a share of the tokens of the slots that it replaces."""
@@ -193,7 +200,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         most = self._summary_tokens(view, target, free)
         shown = shown_summary(view, old[-1].last + 1, most, target) if self.summary else None
         folds = self._folds(view, target, cut, shown)
-        if shown is None or must_show(shown[0]) or not takes_more_than(self.summary, whole_room(view, target)):
+        if shown is None or must_show(shown.summary) or not takes_more_than(self.summary, whole_room(view, target)):
             yield from folds
             return
         with_summary_shown, record_alone = list(folds), list(self._folds(view, target, cut, None))
@@ -205,19 +212,19 @@ class Digest(Struct, frozen=True, kw_only=True):
         is_free = not target.summaries_cost or target.waits_for_wants
         return not is_free and takes_more_than(self.summary, whole_room(view, target)) and is_left_out(view)
 
-    def _folds(self, view: View, target: Target, cut: _Cut, shown: tuple[Summary, int] | None) -> Iterator[Fold]:
-        """The folds of the old slots. `shown`: the summary that they show, and its tokens; None: no summary."""
+    def _folds(self, view: View, target: Target, cut: _Cut, shown: ShownSummary | None) -> Iterator[Fold]:
+        """The folds of the old slots. `shown`: the summary that they show; None: no summary."""
         # `room`: what the limit leaves for records. `cap`: the most for all layers. The older layers stay if the new
         # one gets enough of both, and if they are not tiny beside it. Otherwise everything becomes one layer.
         old, free = cut.old, cut.free
-        of_summary = 0 if shown is None else shown[1]
+        of_summary = 0 if shown is None else shown.tokens
         newer = sum(slot.size.tokens for slot in view.slots[cut.stop :] if slot.first not in target.required)
         newer += target.due_notes.tokens
         room = target.limit.tokens - cut.fixed - newer - cut.quiet * free - HEADER - of_summary
         cap = min(self.cap + MORE_CAP_FOR_CHAT * cut.talk, 1 - cut.recent - cut.quiet) * free - of_summary
         layers = 1 + max((at for at, slot in enumerate(old) if stands_for_turns(slot)), default=-1)
         in_layers = sum(slot.size.tokens for slot in old[:layers] if slot.first not in target.required)
-        in_layers -= 0 if shown is None else tokens_of_summaries(old[:layers], target.counter)
+        in_layers -= 0 if shown is None else tokens_of_summaries(view, old[:layers], target.counter)
         beside_layers = _staying_tokens(view, target, old[layers:])
         new_layer = self.layer * (min(cap, room - beside_layers) - in_layers)
         frozen: Sequence[Slot] = []
@@ -231,7 +238,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         if shown is None:
             yield from records.folds()
         else:
-            yield from records.folds_with(*shown, frozen)
+            yield from records.folds_with(shown, frozen)
 
     def _summary_tokens(self, view: View, target: Target, free: float) -> float:
         """Tokens of the summary: its share of the whole room of the budget, also if this compaction has a lower limit;
@@ -275,31 +282,31 @@ class _Records:
         """One fold for each run of slots that is worth folding."""
         return (fold for run, share in self.shares if self._saves(run, fold := self._fold(run, share)))
 
-    def folds_with(self, summary: Summary, of_summary: int, layers: Sequence[Slot]) -> Iterator[Fold]:
+    def folds_with(self, shown: ShownSummary, layers: Sequence[Slot]) -> Iterator[Fold]:
         """The same, with the summary in front of the newest record that has turns enough for it.
 
         `layers`: older records, which stay. If one of them begins with an older summary, that summary is taken out
         first. Then come the fold with the summary and the newer ones, and last the older ones: the plan may stop before
         these, if the window is small enough by then.
         """
-        if any(shows_summary(slot, summary) for slot in layers):
+        if any(shows_summary(self.view, slot, shown.seq) for slot in layers):
             yield from self.folds()
             return
         if not layers:
-            self._split(of_summary)
+            self._split(shown.tokens)
         others = [fold for slot in layers if (fold := without_summary(self.view, slot)) is not None]
         made: dict[int, Fold] = {}
         for at, (run, share) in reversed([*enumerate(self.shares)]):
             record = self._fold(run, share)
-            shown = with_summary(record, summary)
-            if self._applies(shown):
-                made[at] = shown
+            begins = with_summary(record, shown.seq, shown.summary)
+            if self._applies(begins):
+                made[at] = begins
                 break
             if self._saves(run, record):
                 made[at] = record
         else:
-            if others and self._applies(shown := with_summary(others[-1], summary)):
-                others[-1] = shown
+            if others and self._applies(begins := with_summary(others[-1], shown.seq, shown.summary)):
+                others[-1] = begins
         yield from others
         yield from (made[at] for at in sorted(made))
         oldest = min(made, default=len(self.shares))

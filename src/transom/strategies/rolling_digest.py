@@ -12,7 +12,7 @@ from transom.core.budget import UNLIMITED, Budget
 from transom.core.edit import Edit, Fold
 from transom.core.index_cache import IndexCache
 from transom.core.policy import Target
-from transom.core.summary import Summarise, Summary
+from transom.core.summary import Summarise
 from transom.core.tokens import Size
 from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.core.view import View
@@ -31,9 +31,8 @@ from transom.strategies.candidates import (
 from transom.strategies.digest.digest_text import digest_text
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
-from transom.strategies.summary_folds import folded_before, summary_in_place, whole_room
-from transom.strategies.summary_wants import WHY as WITH_SUMMARY
-from transom.strategies.summary_wants import shown_summary, summary_want
+from transom.strategies.summary_folds import folded_before, summary_in_place, whole_room, with_summary
+from transom.strategies.summary_wants import ShownSummary, shown_summary, summary_want
 from transom.strategies.text.references import range_reference
 
 MAX_CUT_BEFORE_USER = 0.5
@@ -90,8 +89,7 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         summary = _summary_of(view, target, folded, size / len(found)) if found else None
         for run in found:
             if summary is not None and run is found[-1]:
-                text = _text(view, target, run, summary)
-                fold = Fold(first=run[0].first, last=run[-1].last, text=text, why=WITH_SUMMARY)
+                fold = _summary_fold(view, target, run, summary)
                 if view.refusal(fold) is None:
                     yield fold
                     continue
@@ -134,17 +132,17 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         return view.slots[start : end + cut_before_user(view, view.slots[end : stop + 1], MAX_CUT_BEFORE_USER * tail)]
 
 
-def _summary_of(view: View, target: Target, folded: Sequence[Slot], most: float) -> Summary | None:
+def _summary_of(view: View, target: Target, folded: Sequence[Slot], most: float) -> ShownSummary | None:
     """The newest summary, if a model made it of all these turns and none behind them, and it is not too long."""
     shown = shown_summary(view, folded[-1].last + 1, most, target)
-    if shown is None or shown[0].degraded or shown[0].last < folded[-1].last:
+    if shown is None or shown.summary.degraded or shown.summary.last < folded[-1].last:
         return None
-    return shown[0]
+    return shown
 
 
-def _text(view: View, target: Target, run: Sequence[Slot], summary: Summary) -> str:
-    """The summary, and which turns it stands for."""
+def _summary_fold(view: View, target: Target, run: Sequence[Slot], shown: ShownSummary) -> Fold:
+    """The fold with the summary, and which turns it stands for."""
     count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run)
     tokens = sum(slot.untrimmed_size.tokens for slot in run)
     span = texts.summarised_turns(range_reference(view, target, run), count, tokens)
-    return f"{summary.text}\n{span}"
+    return with_summary(Fold(first=run[0].first, last=run[-1].last, text=span), shown.seq, shown.summary)

@@ -48,5 +48,5 @@ class NewSummary(Struct, frozen=True):
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         newest = view.summary
-        if newest is not None and not any(shows_summary(slot, newest[1]) for slot in view.slots):
+        if newest is not None and not any(shows_summary(view, slot, newest[0]) for slot in view.slots):
             yield from self.digest(view, target)

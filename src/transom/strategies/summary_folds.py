@@ -17,8 +17,7 @@ from transom.core.tokens import TokenCounter
 from transom.core.unit import FoldedSlot, Slot
 from transom.core.view import View
 from transom.strategies.candidates import free_room, stands_for_turns
-from transom.strategies.digest.changes import quoted_by
-from transom.strategies.summary_wants import WHY, shown_summary
+from transom.strategies.summary_wants import WHY, ShownSummary, shown_summary
 
 RECORD_ONLY = "digest"
 """Why a fold is there whose text is a record alone."""
@@ -28,22 +27,37 @@ SPARE = 1.6
 takes."""
 
 
-def with_summary(fold: Fold, summary: Summary) -> Fold:
-    """The fold of a record, with the summary in front of it."""
-    return replace(fold, text=texts.summary_and_record(summary.text, fold.text), why=WHY)
+def with_summary(fold: Fold, seq: int, summary: Summary) -> Fold:
+    """The fold of a record, with the summary with this seq in front of it."""
+    text = texts.summary_and_record(summary.text, fold.text)
+    return replace(fold, text=text, summary=seq, summary_end=len(summary.text), why=WHY)
 
 
 def without_summary(view: View, slot: Slot) -> Fold | None:
-    """A fold with the same record and without its summary; None if it is no such fold."""
-    record = texts.record_in(slot.text) if isinstance(slot, FoldedSlot) and slot.why == WHY else ""
-    if not record or not isinstance(slot, FoldedSlot):
+    """A fold with the same record and without its summary; None if it has no summary, or no record."""
+    fold = fold_of(view, slot)
+    if fold is None or fold.summary is None or not (record := _record_of(fold)):
         return None
-    return Fold(first=slot.first, last=slot.last, text=record, quotes=quoted_by(view, slot), why=RECORD_ONLY)
+    return Fold(first=slot.first, last=slot.last, text=record, quotes=fold.quotes, why=RECORD_ONLY)
 
 
-def shows_summary(slot: Slot, summary: Summary) -> bool:
-    """Whether a fold begins with this summary."""
-    return isinstance(slot, FoldedSlot) and slot.why == WHY and slot.text.startswith(summary.text + "\n")
+def fold_of(view: View, slot: Slot) -> Fold | None:
+    """The fold that made a slot; None for a unit, and for what the provider has compacted."""
+    body = view.fetch(slot.seq).body if isinstance(slot, FoldedSlot) else None
+    return body if isinstance(body, Fold) else None
+
+
+def shows_summary(view: View, slot: Slot, seq: int) -> bool:
+    """Whether a fold begins with the summary with this seq."""
+    fold = fold_of(view, slot)
+    return fold is not None and fold.summary == seq
+
+
+def _record_of(fold: Fold) -> str:
+    """The record of a fold, without its summary; empty if it has none, but an omission or the line of a summary that
+    stands in place of its turns."""
+    text = fold.text[fold.summary_end :].removeprefix("\n")
+    return text if texts.is_record(text) else ""
 
 
 def must_show(summary: Summary) -> bool:
@@ -58,7 +72,7 @@ def is_left_out(view: View) -> bool:
         return False
     seq, summary = newest
     later = any(isinstance(slot, FoldedSlot) and slot.seq > seq and slot.last >= summary.last for slot in view.slots)
-    return later and not any(shows_summary(slot, summary) for slot in view.slots)
+    return later and not any(shows_summary(view, slot, seq) for slot in view.slots)
 
 
 def folded_before(slots: Sequence[Slot], target: Target) -> Sequence[Slot]:
@@ -83,14 +97,11 @@ def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: fl
     of the same turns are taken back, and the new one stands for the turns themselves.
     """
     found = shown_summary(view, slots[-1].last + 1, most, target) if slots else None
-    folds = [slot for slot in slots if isinstance(slot, FoldedSlot)]
-    if found is None or any(shows_summary(slot, found[0]) for slot in folds):
+    folds = [(slot, fold) for slot in reversed(slots) if (fold := fold_of(view, slot)) is not None]
+    if found is None or any(fold.summary == found.seq for _, fold in folds):
         return
-    for slot, text in _texts_with(view, found[0], folds[::-1]):
-        others = [fold for other in folds if other is not slot and (fold := without_summary(view, other)) is not None]
-        fold = Fold(
-            first=slot.first, last=slot.last, text=text, quotes=quoted_by(view, slot), excerpted=slot.excerpted, why=WHY
-        )
+    for slot, fold in _that_could_show(view, found, folds):
+        others = [one for other, _ in reversed(folds) if other is not slot and (one := without_summary(view, other))]
         edits = [*others, *(Undo(edit=seq, why=WHY) for seq in _folds_of_same_turns(slot)), fold]
         draft = Draft(view, 0.0)
         if all(draft.propose(target.as_logged(draft.view, edit)) for edit in edits):
@@ -98,15 +109,18 @@ def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: fl
             return
 
 
-def _texts_with(view: View, summary: Summary, folds: Sequence[FoldedSlot]) -> Iterator[tuple[FoldedSlot, str]]:
-    """The folds that could show a summary, the best first, each with its text if it does."""
-    for _, older in view.newest_summaries():
-        for slot in folds:
-            if shows_summary(slot, older):
-                yield slot, summary.text + slot.text[len(older.text) :]
-    for slot in folds:
-        if texts.is_record(slot.text):
-            yield slot, texts.summary_and_record(summary.text, slot.text)
+def _that_could_show(view: View, new: ShownSummary, folds: Sequence[tuple[Slot, Fold]]) -> Iterator[tuple[Slot, Fold]]:
+    """The slots that could show a summary, each with its fold if it does, the best first: those that show an older one,
+    the newest of these first; then records."""
+    seq, summary, _ = new
+    for older, _ in view.newest_summaries():
+        for slot, fold in folds:
+            if fold.summary == older:
+                text = summary.text + fold.text[fold.summary_end :]
+                yield slot, replace(fold, text=text, summary=seq, summary_end=len(summary.text), why=WHY)
+    for slot, fold in folds:
+        if record := _record_of(fold):
+            yield slot, with_summary(replace(fold, text=record), seq, summary)
 
 
 def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
@@ -118,10 +132,10 @@ def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
             return
 
 
-def tokens_of_summaries(slots: Sequence[Slot], counter: TokenCounter) -> int:
+def tokens_of_summaries(view: View, slots: Sequence[Slot], counter: TokenCounter) -> int:
     """Tokens of the summaries with which the records among these slots begin."""
-    found = (slot for slot in slots if isinstance(slot, FoldedSlot) and slot.why == WHY)
-    return sum(max(0, slot.tokens - counter.count(texts.record_in(slot.text))) for slot in found)
+    found = (fold for slot in slots if (fold := fold_of(view, slot)) is not None and fold.summary is not None)
+    return sum(max(0, counter.count(fold.text) - counter.count(_record_of(fold))) for fold in found)
 
 
 def short_end(run: Sequence[Slot], of_summary: int, share: float, least: int) -> tuple[int, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -88,13 +88,22 @@ def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: flo
     )
 
 
-def shown_summary(view: View, before: int, most: float, target: Target) -> tuple[Summary, int] | None:
-    """The newest summary, with its tokens, whose turns all come before the unit with the key `before`: what comes after
-    it is in the window. None if it has more than `most` tokens."""
-    for _, summary in view.newest_summaries():
+class ShownSummary(NamedTuple):
+    """A summary that a fold may show: its seq, and the tokens that its text takes."""
+
+    seq: int
+    summary: Summary
+    tokens: int
+
+
+def shown_summary(view: View, before: int, most: float, target: Target) -> ShownSummary | None:
+    """The newest summary whose turns all come before the unit with the key `before`: what comes after it is in the
+    window. None if it has more than `most` tokens, or no words."""
+    for seq, summary in view.newest_summaries():
         if summary.last < before:
-            tokens = target.counter.count(summary.text)
-            return (summary, tokens) if tokens <= most and summary.text.strip() else None
+            text = summary.text if target.redact is None else target.redact(summary.text)  # as the fold will show it
+            tokens = target.counter.count(text)
+            return ShownSummary(seq, summary, tokens) if tokens <= most and text.strip() else None
     return None
 
 
