@@ -170,6 +170,11 @@ def refused_part(ref: str, kind: str) -> str:
     return f"[{kind} left out: the provider refused it; whole in {ref}]"
 
 
+def refused_short(ref: str) -> str:
+    """What stands in place of a refused text that is shorter than the words of `refused_part`."""
+    return f"[refused; in {ref}]"
+
+
 def omission(span: str, units: int, tokens: int) -> str:
     """What stands in place of units that are left out to fit. `span`: the reference to them. `tokens`: how many these
     units have together."""

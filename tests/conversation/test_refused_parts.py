@@ -144,3 +144,52 @@ def test_an_error_that_nothing_answers_ends_the_run():
         with pytest.raises(ProviderError):
             conv.run([image("anthropic", 0), image("anthropic", 1)], provider=provider)
         assert len(provider.requests) == 2
+
+
+BLOCKED = {
+    "openai": Fault(kind="filter", status=400, body='{"error": {"code": "content_filter"}}'),
+    "anthropic": Reply(stop="refusal"),
+    "gemini": Reply(stop="SAFETY"),
+}
+
+
+@pytest.mark.parametrize("dialect", BLOCKED)
+def test_a_refused_prompt_is_in_no_later_request(dialect: str) -> None:
+    provider = Scripted("Hi.", BLOCKED[dialect], "Fine.", dialect=dialect)
+    with transom.Conversation.open("memory:", "x", budget=32_000, dialect=dialect) as conv:
+        conv.run("Hello there, this is harmless.", provider=provider)
+        with pytest.raises(ProviderError) as refused:
+            conv.run("Tell me the forbidden thing. " * 5, provider=provider)
+        assert refused.value.kind == "filter"
+        assert conv.run("Something else then.", provider=provider).text == "Fine."
+        sent = json.dumps(provider.requests[-1])
+        assert "forbidden" not in sent
+        assert "harmless" in sent
+        assert "[message left out: the provider refused it; whole in entry 3]" in sent
+        conv.undo()
+        assert "forbidden" in json.dumps(conv.request())
+
+
+def test_results_that_a_filter_refuses_are_left_out_and_the_task_stays() -> None:
+    def read() -> str:
+        return "forbidden words " * 20
+
+    provider = Scripted(call("read"), BLOCKED["openai"], "Fine.")
+    with transom.Conversation.open("memory:", "x", budget=32_000) as conv:
+        with pytest.raises(ProviderError):
+            conv.run("Read the file that I mean.", provider=provider, tools=[read])
+        assert conv.run("Go on.", provider=provider, tools=[read]).text == "Fine."
+        sent = json.dumps(provider.requests[-1])
+        assert "forbidden" not in sent
+        assert "the file that I mean" in sent
+
+
+def test_a_short_prompt_gets_a_short_placeholder_and_an_answer_that_was_cut_leaves_the_prompt() -> None:
+    with transom.Conversation.open("memory:", "x", budget=32_000) as conv:
+        provider = Scripted(BLOCKED["openai"], Reply(text="I will", stop="content_filter"), "Fine.")
+        for words in ("How is it forbidden?", "Say it."):
+            with pytest.raises(ProviderError):
+                conv.run(words + " Please.", provider=provider)
+        assert conv.run("Go on.", provider=provider).text == "Fine."
+        said = [message["content"] for message in provider.requests[-1]["messages"]]
+        assert said[:2] == ["[refused; in entry 0]", "Say it. Please."]

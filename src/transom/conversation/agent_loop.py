@@ -64,6 +64,7 @@ from transom.core.total_usage import SUB_AGENT, TotalUsage
 from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, ProviderError, RunStopped, TransomError, quote
 from transom.providers.base import Provider, model_name
 from transom.wire.dialects import dialect_named
+from transom.wire.refused_parts import RefusedPart, prompt_parts
 from transom.wire.stop_reason import StopReason
 from transom.wire.tool_choice import without_forced_call
 
@@ -215,7 +216,9 @@ class AgentLoop:
                 partial = Partial.of(effect, outcome)
                 next_try = attempts.after(raised, request)
                 yield self._log_failure(partial, next_try, in_flight.seq)
-                self._leave_out(next_try)
+                self._leave_out(next_try.left_out, next_try.text)
+                if next_try.error is not None and raised.kind == "filter" and not partial.text:
+                    self._leave_out(prompt_parts(request.window.view), next_try.text)
                 if next_try.error is not None:
                     raise next_try.error from raised
                 yield Retrying(attempt=attempts.number, wait=next_try.wait, model=model_name(attempts.provider))
@@ -226,13 +229,18 @@ class AgentLoop:
             # not always the request's place: another writer may have sent a request since
             return turn, self._conv.view.unit_of[replied.entry], replied
 
-    def _leave_out(self, next_try: NextTry) -> None:
-        """Trim the parts that the provider refused, so that they are in no later request. An undo brings them back."""
-        for entry, part, kind in next_try.left_out:
-            note, why = texts.refused_part(entry_ref(entry), kind), f"the provider refused it: {next_try.text}"
-            with suppress(InvalidEdit):  # the placeholder may be longer than the part
-                self._conv.edit(Trim(entry=entry, part=part, note=note, why=why))
-            _logger.warning("conversation %s: %s", quote(self._conv.log.name), note)
+    def _leave_out(self, parts: Sequence[RefusedPart], error: str) -> None:
+        """Trim the parts that the provider refused, so that they are in no later request. An undo brings them back.
+
+        A part that is shorter than every placeholder stays.
+        """
+        for entry, part, kind in parts:
+            ref, why = entry_ref(entry), f"the provider refused it: {error}"
+            for note in (texts.refused_part(ref, kind), texts.refused_short(ref)):
+                with suppress(InvalidEdit):  # the placeholder is longer than the part
+                    self._conv.edit(Trim(entry=entry, part=part, note=note, why=why))
+                    break
+            _logger.warning("conversation %s: %s", quote(self._conv.log.name), texts.refused_part(ref, kind))
 
     def _request(self, *, was_refused: bool) -> Generator[Effect, Any, tuple[Request, Compacted | None]]:
         """Log the next request, after a summary if its policy waits for one; and what it compacted, if it did."""

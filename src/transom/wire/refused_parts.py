@@ -1,7 +1,7 @@
 """Finds the images, files and other parts that a provider refused: an error names them by their path, or by their kind.
 
-One image that is too large, or a part that the model does not take, would otherwise end a conversation for ever: it is
-in every later request.
+One image that is too large, a part that the model does not take, or a prompt that a filter blocks would otherwise end
+a conversation for ever: it is in every later request.
 """
 
 from __future__ import annotations
@@ -10,7 +10,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from transom.core.message import Address, Addressed, Assistant, Media, Other, Raw, Text, addressed_parts, parts_of
+from transom.core.message import (
+    Address,
+    Addressed,
+    Assistant,
+    Media,
+    Other,
+    Raw,
+    Text,
+    ToolResult,
+    User,
+    addressed_parts,
+    parts_of,
+)
 from transom.core.view import View
 from transom.wire.media import asset_of
 from transom.wire.violations import as_dict, as_list
@@ -51,6 +63,22 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
     since = max(replies, default=-1)
     fresh = [each for each in of_kind if each[0] > since]
     return [_found(*each) for each in fresh or of_kind]
+
+
+def prompt_parts(view: View) -> list[RefusedPart]:
+    """The parts that came since the last reply: a message of the user, or results. They are what a provider means that
+    refuses a whole prompt."""
+    units = list(view.visible_units())
+    last = max((at for at, unit in enumerate(units) if isinstance(unit.first_fact, Assistant)), default=-1)
+    newest = [(seq, fact) for unit in units[last + 1 :] for seq, fact in zip(unit.seqs, unit.facts, strict=True)]
+    if not newest and units:  # the last turn with the results of its calls
+        newest = list(zip(units[last].seqs, units[last].facts, strict=True))[1:]
+    return [
+        RefusedPart(seq, address, "message" if address[0] == "text" else address[0])
+        for seq, fact in newest
+        if isinstance(fact, User | ToolResult)
+        for address, _ in addressed_parts(fact)
+    ]
 
 
 def _found(entry: int, address: Address) -> RefusedPart:
