@@ -172,3 +172,12 @@ def test_a_target_follows_the_trigger() -> None:
 def test_a_policy_with_a_lower_trigger_is_the_same_by_name_and_by_hand() -> None:
     by_hand = replace(DEFAULT, trigger=0.5)
     assert compactions(policy_named("default:trigger=0.5")) == compactions(by_hand)
+
+
+@pytest.mark.parametrize("name", ["letta", "openhands", "codex"])
+def test_a_lower_trigger_is_where_it_compacts(name):
+    with transom.Conversation.open("memory:", "x", budget=4_000, policy=policy_named(name, trigger=0.5)) as conv:
+        for n in range(60):
+            conv.user(f"message {n} " + "word " * 40)
+            assert conv.request().window.size.tokens <= 0.55 * 4_000
+            conv.observe({"role": "assistant", "content": f"answer {n} " + "reply " * 40})

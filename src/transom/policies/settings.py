@@ -11,6 +11,7 @@ from transom.core.policy import Policy, Strategy
 from transom.errors import InvalidSetting, quote
 from transom.strategies.clip_turn import ClipTurn
 from transom.strategies.covering_digest import LEAST_RECORD, Digest
+from transom.strategies.rolling_digest import RollingRecord
 
 OF_DEFAULT = {"keep_recent": Digest, "clip": ClipTurn}
 """Settings of one strategy each, which only `default` and its variants have."""
@@ -40,7 +41,7 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
         policy,
         name=":".join([policy.name, *(f"{setting}={given[setting]}" for setting in SETTINGS if setting in given)]),
         arrival=tuple(_changed(step, given) for step in policy.arrival),
-        pressure=tuple(_changed(step, given) for step in policy.pressure),
+        pressure=tuple(_changed(_below(step, trigger, policy), given) for step in policy.pressure),
         trigger=trigger,
         target=target,
         choices=(),
@@ -49,6 +50,14 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
         if isinstance(step, Digest):
             _must_leave_room(step, changed, keep_recent=given.get("keep_recent"))
     return changed
+
+
+def _below(step: Strategy, trigger: float, policy: Policy) -> Strategy:
+    """The strategy of a policy for a lower trigger. What stays whole of the newest turns shrinks with it where it would
+    fill the window up to the trigger: otherwise a compaction would free next to nothing."""
+    if isinstance(step, RollingRecord) and trigger < policy.trigger and step.tail_share + step.share >= trigger:
+        return replace(step, tail_share=step.tail_share * trigger / min(1.0, policy.trigger))
+    return step
 
 
 def _changed(step: Strategy, given: Mapping[str, float]) -> Strategy:
