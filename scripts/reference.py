@@ -42,6 +42,7 @@ MODULES = {
     "transom.readback": "Reading back what windows leave out.",
     "transom.memory": "Blocks that models edit, and an archive that they search.",
     "transom.search": "Search over everything that was said.",
+    "transom.http": "Below the clients of the SDKs: `wrap`, and the transports.",
     "transom.importers": "Recorded conversations from files.",
     "transom.history": "The bridge for code that works on lists of messages.",
     "transom.repo_map": "A map of a folder of source code.",

@@ -11,6 +11,7 @@ with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000, syst
 """
 
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from transom.conversation.agents import SubAgent
@@ -119,13 +120,20 @@ __all__ = [
     "forget_user",
     "open_store",
     "render",
+    "wrap",
 ]
 
 __version__: str
 """The version of the installed package, read at first use."""
 
 
+if _TYPE_CHECKING:
+    from transom.http.wrap import wrap
+
+
 def __getattr__(name: str) -> _Any:
+    if name == "wrap":  # imported at first use
+        return _import_module("transom.http.wrap").wrap
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _import_module("importlib.metadata").version(__name__)

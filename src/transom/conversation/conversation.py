@@ -837,6 +837,11 @@ class Conversation:
 
     # ---- private
 
+    @_locked
+    def _use_system(self, instructions: Sequence[Instruction]) -> None:
+        """Take another system prompt for the next request, which must give its tools too."""
+        self._planner.begin_with(instructions)
+
     def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> RunSteps:  # noqa: A002
         """The steps of a run, for a pump."""
         steps = start(self, input, options, stream=stream, exclusively=self._exclusively, use_model=self._use_model)

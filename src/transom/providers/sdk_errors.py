@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from transom.errors import ProviderError, ProviderErrorKind, shorten
 from transom.redaction import without_keys
 
-__all__ = ["provider_error"]
+__all__ = ["error_kind", "provider_error"]
 
 BODY_CHARACTERS = 8_000
 """The most characters of an error's body that are kept."""
@@ -62,7 +62,7 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
     status, details = _status(error), _details(error)
     body = without_keys(_body_text(error, details), *secrets)[:BODY_CHARACTERS]
     if status is not None or details is not None:
-        kind = _kind(status, details)
+        kind = error_kind(status, details)
         message = "" if body else type(error).__name__
         return ProviderError(kind, message, status=status, body=body, retry_after=_retry_after(error, details))
     cause = error.__cause__ or error
@@ -133,7 +133,7 @@ def _body_text(error: Exception, details: dict[str, Any] | None) -> str:
     return "" if details is None else json.dumps(details, ensure_ascii=False)
 
 
-def _kind(status: int | None, details: dict[str, Any] | None) -> ProviderErrorKind:
+def error_kind(status: int | None, details: dict[str, Any] | None) -> ProviderErrorKind:
     """Decide the kind of an error by its status, or, for an error from inside a stream, by the words in its type or
     code.
     """

@@ -1,4 +1,4 @@
-"""The SQLite file of a search index: its tables, its connection, and how a damaged one is replaced.
+"""The SQLite file of an index: the tables of a search index, the connection, and how a damaged file is replaced.
 
 It holds nothing that cannot be made again from the store. So it is a file of its own beside the store, so that the
 store never waits for it, and a file that is damaged or of another version is deleted.
@@ -40,17 +40,19 @@ _TABLES = (
     """CREATE TABLE vectors (entry INTEGER NOT NULL, part INTEGER NOT NULL, model TEXT NOT NULL, vector BLOB NOT NULL,
        PRIMARY KEY (model, entry, part)) WITHOUT ROWID""",
 )
+SEARCH_TABLES = Tables(APPLICATION, VERSION, _TABLES)
 
 
 class IndexFile:
-    """One connection to an index, used by one thread at a time. `path`: a file, or ":memory:".
+    """One connection to an index, used by one thread at a time. `path`: a file, or ":memory:". `what`: how errors name
+    the index.
 
     A file that is damaged or of another version is deleted and made anew. Raises StoreUnavailable if it can neither be
     opened nor made, or is another program's database.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, tables: Tables = SEARCH_TABLES, what: str = "search index") -> None:
+        self.path, self._tables, self._what = path, tables, what
         self._lock = RLock()
         self._process = os.getpid()
         self._db = self._open()
@@ -107,7 +109,7 @@ class IndexFile:
                 self._delete()
             return self._connect()
         except OtherProgramsFileError as problem:
-            raise StoreUnavailable(f"{self.path}: {problem}, where the search index belongs; move it away") from problem
+            raise StoreUnavailable(f"{self.path}: {problem}, where the {self._what} belongs; move it away") from problem
         except (sqlite3.DatabaseError, _OtherVersionError) as problem:
             raise self._unavailable(problem) from problem
 
@@ -118,7 +120,7 @@ class IndexFile:
         try:
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             db.execute("PRAGMA synchronous = NORMAL")
-            _check_version(create_tables(db, Tables(APPLICATION, VERSION, _TABLES), PATIENCE))
+            _check_version(create_tables(db, self._tables, PATIENCE), self._tables.version)
         except BaseException:
             db.close()
             raise
@@ -130,11 +132,11 @@ class IndexFile:
                 Path(self.path + end).unlink(missing_ok=True)
 
     def _unavailable(self, problem: Exception) -> StoreUnavailable:
-        return StoreUnavailable(f"{self.path}: {problem}; the search index can be deleted: it is made again")
+        return StoreUnavailable(f"{self.path}: {problem}; the {self._what} can be deleted: it is made again")
 
 
-def _check_version(found: int) -> None:
-    if found != VERSION:
+def _check_version(found: int, wanted: int) -> None:
+    if found != wanted:
         raise _OtherVersionError
 
 

@@ -61,6 +61,7 @@ from transom.stores.jsonl_format import (
 from transom.stores.leases import NO_LEASE, StoredLease
 from transom.stores.locks import locked
 from transom.stores.paths import absolute_path
+from transom.stores.prefix_index import PrefixIndexFile, forget_prefixes
 
 if TYPE_CHECKING:
     from transom.search.sqlite_index import SqliteIndex
@@ -336,6 +337,7 @@ class JsonlStore:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = absolute_path(path)
         self._index: SqliteIndex | None = None
+        self._prefixes: PrefixIndexFile | None = None
         try:
             private_files.make_folder(self.path)
         except OSError as problem:
@@ -359,6 +361,7 @@ class JsonlStore:
         """
         names = list(names)
         with self.search_index().forgetting(names):
+            forget_prefixes(self.path / ".prefixes", names)
             return self._forget_all(names)
 
     def search_index(self) -> SqliteIndex:
@@ -371,6 +374,16 @@ class JsonlStore:
 
             self._index = SqliteIndex(self, self.path / ".search")
         return self._index
+
+    def prefix_index(self) -> PrefixIndexFile:
+        """Return the index of message prefixes (`stores.prefix_index`): the file `.prefixes` of the folder.
+
+        It is closed with the store.
+        """
+        if self._prefixes is None:
+            private_files.make_folder(self.path)
+            self._prefixes = PrefixIndexFile(str(self.path / ".prefixes"))
+        return self._prefixes
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
         """Return a stamp of every conversation, or of those with these names, in the order in which they were created.
@@ -392,8 +405,9 @@ class JsonlStore:
 
     def close(self) -> None:
         """Close the search index. Nothing else stays open."""
-        if self._index is not None:
-            self._index.close()
+        for index in (self._index, self._prefixes):
+            if index is not None:
+                index.close()
 
     @contextmanager
     def lock(self, *, shared: bool = False) -> Generator[None]:

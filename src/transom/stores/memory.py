@@ -13,6 +13,7 @@ from transom.errors import Conflict, UnknownLog
 from transom.search.source import LogStamp
 from transom.stores.checks import check_index, check_seqs, check_snapshot, listed_names, log_forgotten, no_such_log
 from transom.stores.leases import NO_LEASE, StoredLease
+from transom.stores.prefix_index import PrefixIndexInMemory
 
 if TYPE_CHECKING:
     from transom.search.sqlite_index import SqliteIndex
@@ -110,6 +111,7 @@ class MemoryStore:
         self.created: dict[str, _Content] = {}
         self.lock = Lock()
         self._index: SqliteIndex | None = None
+        self._prefixes: PrefixIndexInMemory | None = None
 
     def open(self, name: str) -> MemoryLog:
         return MemoryLog(name, self)
@@ -125,6 +127,12 @@ class MemoryStore:
             self._index = SqliteIndex(self)
         return self._index
 
+    def prefix_index(self) -> PrefixIndexInMemory:
+        """Return the index of message prefixes (`stores.prefix_index`), which is in memory too."""
+        if self._prefixes is None:
+            self._prefixes = PrefixIndexInMemory()
+        return self._prefixes
+
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
         """Return a stamp of every conversation, or of those with these names.
 
@@ -135,12 +143,14 @@ class MemoryStore:
 
     def forget(self, name: str) -> None:
         with self.search_index().forgetting([name]):
+            self.prefix_index().forget([name])
             self._forget(name)
 
     def forget_all(self, names: Iterable[str]) -> bool:
         """Forget several conversations; unknown names are ignored. False if there was nothing to remove."""
         names, before = list(names), len(self.created)
         with self.search_index().forgetting(names):
+            self.prefix_index().forget(names)
             for name in names:
                 with suppress(UnknownLog):
                     self._forget(name)

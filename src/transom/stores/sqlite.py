@@ -36,6 +36,7 @@ from transom.stores.checks import (
     store_damaged,
 )
 from transom.stores.paths import absolute_path
+from transom.stores.prefix_index import PrefixIndexFile, forget_prefixes
 from transom.stores.sqlite_file import SqliteFile, release_file, shared_file
 
 if TYPE_CHECKING:
@@ -251,6 +252,7 @@ class SqliteStore:
         self.path = str(absolute_path(path))
         self._file: SqliteFile | None = shared_file(self.path, synchronous, self)
         self._index: SqliteIndex | None = None
+        self._prefixes: PrefixIndexFile | None = None
 
     def open(self, name: str) -> SqliteLog:
         return SqliteLog(self, name)
@@ -270,6 +272,7 @@ class SqliteStore:
         """
         names = list(names)
         with self.search_index().forgetting(names):
+            forget_prefixes(f"{self.path}.prefixes", names)
             return self._forget_all(names)
 
     def _forget_all(self, names: Iterable[str]) -> bool:
@@ -296,6 +299,15 @@ class SqliteStore:
             self._index = SqliteIndex(self, Path(f"{self.path}.search"))
         return self._index
 
+    def prefix_index(self) -> PrefixIndexFile:
+        """Return the index of message prefixes (`stores.prefix_index`): the file `PATH.prefixes` beside the store's.
+
+        It is closed with the store.
+        """
+        if self._prefixes is None:
+            self._prefixes = PrefixIndexFile(f"{self.path}.prefixes")
+        return self._prefixes
+
     def stamp(self) -> object:
         """Return a value that differs when anything in the file has changed, by this connection or by another."""
         with self.reading() as db:
@@ -315,8 +327,9 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close this store. Other stores on the same file stay open; the last one closes the connection."""
-        if self._index is not None:
-            self._index.close()
+        for index in (self._index, self._prefixes):
+            if index is not None:
+                index.close()
         file, self._file = self._file, None
         if file is not None:
             release_file(file, self)

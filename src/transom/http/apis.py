@@ -1,0 +1,185 @@
+"""The provider APIs by the path of a request: which dialect it speaks, and where its body has what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from transom.core.message import Fact, Instruction, Raw
+from transom.errors import InvalidMessage
+from transom.wire.dialect import Dialect
+from transom.wire.dialects import DIALECTS, dialect_named
+from transom.wire.violations import as_dict
+
+Fields = dict[str, msgspec.Raw]
+"""A body's fields, each as the bytes that came."""
+
+
+class Api(NamedTuple):
+    """One API. `messages`: the key of its messages. `system`: the keys of what stands beside them. `answer`: the keys
+    of the longest answer, the first one for a body that has none; a dot leads into an object. `held`: the keys of a
+    conversation that the provider keeps."""
+
+    dialect: str
+    messages: str
+    system: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ("max_tokens",)
+    held: tuple[str, ...] = ()
+
+
+_GEMINI = Api(
+    "gemini",
+    "contents",
+    system=("systemInstruction", "system_instruction"),
+    answer=("generationConfig.maxOutputTokens",),
+    held=("cachedContent",),
+)
+
+APIS = {
+    "/chat/completions": Api("openai", "messages", answer=("max_completion_tokens", "max_tokens")),
+    "/responses": Api(
+        "responses",
+        "input",
+        system=("instructions",),
+        answer=("max_output_tokens",),
+        held=("previous_response_id", "conversation", "prompt"),
+    ),
+    "/messages": Api("anthropic", "messages", ("system",), held=("thread",)),
+    ":generateContent": _GEMINI,
+    ":streamGenerateContent": _GEMINI,
+}
+"""The APIs by the end of a path."""
+
+COUNTING = {"/messages/count_tokens": APIS["/messages"]}
+"""The paths that count the tokens of a request and do not send it."""
+
+_MODEL_IN_PATH = re.compile(r"/models/([^/:]+):")
+_HEAD_ROLES = ("system", "developer")
+_BILLING = "x-anthropic-billing-header:"
+"""How the first block of Claude Code's system prompt begins. It is another one in each request, and not for the model:
+it would be a new system prompt each time."""
+
+
+def api_of(path: str, table: dict[str, Api] = APIS) -> Api | None:
+    """The API of a request to this path; None if it is none that is known here."""
+    return next((api for end, api in table.items() if path.endswith(end)), None)
+
+
+def dialect_of(api: Api, wanted: str | Dialect | None) -> Dialect:
+    """The dialect of an API: the wanted one, if it is a form of that API's, such as "mistral" for chat completions."""
+    own = dialect_named(api.dialect)
+    if wanted is None:
+        return own
+    given = dialect_named(wanted)
+    module = DIALECTS.get(given.name, "").partition(":")[0]
+    return given if module.startswith(DIALECTS[api.dialect].partition(":")[0]) else own
+
+
+class CallBody:
+    """The body of a request, of which only what is needed is parsed. Raises InvalidMessage if it is no such body.
+
+    `messages`: each message as the bytes that came, without the head's. `system`: the instructions; `tools`: the
+    schemas.
+    """
+
+    def __init__(self, api: Api, dialect: Dialect, path: str, content: bytes) -> None:
+        self.api, self.dialect, self.content = api, dialect, content
+        try:
+            self.fields = msgspec.json.decode(content, type=Fields)
+            self.messages = self._listed()
+            self.system = self._system()
+            self.tools = cast("list[Raw]", self.value("tools") or [])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+            raise InvalidMessage("body", f"not the JSON of a {dialect.name} request: {wrong}") from None
+        named = self.value("model") if "model" in self.fields else None
+        found = _MODEL_IN_PATH.search(path)
+        self.model = named if isinstance(named, str) else found[1] if found else ""
+        self.is_streamed = self.value("stream") is True or path.endswith(":streamGenerateContent")
+        self.has_marks = b'"cache_control"' in content
+
+    def value(self, key: str) -> Any:
+        """The value of a field; None if there is none."""
+        raw = self.fields.get(key)
+        return None if raw is None else msgspec.json.decode(raw)
+
+    def kept_by_provider(self) -> str:
+        """The field that names a conversation that the provider keeps; empty if there is none."""
+        return next((key for key in self.api.held if self.value(key)), "")
+
+    def facts(self) -> list[Fact]:
+        """The facts of all messages. Raises InvalidMessage."""
+        return [fact for _, fact in self.dialect.parse([msgspec.json.decode(raw) for raw in self.messages])]
+
+    @property
+    def longest_answer(self) -> int | None:
+        """The tokens that the answer may have; None if the body does not say."""
+        for key in self.api.answer:
+            outer, _, inner = key.partition(".")
+            found = self.value(outer)
+            value = as_dict(found).get(inner) if inner else found
+            if isinstance(value, int) and value > 0:
+                return value
+        return None
+
+    def rendered(self, window: Raw, longest_answer: int | None = None) -> bytes:
+        """The body with the messages, the system prompt and the tools of a window; every other field as it came.
+
+        `longest_answer`: in place of the body's own.
+        """
+        fields: dict[str, Any] = dict(self.fields)
+        given = {self.api.messages, "tools", *self.api.system}
+        for key in self.api.system:
+            fields.pop(key, None)
+        for key, value in window.items():
+            if key in given or key not in fields:
+                fields[key] = value
+        if self._billing:
+            fields["system"] = [*self._billing, *_as_blocks(cast("object", fields.get("system")))]
+        if longest_answer is not None:
+            self._set_answer(fields, longest_answer)
+        return msgspec.json.encode(fields)
+
+    def _set_answer(self, fields: dict[str, Any], tokens: int) -> None:
+        key = next((key for key in self.api.answer if key in fields), self.api.answer[0])
+        outer, _, inner = key.partition(".")
+        fields[outer] = {**(self.value(outer) or {}), inner: tokens} if inner else tokens
+
+    def _listed(self) -> list[msgspec.Raw]:
+        raw = self.fields.get(self.api.messages)
+        if raw is None:
+            raise InvalidMessage("body", f"there is no {self.api.messages!r}")
+        if bytes(memoryview(raw)[:1]) == b'"' and self.api.messages == "input":  # a text alone is a message of the user
+            item = msgspec.json.encode({"role": "user", "content": raw})
+            return [msgspec.Raw(item)]
+        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+
+    def _system(self) -> list[Instruction]:
+        self._billing: list[Raw] = []
+        if not self.api.system:
+            return self._leading()
+        value: object = next((found for key in self.api.system if (found := self.value(key))), None)
+        if isinstance(value, list):
+            blocks = cast("list[Raw]", value)
+            self._billing = [block for block in blocks[:1] if str(block.get("text", "")).startswith(_BILLING)]
+            value = blocks[len(self._billing) :]
+        return self.dialect.parse_system(value) if value else []
+
+    def _leading(self) -> list[Instruction]:
+        """The instructions before all other messages, which are taken out of the messages."""
+        head: list[Raw] = []
+        for raw in self.messages:
+            message = as_dict(msgspec.json.decode(raw))
+            if message.get("role") not in _HEAD_ROLES:
+                break
+            head.append(message)
+        self.messages = self.messages[len(head) :]
+        return [fact for _, fact in self.dialect.parse(head) if isinstance(fact, Instruction)]
+
+
+def _as_blocks(system: object) -> Sequence[Raw]:
+    if isinstance(system, str):
+        return [{"type": "text", "text": system}]
+    return cast("list[Raw]", system or [])

@@ -1,0 +1,101 @@
+"""Digests of the beginnings of a conversation: equal digests mean equal beginnings.
+
+Each digest is made of the one before it and of one more message. There are two kinds. The *raw* digest is over the
+bytes of each message as they came, and is cheap. The *canonical* one is over the facts in them: what was said and
+called, without cache marks, ids of items and reasoning, of which clients change and drop some between two requests. A
+string and a list of one text block are the same fact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, cast
+
+from transom.core.message import Assistant, Fact, Instruction, Part, Text, ToolResult, User
+
+Digest = bytes
+
+SIZE = 16
+
+
+def begin(*names: str) -> Digest:
+    """The digest of no messages, of one owner: two owners have no digest in common."""
+    return blake2b(json.dumps(names).encode(), digest_size=SIZE).digest()
+
+
+def raw_digests(start: Digest, messages: Sequence[Any]) -> list[Digest]:
+    """The digest after each message, of its bytes."""
+    out: list[Digest] = []
+    digest = start
+    for raw in messages:
+        link = blake2b(digest, digest_size=SIZE)
+        link.update(raw)
+        digest = link.digest()
+        out.append(digest)
+    return out
+
+
+def after(digest: Digest, fact: Fact) -> Digest:
+    """The canonical digest after one more fact."""
+    for element in _elements(fact):
+        digest = _linked(digest, element)
+    return digest
+
+
+def after_calls(digest: Digest, turn: Assistant) -> Digest | None:
+    """A digest of the ids of a turn's calls alone; None if one has none. It knows a turn that its client has changed:
+    an id is given once."""
+    ids = [call.id for call in turn.calls]
+    if not ids or not all(ids):
+        return None
+    return _linked(digest, ["ids", *ids])
+
+
+def _linked(digest: Digest, element: list[Any]) -> Digest:
+    text = json.dumps(element, sort_keys=True)
+    return blake2b(text.encode(), digest_size=SIZE, key=digest).digest()
+
+
+def _elements(fact: Fact) -> Iterator[list[Any]]:
+    """What counts of a fact, piece by piece: how the pieces are spread over messages does not count."""
+    if isinstance(fact, Assistant):
+        for part in fact.parts:
+            if not isinstance(part, Text):
+                yield ["model", _unmarked(part.raw)]
+            elif text := part.text.strip():
+                yield ["model", text]
+        for call in fact.calls:
+            yield ["call", call.id, call.name, _arguments(call.args)]
+    elif isinstance(fact, ToolResult):
+        yield ["result", fact.call, *_contents(fact.parts)]
+    elif isinstance(fact, (User, Instruction)):
+        who = "user" if isinstance(fact, User) else fact.role
+        yield from ([who, content] for content in _contents(fact.parts))
+
+
+def _contents(parts: Sequence[Part]) -> Iterator[object]:
+    for part in parts:
+        if not isinstance(part, Text):
+            yield _unmarked(part.raw)
+        elif part.text:
+            yield part.text
+
+
+def _arguments(text: str) -> object:
+    """Arguments by their value, if they are JSON: clients write them again."""
+    try:
+        return json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError):
+        return text
+
+
+def _unmarked(value: object) -> object:
+    """A part without its cache marks, and without an id or a status that a client may leave away."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return {key: _unmarked(item) for key, item in fields.items() if key not in {"cache_control", "id", "status"}}
+    if isinstance(value, list):
+        return [_unmarked(item) for item in cast("list[object]", value)]
+    return value

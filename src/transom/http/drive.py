@@ -1,0 +1,119 @@
+"""Drives the steps of an exchange: for a client that blocks, and for one on an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
+from typing import Any, Protocol
+
+from transom.conversation.effects import AwaitSummary
+from transom.conversation.summary_wait import await_summary
+from transom.http.exchange import Answer, Exchange, NextChunk, Reply, Send, Steps
+
+
+class Sender(Protocol):
+    """Sends requests, one after the other, and reads the newest answer."""
+
+    def send(self, body: bytes | None) -> Answer:
+        """Send the request with this body, or (None) as it came; the answer before is closed."""
+        ...
+
+    def next_chunk(self) -> bytes | None:
+        """The next bytes of the newest answer; None at its end."""
+        ...
+
+
+class AsyncSender(Protocol):
+    """The same on an event loop."""
+
+    async def send(self, body: bytes | None) -> Answer: ...
+
+    async def next_chunk(self) -> bytes | None: ...
+
+
+def drive(exchange: Exchange, sender: Sender) -> Reply:
+    """Do what an exchange waits for, in this thread; its reply. Whatever the sender raises is logged and raised."""
+    steps, outcome = exchange.steps(), None
+    while True:
+        want = _advance(exchange, steps, outcome)
+        if isinstance(want, Reply):
+            return want
+        try:
+            if isinstance(want, AwaitSummary):
+                outcome = await_summary(want)
+            else:
+                outcome = sender.send(want.body) if isinstance(want, Send) else sender.next_chunk()
+        except BaseException as error:
+            exchange.broke_off(error)
+            raise
+
+
+async def drive_async(exchange: Exchange, sender: AsyncSender) -> Reply:
+    """As `drive`, on an event loop: each step in a worker thread, the waiting on the loop."""
+    from transom.conversation.async_pump import await_summary_async  # noqa: PLC0415 - anyio only on an event loop
+    from transom.conversation.threads import in_thread  # noqa: PLC0415 - likewise
+
+    steps, outcome = exchange.steps(), None
+    while True:
+        want = await in_thread(partial(_advance, exchange, steps, outcome))
+        if isinstance(want, Reply):
+            return want
+        try:
+            if isinstance(want, AwaitSummary):
+                outcome = await await_summary_async(want)
+            else:
+                outcome = await (sender.send(want.body) if isinstance(want, Send) else sender.next_chunk())
+        except BaseException as error:
+            await in_thread(partial(exchange.broke_off, error))
+            raise
+
+
+def passed(exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], bytes | None]) -> Iterator[bytes]:
+    """The bytes of a streamed reply, as the client gets them. The reply is logged before the client gets its end.
+
+    Close the iterator when the client goes away.
+    """
+    error: BaseException | None = None
+    try:
+        yield from begun
+        while (chunk := read()) is not None:
+            if exchange.feed(chunk):
+                exchange.whole()
+            yield chunk
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        exchange.broke_off(error)
+
+
+async def passed_async(
+    exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], Awaitable[bytes | None]]
+) -> AsyncIterator[bytes]:
+    """As `passed`, on an event loop."""
+    from transom.conversation.threads import in_thread  # noqa: PLC0415 - anyio only on an event loop
+
+    error: BaseException | None = None
+    try:
+        for chunk in begun:
+            yield chunk
+        while (chunk := await read()) is not None:
+            if exchange.feed(chunk):
+                await in_thread(exchange.whole)
+            yield chunk
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        await in_thread(partial(exchange.broke_off, error))
+
+
+def _advance(exchange: Exchange, steps: Steps, outcome: Any) -> Send | NextChunk | AwaitSummary | Reply:
+    """One step. StopIteration cannot leave a thread."""
+    try:
+        return steps.send(outcome)
+    except StopIteration as done:
+        return done.value
+    except BaseException:
+        exchange.close()
+        raise

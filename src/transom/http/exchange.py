@@ -1,0 +1,353 @@
+"""One request that passes: matched to a conversation, sent with its window, tried again if it was too long, logged.
+
+`Exchange.steps` is a generator without I/O. It yields what it waits for: `Send` (a request body, of which an `Answer`
+comes back), `NextChunk` (bytes of a streamed answer, None at its end) and `AwaitSummary`. It returns a `Reply` for the
+client. So the same code runs below a sync client, below an async one, and in the proxy (`drive.py`).
+
+What holds at each yield: what the client had said is in the log, and each request that was sent has a `Sent`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple, cast
+
+import msgspec
+from msgspec import Struct
+
+from transom import texts
+from transom.conversation.conversation import Conversation
+from transom.conversation.effects import AwaitSummary
+from transom.conversation.reply import model_of_reply
+from transom.conversation.request import Request, render_body
+from transom.conversation.retry import Attempts, NextTry, Retry
+from transom.core.edit import Trim
+from transom.core.entry import Meta
+from transom.core.message import Assistant, Failure, Usage, is_empty
+from transom.core.plan import entry_ref
+from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, ProviderError, TransomError, quote, shorten
+from transom.http import digests
+from transom.http.apis import CallBody, api_of, dialect_of
+from transom.http.gateway import Gateway, OpenConversation
+from transom.http.stream_reply import StreamReply
+from transom.providers.base import Provider, model_name
+from transom.providers.models import cost_by_name
+from transom.providers.sdk_errors import error_kind
+from transom.redaction import without_keys
+from transom.stores.prefix_index import Place
+from transom.wire.dialect import Dialect
+
+_logger = logging.getLogger(__name__)
+
+_ERROR_CHARACTERS = 2_000
+
+
+class Send(NamedTuple):
+    """Send the request with this body; None: with the body that came."""
+
+    body: bytes | None
+
+
+class NextChunk(NamedTuple):
+    """Read more of the streamed answer."""
+
+
+class Answer(NamedTuple):
+    """What a server answered. `content`: None for a stream of events, which is read by `NextChunk`."""
+
+    status: int
+    content: bytes | None
+
+
+class Reply(NamedTuple):
+    """What the client gets: the last answer that came, with these bytes of it; or, with a `status`, one of ours.
+
+    `begun`: what was read of a stream already.
+    """
+
+    content: bytes | None = None
+    begun: tuple[bytes, ...] = ()
+    status: int | None = None
+
+
+Steps = Generator[Send | NextChunk | AwaitSummary, Any, Reply]
+
+
+class Model(Struct, frozen=True):
+    """The model of a request, as far as planning needs to know a provider."""
+
+    name: str
+    model: str
+    dialect: str
+
+
+class Figures:
+    """What became of one request, for whoever counts. `passed`: why it was sent as it came; empty if it was not."""
+
+    def __init__(self) -> None:
+        self.passed = ""
+        self.requests = self.overflows = 0
+        self.tokens = 0
+        self.usage: Usage | None = None
+        self.conversation = ""
+        self.cpu = 0.0
+
+
+def exchange_of(
+    gateway: Gateway, method: str, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = ""
+) -> Exchange | None:
+    """The exchange of a request; None if it is none of those that ask a model for a reply."""
+    api = api_of(path) if method.upper() == "POST" else None
+    if api is None:
+        return None
+    return Exchange(gateway, path, headers, content, tenant=tenant)
+
+
+class Exchange:
+    """One request, from its arrival to the end of its reply: `steps`, then `feed` for a stream. `drive` does all of it.
+
+    `tenant`: whose conversations it may go on with.
+    """
+
+    def __init__(
+        self, gateway: Gateway, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = ""
+    ) -> None:
+        self._gateway, self._path, self._headers, self._content = gateway, path, headers, content
+        self._tenant = tenant
+        self.figures = Figures()
+        self._opened: OpenConversation | None = None
+        self._stream: StreamReply | None = None
+        self._digest = b""
+        self._model = Model("", "", "")
+
+    # ---- until the reply begins
+
+    def steps(self) -> Steps:
+        """The way of the request. Raises nothing of ours: what goes wrong here is answered, or logged and passed."""
+        try:
+            body = self._body()
+            if body is None:
+                answer = yield Send(None)
+                return Reply(answer.content)
+            return (yield from self._attempts(body))
+        except TransomError as error:
+            self.close()
+            if self._gateway.on_error == "fail":
+                return self._refused(error)
+            _logger.warning("a request is passed on as it came: %s", error)
+            self.figures.passed = type(error).__name__
+        answer = yield Send(None)
+        return Reply(answer.content)
+
+    def _body(self) -> CallBody | None:
+        """The body; None if the provider keeps the conversation: such a request is none of ours."""
+        api = api_of(self._path)
+        assert api is not None
+        body = CallBody(api, dialect_of(api, self._gateway.dialect), self._path, self._content)
+        if field := body.kept_by_provider():
+            self.figures.passed = field
+            self._gateway.warn_once(
+                field, f"requests with `{field}` are passed on as they came: the provider keeps their conversation"
+            )
+            return None
+        return body
+
+    def _attempts(self, body: CallBody) -> Steps:
+        """Send the window, and a smaller one as long as it is refused for what the next one can be without."""
+        conv = self._enter(body)
+        model = self._model = Model(body.dialect.name, body.model, body.dialect.name)
+        provider = cast("Provider", model)
+        attempts = Attempts(Retry(attempts=1), [provider], body.longest_answer)
+        reply = Reply()
+        while True:
+            conv._use_model(provider, was_refused=attempts.refused is not None)  # pyright: ignore[reportPrivateUsage]
+            try:
+                window = yield from conv._plan_request_steps(tools=body.tools)  # pyright: ignore[reportPrivateUsage]
+            except BudgetImpossible:
+                if attempts.refused is None:
+                    raise
+                break
+            self.figures.requests, self.figures.tokens = self.figures.requests + 1, window.tokens
+            rendered = render_body(window, body.dialect, cache=body.has_marks, derived=conv.derived)
+            longest = attempts.max_tokens if attempts.max_tokens != body.longest_answer else None
+            answer: Answer = yield Send(body.rendered(rendered, longest))
+            if answer.content is None:
+                reply, error = yield from self._begin_stream(body.dialect)
+            else:
+                reply, error = Reply(answer.content), _error_of(answer)
+            if error is None:
+                if answer.content is not None:
+                    self._observe_whole(answer.content)
+                    self.close()
+                return reply
+            next_try = attempts.after(error, Request(body.dialect.arguments(rendered), window))
+            self._log_failure(next_try.kind, next_try.text, limit=next_try.limit, used=next_try.used)
+            if next_try.error is not None:
+                break
+            self._leave_out(conv, next_try)
+            self.figures.overflows += next_try.kind == "overflow"
+        self.close()
+        return reply
+
+    def _enter(self, body: CallBody) -> Conversation:
+        """Log what the client says that is new, and the head if it has changed."""
+        gateway = self._gateway
+        session = gateway.session_of(self._headers, body)
+        opened, new, self._digest = gateway.enter(body, tenant=self._tenant, session=session)
+        self._opened, conv = opened, opened.conv
+        self.figures.conversation = opened.name
+        conv.budget = gateway.budget_of(body)
+        if tuple(body.system) != conv.head.messages:
+            conv._use_system(body.system)  # pyright: ignore[reportPrivateUsage] - of this request
+        if new:
+            opened.length = 1 + conv._append_facts(new)[-1]  # pyright: ignore[reportPrivateUsage] - parsed already
+        gateway.matcher.add((self._digest, Place(opened.name, opened.length)))
+        return conv
+
+    def _begin_stream(self, dialect: Dialect) -> Generator[NextChunk, Any, tuple[Reply, ProviderError | None]]:
+        """Read a stream until the reply begins in it. An error before that is the provider's answer: some servers find
+        out only then that a request is too long."""
+        stream, begun = StreamReply(dialect), list[bytes]()
+        self._stream = stream
+        while not (stream.has_begun or stream.error):
+            chunk = yield NextChunk()
+            if chunk is None:
+                break
+            stream.feed(chunk)
+            begun.append(chunk)
+        error = None
+        if stream.error is not None:
+            self._stream, text = None, json.dumps(stream.error)
+            error = ProviderError(error_kind(200, stream.error), text[:_ERROR_CHARACTERS], status=200, body=text)
+        elif stream.finished:
+            self.whole()
+        return Reply(None, tuple(begun)), error
+
+    # ---- while the reply passes
+
+    def feed(self, chunk: bytes) -> bool:
+        """Read the next bytes of a streamed reply. True if it is whole with them: then call `whole` before the client
+        gets them, so that its next request finds the reply in the log."""
+        return self._stream is not None and self._stream.feed(chunk)
+
+    def whole(self) -> None:
+        """The stream has ended as it should: log the reply, and let others into the conversation."""
+        self._observe_stream()
+        self.close()
+
+    def broke_off(self, error: BaseException | None) -> None:
+        """The request, or the stream of its reply, ended early: by an error, or because the client went away."""
+        stream = self._stream
+        if stream is not None and stream.finished:
+            self._observe_stream()
+        elif self._opened is not None and self._opened.conversation is not None:
+            kind = "connection" if isinstance(error, Exception) else "interrupted"
+            self._log_failure(kind, "" if error is None else f"{type(error).__name__}: {error}")
+        self.close()
+
+    def close(self) -> None:
+        """Let others into the conversation. A second call does nothing."""
+        opened, self._opened, self._stream = self._opened, None, None
+        if opened is not None:
+            self._gateway.leave(opened)
+
+    # ---- the log
+
+    def _observe_whole(self, content: bytes) -> None:
+        """Log a reply that came whole."""
+        assert self._opened is not None
+        conv = self._opened.conv
+        try:
+            value = msgspec.json.decode(content)
+            if isinstance(value, list):  # a stream of Gemini's that was not asked for as events
+                accumulator = conv.dialect.accumulator()
+                for chunk in cast("list[object]", value):
+                    accumulator.feed(chunk)
+                self._log_turn(accumulator.final_turn(), self._model_of(cast("list[object]", value)))
+            else:
+                self._log_turn(conv.dialect.parse_reply(value), self._model_of(value))
+        except (InvalidMessage, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as unreadable:
+            self._log_failure("malformed", str(unreadable))
+
+    def _observe_stream(self) -> None:
+        """Log the reply that has passed as a stream."""
+        stream, self._stream = self._stream, None
+        if stream is None:
+            return
+        try:
+            self._log_turn(stream.accumulator.final_turn(), stream.model)
+        except InvalidMessage as unreadable:
+            self._log_failure("malformed", str(unreadable), usage=stream.accumulator.usage)
+
+    def _model_of(self, reply: object) -> str:
+        assert self._opened is not None
+        return model_of_reply(reply, self._opened.conv.dialect)
+
+    def _log_turn(self, turn: Assistant, model: str) -> None:
+        """Log a turn, and remember the place behind it. An error of the store changes nothing for the client,
+        who has the reply."""
+        opened = self._opened
+        assert opened is not None
+        self.figures.usage = turn.usage
+        if is_empty(turn):
+            self._log_failure("empty", "the reply has no text and no calls", usage=turn.usage)
+            return
+        named = model or model_name(cast("Provider", self._model))
+        try:
+            at = opened.conv.append(turn, Meta(model=named, cost=cost_by_name(turn.usage, named)))
+            opened.length = at + 1
+            place = Place(opened.name, opened.length)
+            ids = digests.after_calls(self._digest, turn)
+            self._gateway.matcher.add((ids, place), (digests.after(self._digest, turn), place))
+        except TransomError as error:
+            _logger.warning("conversation %s: a reply is not logged: %s", quote(opened.name), error)
+
+    def _log_failure(self, kind: str, error: str, *, limit: int = 0, used: int = 0, usage: Usage | None = None) -> None:
+        """Log that a request gave no reply. What had arrived of it is stored; no window shows it, because the client
+        decides what it goes on with."""
+        opened, stream = self._opened, self._stream
+        assert opened is not None
+        if stream is not None:
+            usage = usage or stream.accumulator.usage
+        sent = opened.conv.view.in_flight
+        failure = Failure(
+            failure=kind,
+            text="" if stream is None else stream.accumulator.arrived("text"),
+            reasoning="" if stream is None else stream.accumulator.arrived("reasoning"),
+            answers=None if sent is None else sent.seq,
+            error=shorten(without_keys(error), _ERROR_CHARACTERS),
+            model=model_name(cast("Provider", self._model)),
+            limit=limit,
+            used=used,
+            usage=usage,
+        )
+        self._stream = None
+        try:
+            opened.conv.append(failure, Meta(cost=cost_by_name(usage, failure.model)))
+        except TransomError as wrong:
+            _logger.warning("conversation %s: a failure is not logged: %s", quote(opened.name), wrong)
+
+    def _leave_out(self, conv: Conversation, next_try: NextTry) -> None:
+        """Trim the parts that the provider refused, so that they are in no later request."""
+        for entry, part, kind in next_try.left_out:
+            note, why = texts.refused_part(entry_ref(entry), kind), f"the provider refused it: {next_try.text}"
+            with suppress(InvalidEdit):  # the placeholder may be longer than the part
+                conv.edit(Trim(entry=entry, part=part, note=note, why=why))
+
+    def _refused(self, error: TransomError) -> Reply:
+        """The answer to a request that no window can be built for."""
+        status = 400 if isinstance(error, (BudgetImpossible, InvalidMessage)) else 503
+        said = {"type": "transom_error", "code": type(error).__name__, "message": str(error)}
+        return Reply(json.dumps({"type": "error", "error": said}).encode(), status=status)
+
+
+def _error_of(answer: Answer) -> ProviderError | None:
+    """The error that a server answered with; None for a reply."""
+    if answer.status < 400 or answer.content is None:
+        return None
+    text = answer.content[: 40 * _ERROR_CHARACTERS].decode("utf-8", "replace")
+    said = text[:_ERROR_CHARACTERS] or f"status {answer.status}"
+    return ProviderError(error_kind(answer.status, None), said, status=answer.status, body=text)

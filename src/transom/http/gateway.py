@@ -1,0 +1,290 @@
+"""Holds the conversations of the requests that pass: opens them, lets one request at a time into each, forks them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from functools import lru_cache
+from threading import Lock
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from transom.conversation import argument_checks as check
+from transom.conversation.conversation import Conversation
+from transom.core.budget import Budget
+from transom.core.message import Assistant, Fact, Instruction, ToolResult, User
+from transom.core.policy import Policy
+from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, quote
+from transom.http import digests
+from transom.http.apis import CallBody
+from transom.http.matcher import Matcher
+from transom.policies import policy_named
+from transom.providers.models import context_size
+from transom.redaction import Redacting
+from transom.stores import Store, fork_log, open_store
+from transom.stores.prefix_index import Place, prefix_index
+from transom.wire.dialect import Dialect
+from transom.wire.dialects import dialect_named
+
+OnError = Literal["pass", "fail"]
+
+SESSION_HEADERS = ("x-transom-session", "x-claude-code-session-id", "session-id", "session_id")
+"""The headers that may name the session of a request: ours, Claude Code's, and Codex's of two versions."""
+SESSION_FIELDS = ("prompt_cache_key",)
+"""The fields of a body that may name it."""
+MOST_OPEN = 256
+"""Conversations that stay open between two of their requests, if not told otherwise."""
+ASSUMED_CONTEXT = 128_000
+RESERVED_SHARE = 4
+"""Of a context window, at most one part in so many is kept free for the answer, unless the budget says otherwise."""
+
+_OPTIONS = frozenset({"summarizer", "digest_role", "counter", "redact"})
+_ODD = re.compile(r"[^\w.:+=-]+")
+_FORK = re.compile(r"@\d+-[0-9a-f]{6}$")
+_LONGEST_SESSION = 100
+
+_logger = logging.getLogger(__name__)
+
+
+class OpenConversation:
+    """A conversation, and the one request that is in it.
+
+    `length`: of its log, up to the last fact that the client knows; `entries`: of the whole log then. `held`: what is
+    given back when the request is over.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.conversation: Conversation | None = None
+        self.length = self.entries = 0
+        self.held = ExitStack()
+
+    @property
+    def conv(self) -> Conversation:
+        """The conversation itself."""
+        assert self.conversation is not None
+        return self.conversation
+
+
+class Gateway:
+    """What all requests through one client or proxy share: the store, the settings, the index of what is known.
+
+    `store`: as for `Conversation.open`. `budget`: likewise; without one it is the context size of each request's model,
+    if the price list knows it, and 128,000 tokens if not. What a budget reserves for the answer is the request's own
+    limit of the answer, unless the budget has a reserve. `session`: the id of the conversation; without it, headers and
+    the messages themselves tell which one a request belongs to. `dialect`: a form of an API, if the server has its own
+    ("mistral", "anthropic_unsigned"). `on_error`: what happens to a request that no window can be built for: "pass"
+    sends it as it came, with a warning in `logging`; "fail" answers it with an error. `settings`: more arguments of
+    `Conversation.open`: summarizer, redact, digest_role, counter.
+
+    Any number of threads may use it. Raises InvalidSetting.
+    """
+
+    def __init__(
+        self,
+        store: str | os.PathLike[str] | Store,
+        *,
+        budget: Budget | int | str | None = None,
+        policy: str | Policy = "default",
+        session: str | None = None,
+        user_id: str | None = None,
+        dialect: str | Dialect | None = None,
+        on_error: OnError = "pass",
+        most_open: int = MOST_OPEN,
+        redact: Redacting | None = None,
+        **settings: Any,
+    ) -> None:
+        if on_error not in {"pass", "fail"}:
+            raise InvalidSetting(f"on_error: must be 'pass' or 'fail', not {quote(on_error)}")
+        if unknown := set(settings) - _OPTIONS:
+            raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
+        check.owner(user_id, None)
+        if session is not None:
+            check.names(store, session)
+        self.budget = None if budget is None else check.limits(budget)
+        self.dialect = None if dialect is None else dialect_named(dialect)
+        self.session, self.user_id, self.on_error = session, user_id, on_error
+        self._settings: dict[str, Any] = {**settings, "policy": policy_named(policy), "redact": redact}
+        self._most_open = most_open
+        self.store = open_store(store)
+        self._owns_store = self.store is not store
+        self.matcher = Matcher(prefix_index(self.store))
+        self._open: dict[str, OpenConversation] = {}  # without a request; the one that was used last is the last
+        self._busy: set[str] = set()
+        self._lock = Lock()
+        self._warned: set[str] = set()
+
+    def close(self) -> None:
+        """Close the conversations, and the store if it was given as a URL or a path."""
+        with self._lock:
+            idle, self._open = [*self._open.values()], {}
+        for each in idle:
+            each.conv.close()
+        if self._owns_store:
+            self.store.close()
+
+    def warn_once(self, what: str, text: str) -> None:
+        """Log a warning, the first time that it is about this."""
+        with self._lock:
+            if what in self._warned:
+                return
+            self._warned.add(what)
+        _logger.warning("%s", text)
+
+    def session_of(self, headers: Mapping[str, str], body: CallBody) -> str:
+        """The session that a request names; empty if none."""
+        if self.session is not None:
+            return self.session
+        named = next((value for name in SESSION_HEADERS if (value := headers.get(name))), "")
+        if not named:
+            found = map(body.value, SESSION_FIELDS)
+            named = next((value for value in found if isinstance(value, str)), "")
+        return _ODD.sub("_", named)[:_LONGEST_SESSION]
+
+    # ---- one request in one conversation
+
+    def enter(self, body: CallBody, *, tenant: str, session: str) -> tuple[OpenConversation, list[Fact], bytes]:
+        """The conversation that a request goes on with, for this request alone until `leave`; the facts that its log
+        has not; and the digest of all its messages.
+
+        It is the conversation with the longest known beginning, if its log says no more than that, and no other request
+        is in it. Else it is a fork of that conversation; or a new one, if the beginning has no reply yet: then two
+        clients have said the same. Raises InvalidMessage, and what the store raises.
+        """
+        start = digests.begin(tenant, session, body.dialect.name)
+        while True:
+            match = self.matcher.match(start, body.messages, body.dialect)
+            if match.place is None:
+                break
+            try:
+                found = self._go_on(match.place, body, tenant, session)
+            except UnknownLog:  # it was forgotten, perhaps by another process
+                self.matcher.forget(match.place.name)
+                continue
+            if found is None:
+                break
+            return found, match.new, match.digest
+        opened = self._take_new(tenant, session)
+        self._prepare(opened, body, tenant, session)
+        return opened, body.facts(), match.digest
+
+    def leave(self, opened: OpenConversation) -> None:
+        """End a request: others may enter the conversation from now on."""
+        opened.held.close()
+        closing: list[OpenConversation] = []
+        with self._lock:
+            self._busy.discard(opened.name)
+            if opened.conversation is not None:
+                opened.entries = len(opened.conv.log)
+                self._open[opened.name] = opened
+            while len(self._open) > self._most_open:
+                closing.append(self._open.pop(next(iter(self._open))))
+        for each in closing:
+            each.conv.close()
+
+    def budget_of(self, body: CallBody) -> Budget:
+        """The limits of a request."""
+        budget = self.budget
+        if budget is None:
+            size = _context_size(body.dialect.name, body.model)
+            if size is None:
+                self.warn_once(
+                    f"context size {body.model}",
+                    f"no budget given, and the context size of {quote(body.model)} is not known: assuming "
+                    f"{ASSUMED_CONTEXT:,} tokens",
+                )
+            budget = Budget(context=size or ASSUMED_CONTEXT)
+        if budget.reserve or (answer := body.longest_answer) is None:
+            return budget
+        return replace(budget, reserve=min(answer, budget.context // RESERVED_SHARE))
+
+    # ---- private
+
+    def _go_on(self, place: Place, body: CallBody, tenant: str, session: str) -> OpenConversation | None:
+        """The conversation at this place, or a fork of it; None if a new one must begin. Raises UnknownLog."""
+        opened = self._take(place.name)
+        if opened is not None:
+            with suppress(ConversationBusy):  # another process is at work in it
+                self._prepare(opened, body, tenant, session)
+                try:
+                    if self._is_end(opened, place):
+                        return opened
+                except BaseException:
+                    self.leave(opened)
+                    raise
+                self.leave(opened)
+        log = self.store.open(place.name)
+        if len(log) < place.length:
+            raise UnknownLog(f"conversation {quote(place.name)} is shorter than it was")
+        if not any(isinstance(entry.body, Assistant) for entry in log.read(0, place.length)):
+            return None
+        name = f"{_FORK.sub('', place.name)}@{place.length - 1}-{secrets.token_hex(3)}"
+        fork_log(self.store, log, at=place.length - 1, name=name)
+        fork = self._take(name)
+        assert fork is not None
+        self._prepare(fork, body, tenant, session)
+        return fork
+
+    def _is_end(self, opened: OpenConversation, place: Place) -> bool:
+        """Whether the log says nothing more to the client than what is before this place. Raises UnknownLog."""
+        log = opened.conv.log
+        if len(log) < place.length:
+            raise UnknownLog(f"conversation {quote(place.name)} is shorter than it was")
+        if opened.length == place.length and opened.entries == len(log):
+            return True
+        return not any(_is_clients(entry.body) for entry in log.read(place.length))
+
+    def _take(self, name: str) -> OpenConversation | None:
+        """The conversation with this name, if no request is in it."""
+        with self._lock:
+            if name in self._busy:
+                return None
+            self._busy.add(name)
+            return self._open.pop(name, None) or OpenConversation(name)
+
+    def _take_new(self, tenant: str, session: str) -> OpenConversation:
+        owner = f"{tenant}/" if tenant else ""
+        name = f"{owner}{session or time.strftime('call-%Y%m%d-%H%M%S', time.gmtime())}"
+        if session and not len(self.store.open(name)) and (opened := self._take(name)) is not None:
+            return opened
+        opened = self._take(f"{name}-{secrets.token_hex(4)}")
+        assert opened is not None
+        return opened
+
+    def _prepare(self, opened: OpenConversation, body: CallBody, tenant: str, session: str) -> None:
+        """Open the conversation if it is not, and hold its lease. Raises ConversationBusy.
+
+        If it raises, the request has left the conversation.
+        """
+        try:
+            if opened.conversation is None:
+                opened.conversation = Conversation.open(
+                    self.store,
+                    opened.name,
+                    budget=self.budget_of(body),
+                    dialect=body.dialect,
+                    user_id=tenant or self.user_id,
+                    session_id=(session or None) if self.session is None else None,
+                    **self._settings,
+                )
+            opened.held.enter_context(opened.conv.lease())
+            opened.conv._planner.writer.catch_up()  # pyright: ignore[reportPrivateUsage] - no other request is in it
+        except BaseException:
+            self.leave(opened)
+            raise
+
+
+def _is_clients(body: object) -> bool:
+    """Whether a client that sends its whole conversation has this fact in it."""
+    return isinstance(body, (User, Assistant, Instruction)) or (isinstance(body, ToolResult) and not body.synthetic)
+
+
+@lru_cache(maxsize=1_000)
+def _context_size(dialect: str, model: str) -> int | None:
+    return context_size(dialect, model)

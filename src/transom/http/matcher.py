@@ -1,0 +1,136 @@
+"""Finds the conversation that a list of messages goes on with: the longest beginning that is known.
+
+A client sends the whole conversation with each request. Of two consecutive requests the second begins with the first,
+and goes on with the reply; so the digest of what is before (`digests`) leads to the log. The work is one cheap
+hash for each message, and parsing for what is new. It does not grow with the number of stored conversations: places are
+looked up by digest, in the store's index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+import msgspec
+
+from transom.core.message import Assistant, Fact
+from transom.http import digests
+from transom.http.digests import Digest
+from transom.stores.prefix_index import Place, PrefixIndex, PrefixIndexInMemory
+from transom.wire.dialect import Dialect
+
+MOST_DIGESTS = 1 << 16
+"""Raw digests whose canonical digest is remembered."""
+_LOOKED_UP = 64
+"""Older digests that are looked up at once."""
+
+
+class Match(NamedTuple):
+    """What is known of a list of messages. `place`: where its longest known beginning ends; None if nothing is known.
+    `new`: the facts behind it. `digest`: of the whole list."""
+
+    place: Place | None
+    new: list[Fact]
+    digest: Digest
+
+
+class _Boundary(NamedTuple):
+    """A place between two facts: the number of messages before it, the canonical digest there, and how many of the
+    parsed facts are before it. `ids`: the digest that knows the turn before it by the ids of its calls."""
+
+    messages: int
+    digest: Digest
+    facts: int
+    ids: Digest | None = None
+
+
+class Matcher:
+    """Matches lists of messages to places in the logs of a store. Any thread may use it."""
+
+    def __init__(self, index: PrefixIndex) -> None:
+        self._index = index
+        self._near = PrefixIndexInMemory()
+        self._canonical: dict[Digest, Digest] = {}  # by the raw digest; the newest are the last
+        self._lock = Lock()
+
+    def match(self, start: Digest, messages: Sequence[msgspec.Raw], dialect: Dialect) -> Match:
+        """What is known of these messages of one owner; `start`: the digest of none. Raises InvalidMessage."""
+        raw = digests.raw_digests(start, messages)
+        parsed_from = next((at for at in range(len(raw), 0, -1) if raw[at - 1] in self._canonical), 0)
+        digest = self._canonical[raw[parsed_from - 1]] if parsed_from else start
+        facts, boundaries = _parsed(messages, parsed_from, digest, dialect)
+        self._remember(raw, boundaries)
+        whole = boundaries[-1].digest
+        if found := self._newest_known([*reversed(boundaries)]):
+            boundary, place = found
+            return Match(place, facts[boundary.facts :], whole)
+        for at in range(parsed_from - 1, 0, -_LOOKED_UP):  # the client has changed an older message
+            older = [
+                _Boundary(n, digest, 0)
+                for n in range(at, max(0, at - _LOOKED_UP), -1)
+                if (digest := self._canonical.get(raw[n - 1])) is not None
+            ]
+            if found := self._newest_known(older):
+                boundary, place = found
+                facts, _ = _parsed(messages, boundary.messages, boundary.digest, dialect)
+                return Match(place, facts, whole)
+        return Match(None, facts if not parsed_from else _parsed(messages, 0, start, dialect)[0], whole)
+
+    def add(self, *places: tuple[Digest | None, Place]) -> None:
+        """Remember these places. A digest that is None is left out."""
+        known = [(digest, place) for digest, place in places if digest is not None]
+        self._near.add(known)
+        self._index.add(known)
+
+    def forget(self, name: str) -> None:
+        """Forget the places in a conversation that is no longer there."""
+        for index in (self._near, self._index):
+            index.forget([name])
+
+    def _newest_known(self, boundaries: Sequence[_Boundary]) -> tuple[_Boundary, Place] | None:
+        """The first of the boundaries, the longest first, that is known in an index."""
+        keys = list(dict.fromkeys(key for each in boundaries for key in (each.digest, each.ids) if key is not None))
+        found = self._near.find(keys)
+        if not any(each.digest in found for each in boundaries[:2]):  # most often the reply is the newest known
+            found = {**self._index.find([key for key in keys if key not in found]), **found}
+        for each in boundaries:
+            place = found.get(each.digest) or (None if each.ids is None else found.get(each.ids))
+            if place is not None:
+                return each, place
+        return None
+
+    def _remember(self, raw: Sequence[Digest], boundaries: Sequence[_Boundary]) -> None:
+        with self._lock:
+            for each in boundaries:
+                if each.messages:
+                    key = raw[each.messages - 1]
+                    self._canonical.pop(key, None)
+                    self._canonical[key] = each.digest
+            while len(self._canonical) > MOST_DIGESTS:
+                del self._canonical[next(iter(self._canonical))]
+
+
+def _parsed(
+    messages: Sequence[msgspec.Raw], first: int, digest: Digest, dialect: Dialect
+) -> tuple[list[Fact], list[_Boundary]]:
+    """The facts of the messages from `first` on, and the boundaries between them, the one before them first.
+
+    A boundary is where a message begins that a fact begins with.
+    """
+    placed = dialect.parse([msgspec.json.decode(raw) for raw in messages[first:]])
+    facts = [fact for _, fact in placed]
+    boundaries = [*_boundaries(placed, digest, len(messages) - first)]
+    return facts, [each._replace(messages=first + each.messages) for each in boundaries]
+
+
+def _boundaries(placed: Sequence[tuple[int, Any]], digest: Digest, messages: int) -> Iterator[_Boundary]:
+    yield _Boundary(0, digest, 0)
+    ids: Digest | None = None
+    for number, (at, fact) in enumerate(placed):
+        if number and at > placed[number - 1][0]:
+            yield _Boundary(at, digest, number, ids)
+        ids = digests.after_calls(digest, fact) if isinstance(fact, Assistant) else None
+        digest = digests.after(digest, fact)
+    if placed:
+        yield _Boundary(messages, digest, len(placed), ids)

@@ -1,0 +1,80 @@
+"""Reads the events of a streamed reply as they pass: server-sent events, of which an accumulator makes the turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import cast
+
+from transom.conversation.reply import model_of_reply
+from transom.core.message import Raw
+from transom.errors import InvalidMessage
+from transom.wire.dialect import Dialect
+
+_LAST = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
+"""The types of the events that end a stream."""
+_DONE = "[DONE]"
+"""The data of the event that ends a stream of chat completions. The usage comes before it, behind the finish reason."""
+_BEFORE_REPLY = frozenset({"response.created", "response.queued", "response.in_progress"})
+"""The types of events that a server may send before it says that a request was too long."""
+_ERRORS = frozenset({"error", "response.failed"})
+MOST_UNREAD = 64 << 20
+"""The longest event that is read, in bytes."""
+
+
+class StreamReply:
+    """One streamed reply, read while it passes.
+
+    `finished`: the provider has said all. `error`: the event in which it says that there is no reply, None until then.
+    `has_begun`: something of the reply has come.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self.accumulator = dialect.accumulator()
+        self._rest = b""
+        self.model = ""
+        self.finished = self.has_begun = False
+        self.error: Raw | None = None
+
+    def feed(self, chunk: bytes) -> bool:
+        """Read the next bytes. True if the reply is whole with them, and was not before."""
+        before = self.finished
+        for data in self._events(chunk):
+            if data == _DONE:
+                self.finished = True
+                continue
+            try:
+                event = json.loads(data)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(event, dict):
+                self._take(cast("Raw", event))
+        return self.finished and not before
+
+    def _take(self, event: Raw) -> None:
+        kind = event.get("type")
+        if kind in _ERRORS or (kind is None and event.get("error")):
+            self.error = event
+        self.has_begun = self.has_begun or kind not in _BEFORE_REPLY
+        self.model = self.model or model_of_reply(event, self._dialect)
+        try:
+            self.accumulator.feed(event)
+        except (InvalidMessage, ValueError, TypeError, KeyError, IndexError, AttributeError):
+            return  # what cannot be read passes all the same
+        self.accumulator.take_deltas()
+        if kind in _LAST or (kind is None and "candidates" in event and self.accumulator.finished):
+            self.finished = True
+
+    def _events(self, chunk: bytes) -> Iterator[str]:
+        """The data of the events that end in this chunk."""
+        self._rest += chunk
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._rest = self._rest if len(self._rest) < MOST_UNREAD else b""
+            return
+        text = self._rest.replace(b"\r\n", b"\n")
+        *events, self._rest = text.split(b"\n\n")
+        for event in events:
+            lines = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
+            if lines:
+                yield b"\n".join(lines).decode("utf-8", "replace")

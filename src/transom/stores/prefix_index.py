@@ -1,0 +1,131 @@
+"""Which conversation of a store has which messages: an index from digests of their beginnings to places in logs.
+
+It is a help for whoever gets whole lists of messages and must know to which log they belong (`transom.http`). It can be
+lost: then a conversation is begun anew where it could have been continued. So it is a file of its own beside the store,
+and is not synchronised with every write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple, Protocol, cast
+
+from transom.search.index_file import MEMORY, IndexFile
+from transom.sqlite_tables import Tables
+from transom.stores.base import Store
+
+APPLICATION = 0x74727078
+"""The application_id that marks the file as ours: "trpx" in ASCII."""
+_TABLES = Tables(
+    APPLICATION,
+    1,
+    ("CREATE TABLE prefixes (key BLOB PRIMARY KEY, name TEXT NOT NULL, length INTEGER NOT NULL) WITHOUT ROWID",),
+)
+_AT_ONCE = 500
+"""Keys in one statement."""
+MOST_IN_MEMORY = 1 << 17
+"""Digests that an index in memory has; of more, the oldest are dropped."""
+
+
+class Place(NamedTuple):
+    """Where a beginning of messages ends: in the conversation `name`, whose log has `length` entries up to there."""
+
+    name: str
+    length: int
+
+
+class PrefixIndex(Protocol):
+    """Places by the digests of the messages that end there. Every method may be called from any thread."""
+
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, Place]:
+        """The places of those of the keys that are known."""
+        ...
+
+    def add(self, places: Iterable[tuple[bytes, Place]]) -> None:
+        """Store these places; a key that is known gets the new one."""
+        ...
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Remove the places in these conversations."""
+        ...
+
+
+class PrefixIndexFile:
+    """An index in a SQLite file, for all processes that use the store."""
+
+    def __init__(self, path: str) -> None:
+        self._file = IndexFile(path, _TABLES, "index of message prefixes")
+
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, Place]:
+        out: dict[bytes, Place] = {}
+        with self._file.reading() as db:
+            for at in range(0, len(keys), _AT_ONCE):
+                some = keys[at : at + _AT_ONCE]
+                marks = ", ".join("?" * len(some))
+                rows = db.execute(f"SELECT key, name, length FROM prefixes WHERE key IN ({marks})", some)  # noqa: S608 - marks
+                out.update((key, Place(name, length)) for key, name, length in rows)
+        return out
+
+    def add(self, places: Iterable[tuple[bytes, Place]]) -> None:
+        with self._file.writing() as db:
+            db.executemany("INSERT OR REPLACE INTO prefixes VALUES (?, ?, ?)", [(key, *place) for key, place in places])
+
+    def forget(self, names: Iterable[str]) -> None:
+        with self._file.writing() as db:
+            db.execute("PRAGMA secure_delete = ON")
+            db.executemany("DELETE FROM prefixes WHERE name = ?", [(name,) for name in names])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class PrefixIndexInMemory:
+    """An index of this process, with the newest `most` places."""
+
+    def __init__(self, most: int = MOST_IN_MEMORY) -> None:
+        self._most, self._places = most, dict[bytes, Place]()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, Place]:
+        return {key: place for key in keys if (place := self._places.get(key)) is not None}
+
+    def add(self, places: Iterable[tuple[bytes, Place]]) -> None:
+        with self._lock:
+            for key, place in places:
+                self._places.pop(key, None)  # the newest is the last
+                self._places[key] = place
+            while len(self._places) > self._most:
+                del self._places[next(iter(self._places))]
+
+    def forget(self, names: Iterable[str]) -> None:
+        gone = set(names)
+        with self._lock:
+            self._places = {key: place for key, place in self._places.items() if place.name not in gone}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Indexed(Protocol):
+    def prefix_index(self) -> PrefixIndex: ...
+
+
+def prefix_index(store: Store) -> PrefixIndex:
+    """The index of a store; one of this process for a store that has none."""
+    return cast("_Indexed", store).prefix_index() if hasattr(store, "prefix_index") else PrefixIndexInMemory()
+
+
+def forget_prefixes(path: str | Path, names: Iterable[str]) -> None:
+    """Remove the places in these conversations from the index file, if there is one."""
+    if str(path) != MEMORY and Path(path).exists():
+        index = PrefixIndexFile(str(path))
+        try:
+            index.forget(names)
+        finally:
+            index.close()

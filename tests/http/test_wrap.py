@@ -1,0 +1,285 @@
+"""`transom.wrap` over the real SDKs: whole runs against a strict server, whose limit is below the one given."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import anyio
+import httpx
+import httpx2
+import openai
+import pytest
+from sdk_agents import AGENTS, openai_client
+from strict_provider import ANSWER, TASK, StrictProvider, messages_of, strict_provider
+
+import transom
+from transom.core.entry import Sent
+from transom.core.message import Failure
+from transom.errors import InvalidSetting
+from transom.http import Gateway, Transport
+from transom.stores import MemoryStore, open_store
+
+BUDGET, LIMIT, STEPS = 9_000, 6_000, 14
+
+
+def run(agent: Any, steps: int = STEPS) -> str:
+    """Step an agent until it answers."""
+    for _ in range(steps + 2):
+        if answer := agent.step():
+            return answer
+    return ""
+
+
+async def arun(agent: Any, steps: int = STEPS) -> str:
+    for _ in range(steps + 2):
+        if answer := await agent.astep():
+            return answer
+    return ""
+
+
+def faults(server: StrictProvider) -> dict[str, Any]:
+    """What a strict provider has to say against a run; all of it empty or 0 for a good one."""
+    return {"invalid": server.invalid, "stale": server.stale, "over": server.over, "lost": server.lost}
+
+
+NONE = {"invalid": [], "stale": 0, "over": 0, "lost": 0}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("api", AGENTS)
+def test_a_run_that_outgrows_the_model_ends_with_its_answer(api: str, stream: bool) -> None:
+    store = MemoryStore()
+    agent_class, client = AGENTS[api]
+    with strict_provider(STEPS, limit=LIMIT) as server:
+        agent = agent_class(transom.wrap(client(server.url), store=store, budget=BUDGET), stream=stream)
+        assert run(agent) == ANSWER
+    assert faults(server) == NONE
+    assert server.refused == 1
+    (name,) = store.names()
+    sent = [entry.body for entry in store.open(name).read() if isinstance(entry.body, Sent)]
+    assert len(sent) == len(server.requests) == STEPS + 1
+    compacted = sum(each.breaks is not None for each in sent)
+    assert 1 <= server.breaks <= compacted < STEPS / 3  # every other request begins with the one before
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("api", AGENTS)
+def test_the_async_clients_do_the_same(api: str, stream: bool) -> None:
+    store = MemoryStore()
+    agent_class, client = AGENTS[api]
+    with strict_provider(STEPS, limit=LIMIT) as server:
+        agent = agent_class(transom.wrap(client(server.url, is_async=True), store=store, budget=BUDGET), stream=stream)
+
+        async def main() -> str:
+            return await arun(agent)
+
+        assert anyio.run(main) == ANSWER
+    assert faults(server) == NONE
+    assert (server.refused, len(store.names())) == (1, 1)
+
+
+@pytest.mark.parametrize("api", AGENTS)
+def test_another_process_goes_on_where_one_has_died(api: str, tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+    agent_class, client = AGENTS[api]
+    with strict_provider(STEPS) as server:
+        first = agent_class(transom.wrap(client(server.url), store=url, budget=LIMIT))
+        for _ in range(STEPS // 2):
+            first.step()
+        again = agent_class(transom.wrap(client(server.url), store=url, budget=LIMIT))
+        kept = next(key for key in ("messages", "items", "contents") if hasattr(first, key))
+        setattr(again, kept, json.loads(json.dumps(getattr(first, kept), default=lambda each: each.model_dump())))
+        assert run(again) == ANSWER
+    assert faults(server) == NONE
+    assert len(open_store(url).names()) == 1
+
+
+def test_a_stream_that_breaks_is_a_failure_in_the_log_and_the_retry_goes_on() -> None:
+    store = MemoryStore()
+    with strict_provider(6, breaks_at=3) as server:
+        agent = AGENTS["anthropic"][0](
+            transom.wrap(AGENTS["anthropic"][1](server.url), store=store, budget=BUDGET), stream=True
+        )
+        answer = ""
+        for _ in range(9):
+            try:
+                if answer := agent.step():
+                    break
+            except httpx2.RemoteProtocolError:
+                pass
+    assert answer == ANSWER
+    assert faults(server) == NONE
+    (name,) = store.names()
+    failures = [entry.body.failure for entry in store.open(name).read() if isinstance(entry.body, Failure)]
+    assert failures == ["connection"]
+
+
+def test_a_client_that_leaves_a_stream_leaves_a_valid_log() -> None:
+    store = MemoryStore()
+    with strict_provider(6, stalls_at=2) as server:
+        client = transom.wrap(openai_client(server.url), store=store, budget=BUDGET)
+        agent = AGENTS["openai"][0](client)
+        agent.step()
+        with client.chat.completions.create(**agent.arguments(), stream=True) as events:
+            next(iter(events))
+        server.go_on.set()
+        assert run(agent) == ANSWER
+    assert faults(server) == NONE
+    (name,) = store.names()
+    assert [entry.body.failure for entry in store.open(name).read() if isinstance(entry.body, Failure)] == [
+        "interrupted"
+    ]
+
+
+def said(text: str) -> list[dict[str, str]]:
+    return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
+
+
+def test_two_conversations_that_begin_alike_never_mix() -> None:
+    store = MemoryStore()
+    with strict_provider(1) as server:
+        client = transom.wrap(openai_client(server.url), store=store, budget=BUDGET)
+        talks = [said(TASK), said(TASK)]
+        for turn in range(3):
+            for number, talk in enumerate(talks):
+                reply = client.chat.completions.create(model="gpt-test", messages=talk)
+                talk.append({"role": "assistant", "content": f"{reply.choices[0].message.content}"})
+                talk.append({"role": "user", "content": f"secret-{number}-{turn}"})
+    assert faults(server) == NONE
+    for number, other in ((0, 1), (1, 0)):
+        bodies = [json.dumps(body) for _, body in server.requests[number::2]]
+        assert all(f"secret-{other}" not in body for body in bodies)
+    for name in store.names():  # what both said until then may be in one log
+        text = " ".join(repr(entry.body) for entry in store.open(name).read())
+        assert not ("secret-0" in text and "secret-1" in text)
+
+
+def test_the_same_request_from_many_threads_is_many_conversations() -> None:
+    store = MemoryStore()
+    with strict_provider(1) as server:
+        client = transom.wrap(openai_client(server.url), store=store, budget=BUDGET)
+        asked = [
+            threading.Thread(target=lambda: client.chat.completions.create(model="m", messages=said(TASK)))
+            for _ in range(8)
+        ]
+        for each in asked:
+            each.start()
+        for each in asked:
+            each.join()
+    assert len(server.requests) == 8
+    assert faults(server) == NONE
+    assert {len(messages_of(api, body)) for api, body in server.requests} == {2}
+
+
+def test_an_edited_message_is_a_fork() -> None:
+    store = MemoryStore()
+    with strict_provider(1) as server:
+        client = transom.wrap(openai_client(server.url), store=store, budget=BUDGET, session="talk")
+        talk = said(TASK)
+        for text in ("first", "second"):
+            client.chat.completions.create(model="m", messages=talk)
+            talk += [{"role": "assistant", "content": ANSWER}, {"role": "user", "content": text}]
+        edited = [*talk[:-3], {"role": "user", "content": "other"}]
+        client.chat.completions.create(model="m", messages=edited)
+        assert [message["content"] for message in server.requests[-1][1]["messages"]] == [
+            "Be brief.",
+            TASK,
+            ANSWER,
+            "other",
+        ]
+        client.chat.completions.create(model="m", messages=talk)  # the old branch goes on
+        assert server.requests[-1][1]["messages"][-1]["content"] == "second"
+    first, fork = store.names()
+    assert (first, fork.partition("@")[0]) == ("talk", "talk")
+
+
+def test_unknown_fields_and_headers_pass_and_the_callers_objects_stay_as_they_are() -> None:
+    with strict_provider(1) as server:
+        given = openai_client(server.url)
+        before = (given._client, given._client._transport, given.max_retries)
+        client = transom.wrap(given, budget=BUDGET)
+        talk = said(TASK)
+        client.chat.completions.create(
+            model="gpt-test",
+            messages=talk,
+            temperature=0.25,
+            extra_body={"provider_hint": {"a": [1, None]}},
+            extra_headers={"x-mine": "kept", "x-transom-session": "s"},
+        )
+        assert talk == said(TASK)
+        assert (given._client, given._client._transport, given.max_retries) == before
+        (_, body), headers = server.requests[0], server.headers[0]
+    assert {key: body[key] for key in ("model", "temperature", "provider_hint")} == {
+        "model": "gpt-test",
+        "temperature": 0.25,
+        "provider_hint": {"a": [1, None]},
+    }
+    assert headers["x-mine"] == "kept"
+    assert "x-transom-session" not in {name.lower() for name in headers}
+
+
+def test_a_conversation_that_the_provider_keeps_passes_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryStore()
+    with strict_provider(1) as server, caplog.at_level(logging.WARNING):
+        client = transom.wrap(openai_client(server.url), store=store, budget=BUDGET)
+        for _ in range(2):
+            client.responses.create(model="m", input="go on", previous_response_id="resp_1")
+    assert [json.loads(json.dumps(body))["previous_response_id"] for _, body in server.requests] == ["resp_1"] * 2
+    assert [record.message for record in caplog.records if record.name.startswith("transom")] == [
+        "requests with `previous_response_id` are passed on as they came: the provider keeps their conversation"
+    ]
+    assert store.names() == []
+
+
+def test_an_error_of_the_provider_arrives_as_it_was() -> None:
+    with strict_provider(1, limit=10) as server:
+        client = transom.wrap(openai_client(server.url), budget=BUDGET)
+        with pytest.raises(openai.BadRequestError) as raised:
+            client.chat.completions.create(model="m", messages=said(TASK))
+    assert raised.value.code == "context_length_exceeded"
+
+
+def test_a_request_that_cannot_fit_passes_or_is_answered_with_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    talk = said(f"{TASK} " + "word " * 200)
+    talk[0]["content"] = "rule " * 3_000
+    with strict_provider(1) as server:
+        passing = transom.wrap(openai_client(server.url), budget=1_000)
+        assert passing.chat.completions.create(model="m", messages=talk).choices[0].message.content == ANSWER
+        failing = transom.wrap(openai_client(server.url), budget=1_000, on_error="fail")
+        with pytest.raises(openai.BadRequestError) as raised:
+            failing.chat.completions.create(model="m", messages=talk)
+    assert len(server.requests) == 1
+    assert raised.value.body["code"] == "BudgetImpossible"
+    assert "passed on as it came: need at least" in caplog.text
+
+
+@pytest.mark.parametrize("http", [httpx, httpx2])
+def test_the_transport_below_a_client_of_ones_own(http: Any) -> None:
+    store = MemoryStore()
+    with strict_provider(1) as server:
+        transport = Transport(Gateway(store, budget=BUDGET), http=http.__name__)
+        with http.Client(transport=transport, base_url=server.url) as client:
+            body = {"model": "m", "messages": said(TASK)}
+            answer = client.post("/v1/chat/completions", json=body).json()
+            models = client.post("/v1/embeddings", json={"messages": []})
+    assert answer["choices"][0]["message"]["content"] == ANSWER
+    assert models.status_code != 599
+    assert len(store.names()) == 1
+
+
+@pytest.mark.parametrize("client", [object(), None, "openai"])
+def test_only_clients_are_wrapped(client: Any) -> None:
+    with pytest.raises(InvalidSetting, match="must be a client of openai, anthropic or google-genai"):
+        transom.wrap(client)
+
+
+def test_importing_transom_imports_none_of_it() -> None:
+    program = (
+        "import sys, transom; print([m for m in sys.modules if m.startswith(('transom.http', 'httpx', 'starlette'))])"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
