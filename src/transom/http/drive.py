@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from transom.conversation.effects import AwaitSummary
-from transom.conversation.summary_wait import await_summary
+from transom.conversation.summary_job import await_summary
 from transom.http.exchange import Answer, Exchange, NextChunk, Reply, Send, Steps
 
 

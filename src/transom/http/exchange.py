@@ -171,7 +171,7 @@ class Exchange:
                     raise
                 break
             self.figures.requests, self.figures.tokens = self.figures.requests + 1, window.tokens
-            rendered = render_body(window, body.dialect, cache=body.has_marks, derived=conv.derived)
+            rendered = render_body(window, body.dialect, cache=body.has_marks, indexes=conv.indexes)
             longest = attempts.max_tokens if attempts.max_tokens != body.longest_answer else None
             answer: Answer = yield Send(body.rendered(rendered, longest))
             if answer.content is None:
