@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13 3.14
 
-.PHONY: setup demo test lint types layers unit pythons news sweep exchange dialects histories spans reasoning streams writers laws growth local embedders bench policies costs record unchanged extras runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange dialects histories spans reasoning streams writers laws growth local embedders bench policies costs record unchanged extras runs reference clean
 
 setup: .venv/.made
 
@@ -102,6 +102,10 @@ bench: setup  ## what a turn costs, and opening a long log
 
 unchanged: setup  ## fit at 200,000 tokens: every recorded conversation that fits, to the last byte; every Nth one (N=10)
 	$(RUN) python tests/campaigns/unchanged.py $(DATA) --every $(or $(N),10)
+
+inspector: setup  ## the inspector in a real Chromium, with axe-core; needs chromium (CHROMIUM=), npm and the network
+	cd .venv && test -f package/axe.min.js || (npm pack --silent axe-core@4 && tar xzf axe-core-*.tgz package/axe.min.js)
+	AXE=$(CURDIR)/.venv/package/axe.min.js $(UV) run --no-sync --with playwright python -m pytest tests/inspector -s
 
 extras: setup  ## each extra alone, from a wheel, in an environment of its own; needs the network (EXTRAS="openai map")
 	$(RUN) python -m scripts.try_extras $(EXTRAS)

@@ -11,12 +11,12 @@ from html import escape
 from pathlib import Path
 
 from transom.core.view import View
-from transom.inspector.parts import Cut, Piece
+from transom.inspector.parts import Piece, PieceLimit
 from transom.inspector.window_data import Change, Row, WindowData, WindowReader
 from transom.texts import escaped
 
 STYLE = Path(__file__).parent / "static" / "style.css"
-WHOLE = Cut(characters=20_000, lines=2_000)
+WHOLE = PieceLimit(characters=20_000, lines=2_000)
 """How much of each piece of a message is in the page."""
 MOST_OPEN = 1_400
 """A longer piece is shown behind a line that opens it."""

@@ -1,4 +1,4 @@
-"""The pieces of a message for people: texts, reasoning, calls and media, long ones cut. They are data, never markup."""
+"""The pieces of a message for people: texts, reasoning, calls and media, long ones shortened. Never markup."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pieces(fact: Fact, start: int, most: int = MOST_READ) -> Iterator[Piece]:
         yield Piece(kind=kind, text=text[start : start + most], length=len(text), start=start, name=name)
 
 
-class Cut(Struct, frozen=True):
+class PieceLimit(Struct, frozen=True):
     """How much of each piece a window shows: at most so many characters and lines, from the first on."""
 
     characters: int = MOST_SHOWN

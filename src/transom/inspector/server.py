@@ -22,7 +22,7 @@ from transom.core.codec import plain
 from transom.errors import Conflict, InvalidSetting, TransomError, UnknownLog
 from transom.evaluation.call_figures import CallFigures
 from transom.inspector.access import Access
-from transom.inspector.listing import ConversationList
+from transom.inspector.conversation_list import ConversationList
 from transom.inspector.opened import Action, OpenConversation, OpenConversations
 from transom.inspector.parts import MOST_READ
 from transom.inspector.window_data import PAGE

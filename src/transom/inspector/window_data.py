@@ -22,11 +22,11 @@ from transom.core.view import View
 from transom.core.window import Break, Window, assemble
 from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.explain import DROPPED, Explanation, explain
-from transom.inspector.parts import Cut, Piece
+from transom.inspector.parts import Piece, PieceLimit
 
 PAGE = 24
 """Rows of a window in one answer, if the caller says nothing."""
-SHORT = Cut()
+SHORT = PieceLimit()
 MOST_EDITS = 60
 """The most new edits of a call that are listed one by one."""
 
@@ -158,10 +158,10 @@ class WindowReader:
         self._known = 0 if before is None else before.length
         self._items = list(self._all_items())
 
-    def data(self, first: int | None = None, count: int = PAGE, cut: Cut = SHORT) -> WindowData:
+    def data(self, first: int | None = None, count: int = PAGE, most: PieceLimit = SHORT) -> WindowData:
         """The window, with `count` rows from index `first` on. None: a few rows before the first one that changed.
 
-        `cut`: how much of each piece.
+        `most`: how much of each piece.
         """
         items, view = self._items, self._view
         is_different = [self._compares and (item.is_new or item.is_changed) for item in items]
@@ -183,7 +183,7 @@ class WindowReader:
             sizes=[(item.tokens, item.state, item.is_cached, is_different[at]) for at, item in enumerate(items)],
             first_row=first,
             changed_row=changed,
-            rows=list(self._rows(items[first : first + count], cut)),
+            rows=list(self._rows(items[first : first + count], most)),
         )
 
     # ---- which rows there are
@@ -243,26 +243,26 @@ class WindowReader:
 
     # ---- the rows of a page
 
-    def _rows(self, items: Sequence[_Item], cut: Cut) -> Iterator[Row]:
+    def _rows(self, items: Sequence[_Item], most: PieceLimit) -> Iterator[Row]:
         seqs = [item.entry for item in items if item.unit is not None]
         explained = {row.entry: row for row in explain(self._view, seqs)}
         facts = {item.unit.key: item.unit.shown_facts() for item in items if item.unit is not None}
         for item in items:
             if item.unit is not None:
                 fact = facts[item.unit.key][bisect_left(item.unit.seqs, item.entry)]
-                shown = tuple(cut.pieces(fact))
+                shown = tuple(most.pieces(fact))
                 yield self._message_row(item, item.unit, explained[item.entry], shown)
             elif item.fold is not None:
-                yield self._fold_row(item, item.fold, cut)
+                yield self._fold_row(item, item.fold, most)
             else:
-                yield self._head_row(item, cut)
+                yield self._head_row(item, most)
 
-    def _head_row(self, item: _Item, cut: Cut) -> Row:
+    def _head_row(self, item: _Item, most: PieceLimit) -> Row:
         head = self._view.head
-        shown = [piece for message in head.messages for piece in cut.pieces(message)]
+        shown = [piece for message in head.messages for piece in most.pieces(message)]
         if head.tools:
             names = ", ".join(map(tool_name, head.tools))
-            shown.append(Piece(kind="other", text=cut.text(names), length=len(names), name="tools"))
+            shown.append(Piece(kind="other", text=most.text(names), length=len(names), name="tools"))
         return Row(
             entry=item.entry,
             role="system",
@@ -274,7 +274,7 @@ class WindowReader:
             is_changed=item.is_changed,
         )
 
-    def _fold_row(self, item: _Item, fold: FoldedSlot, cut: Cut) -> Row:
+    def _fold_row(self, item: _Item, fold: FoldedSlot, most: PieceLimit) -> Row:
         seqs = [seq for unit in units_in(fold) for seq in unit.seqs]
         return Row(
             entry=fold.seq,
@@ -284,7 +284,7 @@ class WindowReader:
             edits=(fold.seq,),
             tokens=fold.untrimmed_size.tokens,
             shown=fold.tokens,
-            pieces=(Piece(kind="text", text=cut.text(fold.text), length=len(fold.text)),),
+            pieces=(Piece(kind="text", text=most.text(fold.text), length=len(fold.text)),),
             is_cached=item.is_cached,
             is_new=self._compares and item.is_new,
             is_changed=item.is_changed,

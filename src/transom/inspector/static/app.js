@@ -75,12 +75,10 @@ class App extends Component {
     this.kept.clear();
     this.setState({ id, calls: NO_CALLS, call, data: null, shown: undefined, tried: null, hover: null, listOpen: false });
     await this.attempt(async () => {
-      if (call == null) this.go(null, { again: true }); // beside the calls, which may be many
       const calls = await get("calls", { id });
       if (this.state.id !== id) return;
       this.mark.entries = calls.entries;
-      this.setState({ calls: { ...calls, id } });
-      if (call != null) this.go(call, { again: true });
+      this.setState({ calls: { ...calls, id } }, () => this.go(call, { again: true }));
     });
   };
 
@@ -278,7 +276,7 @@ class App extends Component {
   render(_, state) {
     const { start, list, id, calls, call, data, tried, problem, said, dialog, hover, theme, parameters } = state;
     const last = calls.tokens.length;
-    const where = tried ? "the dry run" : call == null ? "now" : `call ${number(call)}`;
+    const read = tried ? "The window that it would make" : windowTitle(state.shown);
     return html`
       <a class="skip" href="#window">To the window</a>
       <header class="top">
@@ -317,9 +315,9 @@ class App extends Component {
         </main>
         <section class="window-pane" id="window" aria-label="Window">
           ${tried && html`<${DryRun} tried=${tried} readOnly=${start.read_only} busy=${state.writing} onDo=${this.do} onLeave=${this.leave} />`}
-          <div class="title"><h2>${tried ? "The window that it would make" : call == null ? "What the model reads next" : `What the model read at call ${number(call)}`}</h2></div>
+          <div class="title"><h2>${read}</h2></div>
           ${data
-            ? html`<${Window} data=${data} parameters=${parameters} where=${where} canChange=${!tried} onRows=${this.rows}
+            ? html`<${Window} data=${data} parameters=${parameters} title=${read} canChange=${!tried} onRows=${this.rows}
                 onEntry=${(entry) => this.setState({ dialog: { entry } })} onTry=${this.try} />`
             : id != null && html`<p class="empty quiet">Reading the log…</p>`}
         </section>
@@ -347,6 +345,8 @@ class Dialog extends Component {
       </dialog>`;
   }
 }
+
+const windowTitle = (call) => (call == null ? "What the model reads next" : `What the model read at call ${number(call)}`);
 
 function totals(calls) {
   const { total } = calls;

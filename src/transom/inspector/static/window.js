@@ -11,12 +11,12 @@ const STATES = {
   synthetic: "written by Transom, because no result had come",
 };
 
-export function Window({ data, parameters, where, canChange, onRows, onEntry, onTry }) {
+export function Window({ data, parameters, title, canChange, onRows, onEntry, onTry }) {
   const rows = data.rows;
   const last = data.first_row + rows.length;
   return html`
     <${Bar} data=${data} onRow=${(at) => onRows(Math.max(0, at - 2), null)} />
-    <div class="rows" role="feed" aria-label=${`Messages of ${where}`} aria-busy="false">
+    <div class="rows" role="feed" aria-label=${title} aria-busy="false">
       ${data.first_row > 0 && html`
         <button type="button" class="plain more" onClick=${() => onRows(Math.max(0, data.first_row - 24), data.first_row)}>
           ${counted(data.first_row, "earlier message")}: show more</button>`}
@@ -114,7 +114,7 @@ class Row extends Component {
             <button type="button" class="plain" onClick=${() => onTry({ do: "pin", entry: row.entry })}>Pin…<span class="hidden"> entry ${row.entry}</span></button>`}
           ${canChange && (row.edits || []).length > 0 && html`
             <button type="button" class="plain" onClick=${() => onTry({ do: "undo", entry: row.edits[row.edits.length - 1] })}>
-              Undo ${isFold ? "this fold" : row.is_pinned ? "the pin" : "the cut"}…<span class="hidden"> of entry ${row.entry}</span></button>`}
+              Undo ${isFold ? "this fold" : row.is_pinned ? "the pin" : "the shortening"}…<span class="hidden"> of entry ${row.entry}</span></button>`}
         </footer>
         ${error && html`<p class="problem" role="alert">${error}</p>`}
         ${left && html`<${Left} left=${left} onEntry=${onEntry} onMore=${() => this.showLeft(left.rows.length)} />`}
