@@ -90,6 +90,7 @@ from transom.core.edit import Trim, Undo
 from transom.core.frame import Frame
 from transom.core.message import Assistant
 from transom.core.plan import plan
+from transom.core.plan_request import PlanRequest
 from transom.core.reducer import build_view
 from transom.policies import policy_named
 from transom.strategies.thoughts import DropThoughts
@@ -109,7 +110,7 @@ def thinking(turns):
 
 def view_and_plan(log, context):
     view = build_view(Entries(log), COUNTER)
-    return view, plan(view, Frame(), Budget(context=context), POLICY, at=0.0)
+    return view, plan(PlanRequest(view, Frame(), Budget(context=context), POLICY))
 
 
 def dropped(done):

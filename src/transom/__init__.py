@@ -24,6 +24,7 @@ from transom.conversation.modes import Directive, ModeChange, Profile
 from transom.conversation.request import Request, render
 from transom.conversation.retry import Retry
 from transom.conversation.run import RunOptions
+from transom.conversation.settings import ConversationOptions, Settings
 from transom.conversation.summary_job import SummarySettings
 from transom.conversation.tools import FunctionTool
 from transom.conversation.usage import ConversationUsage, WindowUsage
@@ -69,6 +70,7 @@ __all__ = [
     "ContextStillTooLarge",
     "Conversation",
     "ConversationBusy",
+    "ConversationOptions",
     "ConversationUsage",
     "Dialect",
     "Directive",
@@ -96,6 +98,7 @@ __all__ = [
     "RunOptions",
     "RunResult",
     "RunStopped",
+    "Settings",
     "Store",
     "StoreDamaged",
     "StoreUnavailable",

@@ -132,8 +132,7 @@ FUNCTIONS = ["explain", "fit", "open_store", "render"]
 def cases() -> list[Any]:
     found: list[Any] = []
     for name in METHODS:
-        parameters = inspect.signature(getattr(Conversation, name)).parameters
-        found += [(name, each) for each in parameters if each not in {"self", "settings", *TRUSTED}]
+        found += [(name, each) for each in parameters_of(getattr(Conversation, name)) if each not in TRUSTED]
     found += [
         ("run", each)
         for each in transom.RunOptions.__annotations__
@@ -141,17 +140,26 @@ def cases() -> list[Any]:
     ]
     found += [(name, None) for name in SETTERS]
     for name in FUNCTIONS:
-        found += [(name, each) for each in inspect.signature(getattr(transom, name)).parameters if each not in TRUSTED]
+        found += [(name, each) for each in parameters_of(getattr(transom, name)) if each not in TRUSTED]
     return found
+
+
+def parameters_of(function: Callable[..., Any]) -> list[str]:
+    """The names of the parameters; the settings of a conversation by their own names."""
+    names = [name for name in inspect.signature(function).parameters if name != "self"]
+    if "changes" in names:
+        return [*[name for name in names if name != "changes"], *transom.ConversationOptions.__annotations__]
+    return [name for name in names if name != "settings"]  # of a run: below
 
 
 def arguments_of(function: Callable[..., Any], parameter: str, value: object) -> dict[str, Any]:
     needed = {
         name: SOUND[name]
         for name, each in inspect.signature(function).parameters.items()
-        if name not in {"self", "settings"}
-        and (each.default is inspect.Parameter.empty or name in {"budget", "counter"})
+        if name not in {"self", "settings", "changes"} and each.default is inspect.Parameter.empty
     }
+    if "budget" in parameters_of(function):
+        needed |= {"budget": SOUND["budget"], "counter": SOUND["counter"]}
     runs = {"provider": Scripted(), "input": "go"} if getattr(function, "__name__", "") in {"run", "stream"} else {}
     return {**needed, **runs, **({"input": None} if runs and parameter == "messages" else {}), parameter: value}
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import texts
-from transom.core.plan import entry_ref
+from transom.core.plan_request import entry_ref
 from transom.errors import InvalidSetting
 from transom.readback import Reference, parse_reference
 from transom.readback.references import resolve

@@ -12,6 +12,7 @@ from transom.core.edit import Fold
 from transom.core.frame import Frame
 from transom.core.message import Text, ToolResult
 from transom.core.plan import plan
+from transom.core.plan_request import PlanRequest
 from transom.core.reducer import apply
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
@@ -278,10 +279,10 @@ def test_planning_again_gives_only_sent():
     conv.observe({"role": "assistant", "content": words(100)})
     conv.user(words(30))
     frame = Frame(head=conv.view.head_entry.body)
-    once = plan(conv.view, frame, conv.budget, policy_named("default"), at=0.0)
+    once = plan(PlanRequest(conv.view, frame, conv.budget, policy_named("default")))
     undone = apply(once.before, once.entries[-1:])
     undone = replace(undone, prefix=replace(undone.prefix, in_flight=None))  # as if it had not left
-    again = plan(undone, frame, conv.budget, policy_named("default"), at=0.0)
+    again = plan(PlanRequest(undone, frame, conv.budget, policy_named("default")))
     assert len(again.entries) == 1
 
 

@@ -8,7 +8,7 @@ from transom import Budget
 from transom.core.edit import Edit
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Call, Text
-from transom.core.plan import entry_ref
+from transom.core.plan_request import entry_ref
 from transom.core.policy import Target
 from transom.core.reducer import build_view
 from transom.core.tokens import ZERO

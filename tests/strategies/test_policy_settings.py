@@ -157,16 +157,33 @@ def test_a_policy_of_ones_own_compacts_at_its_trigger() -> None:
 
 
 def test_a_target_follows_the_trigger() -> None:
-    assert Policy(name="x", trigger=0.5).target_share == 0.375
-    assert [Policy(name="x", trigger=trigger).target_share for trigger in (0.8, 0.95, 1.0, float("inf"))] == [0.6] * 4
+    assert Policy(pressure=(Omit(),), trigger=0.5).target_share == 0.375
+    for trigger in (0.8, 0.95, 1.0, float("inf")):
+        assert Policy(pressure=(Omit(),), trigger=trigger).target_share == 0.6
     assert replace(DEFAULT, trigger=0.5).target_share == 0.375
-    assert Policy(name="x", trigger=0.5, target=0.5).target_share == 0.5
+    assert Policy(pressure=(Omit(),), trigger=0.5, target=0.5).target_share == 0.5
     assert policy_named("sliding:trigger=0.5").target == 0.45
     assert policy_named("manus", trigger=0.3).target == pytest.approx(0.2)
     assert policy_named("manus", trigger=0.9).target == 0.4
     for target in (0.51, 0.6, 0.61, 1.0):
         with pytest.raises(transom.InvalidSetting, match=f"policy: target {target} must not be above trigger 0.5"):
-            Policy(name="x", trigger=0.5, target=target)
+            Policy(pressure=(Omit(),), trigger=0.5, target=target)
+
+
+def test_a_policy_needs_no_name() -> None:
+    assert Policy(pressure=(Omit(),)).name == "custom"
+    with Conversation.open("memory:", "x", budget=4_000, policy=Policy(pressure=(Omit(),), trigger=0.5)) as conv:
+        assert conv.policy.trigger == 0.5
+
+
+@pytest.mark.parametrize(("setting", "share"), [({"trigger": 0.5}, "trigger=0.5"), ({"target": 0.3}, "target=0.3")])
+def test_a_share_that_starts_nothing_is_refused_with_the_way_to_set_it(setting: dict, share: str) -> None:
+    with pytest.raises(transom.InvalidSetting) as caught:
+        Policy(**setting)
+    expected = f"policy: without strategies nothing happens at {share}; for the default policy with it, give policy="
+    assert str(caught.value) == f'{expected}"default:{share}"'
+    name, _, value = share.partition("=")
+    assert getattr(policy_named(f"default:{share}"), name) == float(value)
 
 
 def test_a_policy_with_a_lower_trigger_is_the_same_by_name_and_by_hand() -> None:

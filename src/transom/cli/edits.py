@@ -21,6 +21,7 @@ from transom.cli.window_table import print_window_table
 from transom.cli.window_text import print_window_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.request import render
+from transom.conversation.summary_job import SummarizedBy
 from transom.core.budget import Budget
 from transom.core.edit import Pin, Undo
 from transom.core.entry import Sent
@@ -226,7 +227,7 @@ def last_limit(log: StoredLog) -> int | None:
 
 
 def open_conversation(
-    log: StoredLog, budget: Budget, policy: str, dialect: str | None, *, summarizer: object = None
+    log: StoredLog, budget: Budget, policy: str, dialect: str | None, *, summarizer: SummarizedBy | None = None
 ) -> Conversation:
     """Open the conversation of a log. `dialect` None: the one for which its entries were counted."""
     if dialect is None:

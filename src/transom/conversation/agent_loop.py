@@ -58,7 +58,7 @@ from transom.core.edit import Fold, Trim
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Fact, Failure, Raw, Text, ToolResult, Usage
 from transom.core.pairing import call_labels
-from transom.core.plan import entry_ref
+from transom.core.plan_request import entry_ref
 from transom.core.tool import Tool
 from transom.core.total_usage import SUB_AGENT, TotalUsage
 from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, ProviderError, RunStopped, TransomError, quote
@@ -378,7 +378,8 @@ class AgentLoop:
         tokens, dollars = settings.max_total_tokens, settings.max_cost
         return Caller(
             log=conv.log.name,
-            inherited=conv._inherited(),  # pyright: ignore[reportPrivateUsage] - for sub-agents only
+            store=conv.store,
+            settings=conv.settings.of_sub_agent(),
             tags=conv.tags,
             provider=self._provider,
             approve=settings.approve,

@@ -17,12 +17,12 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.effects import CURRENT_JOB, Caller, ToolJob, ToolOutcome
 from transom.conversation.pump import Cancel
 from transom.conversation.run import RunOptions, check_options
+from transom.conversation.settings import ConversationOptions, Settings
 from transom.conversation.tools import FunctionTool, error_text
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
-from transom.policies import policy_named
 from transom.redaction import Redactor
 from transom.texts import tool_failed
 
@@ -62,13 +62,12 @@ class SubAgent(FunctionTool):
         if unknown := sorted(set(settings) - (set(RunOptions.__annotations__) - {"messages"})):
             raise InvalidSetting(f"sub-agent: there is no setting {quote(unknown[0])}")
         check_options(settings)
-        if budget is not None:
-            check.limits(budget)
-        policy_named(policy)
+        limits = None if budget is None else check.limits(budget)
+        of_window = ConversationOptions(system=system, budget=limits, policy=policy)
+        Settings.of(**of_window)  # checks them
         check.positive("agent_timeout", agent_timeout, check.LONGEST)
         super().__init__(self._answer, name=name, description=description, timeout=agent_timeout)
-        self._system, self._budget, self._policy = system, budget, policy
-        self._max_depth, self._settings = max_depth, settings
+        self._window, self._max_depth, self._settings = of_window, max_depth, settings
 
     def __repr__(self) -> str:
         return f"SubAgent({self.name!r})"
@@ -81,17 +80,17 @@ class SubAgent(FunctionTool):
         if depth > self._max_depth:
             return _failed(f"sub-agents may not be nested deeper than {self._max_depth}")
         _depth.set(depth)
-        caller = job.caller
+        caller, redact = job.caller, job.caller.settings.redact
         call = f"{job.call.turn}.{job.call.index}"
         name = f"{caller.log}/{self.name} {call}"
         try:
             settings = self._limited(caller, job)
-            inherited = caller.inherited.settings(budget=self._budget)
-            with Conversation.open(id=name, policy=self._policy, system=self._system, **inherited) as child:
+            store, of_child = caller.store or "memory:", caller.settings.changed(**self._window)
+            with Conversation.open(store, name, of_child) as child:
                 child.tags = Meta(mode=caller.tags.mode, run_id=caller.tags.run_id, agent_id=self.name)
-                return _run(child, task, settings, caller.inherited.redact)
+                return _run(child, task, settings, redact)
         except Exception as error:  # noqa: BLE001 - as for any tool
-            return _failed(_shown(error, caller.inherited.redact))
+            return _failed(_shown(error, redact))
 
     def _limited(self, caller: Caller, job: ToolJob) -> RunOptions:
         """The settings of the run, within what the caller has left. Raises InvalidSetting if that is nothing."""

@@ -16,7 +16,7 @@ from transom.core.budget import UNLIMITED, Budget, tokens_from
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta
 from transom.core.log import Owner
-from transom.core.message import Fact, Raw, is_empty
+from transom.core.message import Fact, Instruction, Raw, is_empty
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool, tool_names
 from transom.core.view import View
@@ -48,9 +48,12 @@ def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversatio
         check_name("id", id)
 
 
-def system(value: object) -> object:
-    """Return a system prompt for the dialect to parse: a subclass of str becomes a plain text."""
-    return str.__str__(value) if isinstance(value, str) else value
+def instructions(system: object, dialect: Dialect) -> tuple[Instruction, ...]:
+    """Return a system prompt as instructions; given instructions stay as they are. Raises InvalidMessage for what the
+    dialect refuses."""
+    if isinstance(system, (list, tuple)) and all(isinstance(one, Instruction) for one in cast("list[object]", system)):
+        return tuple(cast("Sequence[Instruction]", system))
+    return tuple(dialect.parse_system(str.__str__(system) if isinstance(system, str) else cast("object", system)))
 
 
 def limits(budget: object, other_limits: Budget | None = None) -> Budget:

@@ -13,6 +13,7 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.lease import pauses
 from transom.conversation.run import RunOptions
+from transom.conversation.settings import Settings
 from transom.conversation.summary_job import AwaitSummary, SummaryOutcome, SummarySteps
 from transom.conversation.usage import ConversationUsage, WindowUsage
 from transom.core.budget import Budget
@@ -247,6 +248,11 @@ class AsyncConversation:
     def window_usage(self) -> WindowUsage:
         """How full the window is before the next plan."""
         return self.conversation.window_usage
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the next request."""
+        return self.conversation.settings
 
     @property
     def dialect(self) -> Dialect:

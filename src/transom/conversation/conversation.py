@@ -13,15 +13,12 @@ from weakref import WeakSet, finalize
 
 from msgspec.structs import replace
 
-from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
 from transom.conversation.agent_loop import RunSteps
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.bus import PublishedSteps
-from transom.conversation.effects import Inherited
 from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.facts import append_facts, parse_result, split_head
-from transom.conversation.head_parts import HeadPart, checked_parts
 from transom.conversation.lease import Lease, pauses
 from transom.conversation.mcp_results import read_mcp
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
@@ -29,11 +26,12 @@ from transom.conversation.owned_store import OwnedStore
 from transom.conversation.pump import drained, pump
 from transom.conversation.reply import model_of_reply
 from transom.conversation.request import Request, render_body
-from transom.conversation.request_planner import ASSUMED, RequestPlanner
+from transom.conversation.request_planner import RequestPlanner
 from transom.conversation.run import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
+from transom.conversation.settings import ConversationOptions, Settings
 from transom.conversation.summaries import SummarizingPlanner, SummaryScheduler
-from transom.conversation.summary_job import SummarizedBy, SummarySteps, run_steps, summary_settings
+from transom.conversation.summary_job import SummarySteps, run_steps
 from transom.conversation.thread_guard import Guard
 from transom.conversation.tools import ToolLike
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
@@ -41,15 +39,13 @@ from transom.core.budget import Budget
 from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry, Meta
 from transom.core.index_cache import IndexCache
-from transom.core.log import Owner, PendingLog
+from transom.core.log import PendingLog
 from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Recalled
-from transom.core.plan import Ref, entry_ref
 from transom.core.plan_pins import pin_by_hand
 from transom.core.policy import Policy
 from transom.core.redact import redacted_recall
 from transom.core.reducer import apply, build_view
 from transom.core.summary import Summary, SummaryOptions
-from transom.core.tokens import TokenCounter
 from transom.core.undo import last_edit, undo_last
 from transom.core.view import View
 from transom.core.window import Window
@@ -61,13 +57,9 @@ from transom.policies import policy_named
 from transom.providers import Provider
 from transom.providers.models import cost_by_name
 from transom.readback import answer_call, answer_limit
-from transom.redaction import Redacting, redactor
 from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
-from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
-from transom.wire.dialects import dialect_named, with_digest_role
-from transom.wire.openai import OPENAI_CHAT
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -96,43 +88,15 @@ class Conversation:
     """
 
     def __init__(
-        self,
-        log: StoredLog,
-        *,
-        budget: Budget | int | str,
-        policy: str | Policy,
-        counter: TokenCounter,
-        system: str | Sequence[Instruction] | None = None,
-        dialect: str | Dialect = OPENAI_CHAT,
-        state: Mapping[str, State] | None = None,
-        clock: Clock = system_clock,
-        ref: Ref = entry_ref,
-        owner: Owner | None = None,
-        head_parts: Mapping[str, HeadPart] | None = None,
-        summarizer: object = None,
-        redact: Redacting | None = None,
+        self, log: StoredLog, settings: Settings | None = None, **changes: Unpack[ConversationOptions]
     ) -> None:
-        self._use(
-            RequestPlanner(
-                log,
-                budget=check.limits(budget),
-                policy=policy_named(policy),
-                counter=counter,
-                system=system,
-                dialect=dialect_named(dialect),
-                state=check.state(state),
-                clock=check.clock(clock),
-                ref=ref,
-                owner=owner,
-                head_parts=head_parts,
-                redact=redactor(redact),
-            ),
-            SummaryScheduler(summary_settings(summarizer), counter, clock),
-        )
+        of_log = Settings.of(settings, **changes)
+        summaries = SummaryScheduler(of_log.summarizer, of_log.counter, of_log.clock)
+        self._use(RequestPlanner(log, of_log), summaries)
 
     def _use(self, planner: RequestPlanner, summaries: SummaryScheduler) -> None:
         """Begin with these parts: those of `__init__`, or those that a fork has made."""
-        lease = Lease(planner.writer.log, planner.clock)
+        lease = Lease(planner.writer.log, planner.settings.clock)
         self._planner, self._summaries, self._guard = planner, summaries, Guard(lease)
         finalize(self, lease.release_later).atexit = False  # of a conversation that nobody closes
         self._steps = SummarizingPlanner(planner, summaries, self._guard)
@@ -146,71 +110,26 @@ class Conversation:
         cls,
         store: str | os.PathLike[str] | Store,
         id: str,  # noqa: A002 - the design's name, and the users'
-        *,
-        budget: Budget | int | str | None = None,
-        policy: str | Policy = "default",
-        system: object = None,
-        dialect: str | Dialect = "openai",
-        digest_role: str | None = None,
-        counter: TokenCounter | None = None,
-        state: Mapping[str, State] | None = None,
-        head_parts: Mapping[str, HeadPart] | None = None,
-        redact: Redacting | None = None,
-        clock: Clock = system_clock,
-        user_id: str | None = None,
-        session_id: str | None = None,
-        summarizer: SummarizedBy | None = None,
+        settings: Settings | None = None,
+        **changes: Unpack[ConversationOptions],
     ) -> Self:
         """Open or begin the conversation `id` in a store.
 
         `store`: a URL ("memory:", "sqlite:///path", "jsonl:///folder", "postgresql://user@host/database"; four slashes
         for an absolute path), a path ("agent.db", "logs/"), or a store object, which many conversations may share;
         closing a conversation leaves a store object open.
-        `budget`: a Budget, or the tokens of the model's context window; 128,000 with a warning if it is not given.
-        `policy`: a Policy or its name, which settings may follow ("default:keep_recent=0.3", see
-        `transom.policies.policy_named`).
-        `system`: the system prompt, a text or what the dialect takes beside the messages; None keeps what the log has.
-        `dialect`: the provider API ("openai", "responses", "anthropic", "gemini", …) whose content parts and replies
-        come in, and for which windows are counted and rendered. `digest_role`: the role of the message that stands for
-        folded turns: "user" if not given; OpenAI's APIs allow "developer" and "system" (see docs/security.md).
-        `state`: what is true now, by key (goal, todo, plan), a text or a function that returns it; the model reads it
-        when it has changed.
-        `head_parts`: what stands behind the system prompt, by name (a repo map, memory), a text or a function of the
-        view that returns it; asked for again only when the cached prefix breaks anyway (see docs/modes.md).
-        `redact`: what must not leave the messages where it was said: "secrets", or a function from a text to the
-        redacted text, or to its spans (start, end, what it is). It is applied to the text of folds and to what is read
-        back (see docs/security.md). It must be pure, and given again when the conversation is opened again.
-        `user_id`, `session_id`: whose conversation it is, and the session that it belongs to; its first entry stores
-        them for ever. Raises InvalidSetting if it began with other ids, or without ids. This is no access control:
-        without a `user_id`, everybody can open every conversation (see docs/security.md).
-        `summarizer`: who makes summaries of old turns, for the policies that show them (docs/summaries.md):
-        "extractive" (no model), "run" (the model of the run), the name of a model, a provider, a Summarizer, or
-        SummarySettings. None means nobody; but under the policy `summary` it means "extractive".
+        `settings`: what the keywords change; the defaults if not given. `ConversationOptions` explains the keywords:
+        `budget`, `policy`, `system`, `dialect`, and more.
+
         Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
         """
         check.names(store, id)
-        limits, chosen = _limits(budget), policy_named(policy)
-        spoken = with_digest_role(dialect_named(dialect), digest_role)
-        announced, owner = check.state(state), check.owner(user_id, session_id)
-        parts, redaction = checked_parts(head_parts), redactor(redact)
-        made_by = summary_settings(summarizer)
-        head = None if system is None else spoken.parse_system(check.system(system))
+        if settings is None and changes.get("budget") is None:
+            _warn_of_assumed_budget()
+        settings = Settings.of(settings, **changes)
         opened = open_store(store)
         try:
-            conversation = cls(
-                opened.open(id),
-                budget=limits,
-                policy=chosen,
-                counter=o200k() if counter is None else check.token_counter(counter),
-                system=head,
-                dialect=spoken,
-                state=announced,
-                clock=clock,
-                owner=owner,
-                head_parts=parts,
-                summarizer=made_by,
-                redact=redaction,
-            )
+            conversation = cls(opened.open(id), settings)
         except BaseException:
             if opened is not store:
                 opened.close()
@@ -227,46 +146,21 @@ class Conversation:
         *,
         store: str | os.PathLike[str] | Store = "memory:",
         id: str = "conversation",  # noqa: A002 - as for `open`
-        budget: Budget | int | str | None = None,
-        policy: str | Policy = "default",
-        system: object = None,
-        dialect: str | Dialect = "openai",
-        digest_role: str | None = None,
-        counter: TokenCounter | None = None,
-        state: Mapping[str, State] | None = None,
-        head_parts: Mapping[str, HeadPart] | None = None,
-        redact: Redacting | None = None,
-        clock: Clock = system_clock,
-        user_id: str | None = None,
-        session_id: str | None = None,
-        summarizer: SummarizedBy | None = None,
+        settings: Settings | None = None,
+        **changes: Unpack[ConversationOptions],
     ) -> Self:
         """Begin a conversation with messages that happened elsewhere; leading system messages become the system prompt.
 
         The settings are those of `open`. Raises InvalidSetting if the conversation has entries already, InvalidMessage.
         """
-        spoken = with_digest_role(dialect_named(dialect), digest_role)
-        instructions, facts = split_head(messages, dialect=spoken)
-        limits = _limits(budget)
-        conversation = cls.open(
-            store,
-            id,
-            budget=limits,
-            policy=policy,
-            dialect=spoken,
-            counter=counter,
-            state=state,
-            head_parts=head_parts,
-            redact=redact,
-            clock=clock,
-            user_id=user_id,
-            session_id=session_id,
-            summarizer=summarizer,
-        )
+        if settings is None and changes.get("budget") is None:
+            _warn_of_assumed_budget()
+        settings = Settings.of(settings, **changes)
+        instructions, facts = split_head(messages, dialect=settings.dialect)
+        settings = replace(settings, system=(*(settings.system or ()), *instructions))
+        conversation = cls.open(store, id, settings)
         try:
             conversation._must_be_new()
-            head = [*([] if system is None else spoken.parse_system(check.system(system))), *instructions]
-            conversation._planner.begin_with(head)
             conversation._append_facts([fact for _, fact in facts])
         except BaseException:
             conversation.close()
@@ -281,38 +175,43 @@ class Conversation:
         return self._planner.writer.log
 
     @property
+    def settings(self) -> Settings:
+        """The settings of the next request: open another conversation with them, or with a few changed."""
+        return replace(self._planner.settings, owner=self._planner.writer.owner)
+
+    @property
     def dialect(self) -> Dialect:
         """The provider API this conversation speaks. A run speaks its provider's."""
-        return self._planner.dialect
+        return self._planner.settings.dialect
 
     @property
     def budget(self) -> Budget:
         """The limits of the next request. A number sets the context window, not the other limits."""
-        return self._planner.budget
+        return self._planner.settings.budget
 
     @budget.setter
     def budget(self, budget: Budget | int | str) -> None:
-        self._planner.budget = check.limits(budget, self._planner.budget)
+        self._change(budget=check.limits(budget, self.budget))
 
     @property
     def policy(self) -> Policy:
         """How the next window is kept small. A name sets one of `transom.policies`."""
-        return self._planner.policy
+        return self._planner.settings.policy
 
     @policy.setter
     def policy(self, policy: str | Policy) -> None:
-        self._planner.policy = policy_named(policy)
+        self._change(policy=policy_named(policy))
 
     @property
     def state(self) -> dict[str, State]:
         """What the model reads when it changes, by key: a copy. Set a new dict to change it."""
-        return dict(self._planner.state)
+        return dict(self._planner.settings.state)
 
     @state.setter
     def state(self, state: Mapping[str, State] | None) -> None:
         announced = check.state(state)
         check.must_be_of_user("state", announced, self.user_id)
-        self._planner.state = announced
+        self._change(state=announced)
 
     @property
     def summary(self) -> Summary | None:
@@ -456,9 +355,8 @@ class Conversation:
     def readback(self, name: str, arguments: object) -> str:
         """Answer a call of one of `transom.readback.TOOLS`; bounded by the window. An error is returned as its text."""
         self._guard.must_be_open()
-        return answer_call(
-            self.log, name, arguments, answer_limit(self.budget), search=self.search, redact=self._planner.redact
-        )
+        limit, redact = answer_limit(self.budget), self._planner.settings.redact
+        return answer_call(self.log, name, arguments, limit, search=self.search, redact=redact)
 
     def search(
         self,
@@ -520,16 +418,6 @@ class Conversation:
         something that is no tool, InvalidSetting.
         """
         return run_steps(self._request_steps(tools=tools, state=state, cache=cache))
-
-    def _inherited(self) -> Inherited:
-        planner = self._planner
-        return Inherited(
-            store=self._home,
-            owner=planner.writer.owner,
-            budget=planner.budget,
-            counter=planner.counter,
-            redact=planner.redact,
-        )
 
     def _request_steps(
         self, *, tools: Sequence[ToolLike] | None = None, state: Mapping[str, State] | None = None, cache: bool = False
@@ -682,7 +570,7 @@ class Conversation:
     def preview_edit(self, edit: Edit) -> View:
         """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
         self._guard.must_be_open()
-        entries = (_edit_entry(self.view, check.edit(edit), self._planner.clock()),)
+        entries = (_edit_entry(self.view, check.edit(edit), self._planner.settings.clock()),)
         return apply(self.view, entries).with_log(PendingLog(self.log, entries))
 
     @_locked
@@ -802,7 +690,7 @@ class Conversation:
             raise InvalidSetting("fork: this conversation was made of a log: open it from a store")
         if name is not None:
             check.names(self._home, name)
-        log = fork_log(self._home, self.log, at=at, name=name, clock=self._planner.clock)
+        log = fork_log(self._home, self.log, at=at, name=name, clock=self._planner.settings.clock)
         child = type(self).__new__(type(self))
         child._use(self._planner.fork(log), self._summaries.fork())
         child._home = self._home
@@ -840,7 +728,10 @@ class Conversation:
     @_locked
     def _use_system(self, instructions: Sequence[Instruction]) -> None:
         """Take another system prompt for the next request, which must give its tools too."""
-        self._planner.begin_with(instructions)
+        self._planner.use_system(instructions)
+
+    def _change(self, **settings: object) -> None:
+        self._planner.settings = replace(self._planner.settings, **settings)
 
     def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> RunSteps:  # noqa: A002
         """The steps of a run, for a pump."""
@@ -870,7 +761,7 @@ class Conversation:
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
         self._guard.must_be_open()
-        if (redact := self._planner.redact) is not None:  # what is recalled comes from elsewhere
+        if (redact := self._planner.settings.redact) is not None:  # what is recalled comes from elsewhere
             facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
         new = append_facts(self._planner.writer, facts, tagged(meta, self.tags), known_calls_only=known_calls_only)
         if any(isinstance(fact, Assistant) and not fact.calls for fact in facts):  # the turn of one's own loop is over
@@ -879,13 +770,9 @@ class Conversation:
         return new
 
 
-def _limits(budget: Budget | int | str | None) -> Budget:
-    """The limits of a new conversation. Without a budget it warns, and the warning shows the line that called `open`
-    (`stacklevel`)."""
-    if budget is None:
-        warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=3)
-        return ASSUMED
-    return check.limits(budget)
+def _warn_of_assumed_budget() -> None:
+    """Warn that no budget was given. The warning shows the line that called `open` (`stacklevel`)."""
+    warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=3)
 
 
 def _edit_entry(view: View, edit: Edit, at: float) -> Entry:

@@ -20,15 +20,12 @@ from msgspec import Struct
 
 from transom.conversation.events import ToolCalled
 from transom.conversation.model_call import CallModel
+from transom.conversation.settings import Settings
 from transom.conversation.summary_job import AwaitSummary
 from transom.conversation.tools import FunctionTool
-from transom.core.budget import Budget
 from transom.core.entry import Meta
-from transom.core.log import Owner
 from transom.core.message import Usage
-from transom.core.tokens import TokenCounter
 from transom.providers.base import Provider
-from transom.redaction import Redactor
 from transom.stores import Store
 
 R = TypeVar("R")
@@ -50,36 +47,13 @@ class ToolOutcome(Struct, frozen=True, kw_only=True):
     given_up: bool = False
 
 
-class Inherited(Struct, frozen=True, kw_only=True, eq=False):
-    """What the conversation of a sub-agent takes from its caller's: where it is stored, whose it is, how tokens are
-    counted, what must not be shown, and the budget unless the agent has its own.
-
-    This is the only list of it. The system prompt, policy, tools and state are the sub-agent's own.
-    """
-
-    store: Store | None
-    owner: Owner
-    budget: Budget
-    counter: TokenCounter
-    redact: Redactor | None
-
-    def settings(self, *, budget: Budget | int | str | None = None) -> dict[str, Any]:
-        """The arguments of `Conversation.open` for the child, with a budget of its own if one is given."""
-        return {
-            "store": "memory:" if self.store is None else self.store,
-            "user_id": self.owner.user_id or None,
-            "session_id": self.owner.session_id or None,
-            "budget": self.budget if budget is None else budget,
-            "counter": self.counter,
-            "redact": self.redact,
-        }
-
-
 class Caller(Struct, frozen=True, kw_only=True, eq=False):
     """What a sub-agent needs to know of the run that calls it. The limits are those of this one call."""
 
     log: str
-    inherited: Inherited
+    store: Store | None
+    settings: Settings
+    """What the sub-agent's conversation takes from the caller's."""
     tags: Meta
     provider: Provider
     approve: Callable[[ToolCalled], Any] | None

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from transom.conversation import argument_checks as check
+from msgspec.structs import replace
+
 from transom.conversation.conversation import Conversation
 from transom.conversation.facts import split_head
 from transom.conversation.replay import replay
-from transom.core.budget import Budget
+from transom.conversation.settings import ConversationOptions, Settings
 from transom.core.log import Log
-from transom.core.message import Raw
-from transom.core.policy import Policy
-from transom.core.tokens import TokenCounter
-from transom.core.tool import Tool
 from transom.errors import InvalidMessage
-from transom.policies import policy_named
-from transom.redaction import Redacting
 from transom.stores import MemoryStore
-from transom.tokenizer import o200k
-from transom.wire.dialect import Dialect
-from transom.wire.dialects import dialect_named, with_digest_role
 from transom.wire.rendering import render_messages
 
 
 def fit(
     messages: Sequence[object],
     *,
-    budget: Budget | int | str | None = None,
-    counter: TokenCounter | None = None,
-    policy: str | Policy = "default",
-    dialect: str | Dialect = "openai",
-    digest_role: str | None = None,
-    system: object = None,
-    tools: Sequence[Raw | Tool] | None = None,
-    redact: Redacting | None = None,
+    tools: Sequence[ToolLike] | None = None,
+    settings: Settings | None = None,
+    **changes: Unpack[ConversationOptions],
 ) -> list[dict[str, Any]]:
     """The messages the model should see next: valid for its API and within `budget`.
 
@@ -47,37 +34,24 @@ def fit(
     A message without content (None, "" or no parts) and without calls is left out: no API takes it. A list that has
     only such messages raises InvalidMessage. An empty list gives an empty list.
 
-    `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given. `counter`: the tokenizer,
-    o200k if not given. `policy`: a Policy or its name, which settings may follow ("default:keep_recent=0.3", see
-    `transom.policies.policy_named`). `dialect` names the API whose messages come in and go out; `system`: what goes
-    beside them in its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses),
-    which counts. `digest_role`: the role of the message that stands for folded turns, as for `Conversation.open`.
-    `tools`: the schemas that go with the request, which count; None, like [], means none. `redact`: as for
-    `Conversation.open`. Markers name messages by their position in the list. Raises BudgetImpossible with the bill,
-    InvalidMessage, InvalidSetting.
+    `settings`, and the keywords that change them: see ConversationOptions; the budget is 128,000 tokens if not
+    given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in its request
+    (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts. `tools`: the
+    schemas that go with the request, which count; None, like [], means none. Markers name messages by their position
+    in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
     """
-    spoken = with_digest_role(dialect_named(dialect), digest_role)
-    limits = Budget() if budget is None else check.limits(budget)
-    chosen = policy_named(policy)
-    head, facts = split_head(messages, dialect=spoken)
-    if system is not None:
-        head = [*spoken.parse_system(check.system(system)), *head]
+    settings = Settings.of(settings, **changes)
+    head, facts = split_head(messages, dialect=settings.dialect)
     log = MemoryStore().open("fit")
 
-    conversation = Conversation(
-        log,
-        budget=limits,
-        policy=chosen,
-        counter=o200k() if counter is None else check.token_counter(counter),
-        system=head,
-        dialect=spoken,
-        clock=lambda: 0.0,
-        redact=redact,
-        ref=lambda seq: f"message {_position(log, seq)}",
-    )
+    def ref(seq: int) -> str:
+        return f"message {_position(log, seq)}"
+
+    head = [*(settings.system or ()), *head]
+    conversation = Conversation(log, replace(settings, system=tuple(head), clock=lambda: 0.0, ref=ref))
     for _ in replay(conversation, facts, tools=tools):
         pass
-    found = render_messages(conversation.plan_request(tools=tools).view, spoken)
+    found = render_messages(conversation.plan_request(tools=tools).view, settings.dialect)
     if messages and not found:
         why = "none has content or calls, so there is nothing to send"
         raise InvalidMessage("messages" if len(messages) > 1 else "messages[0]", why)

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from transom.clock import Clock
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
 from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted
-from transom.conversation.head_parts import HeadPart, checked_parts, divided, part_messages
+from transom.conversation.head_parts import divided, part_messages
 from transom.conversation.log_writer import LogWriter
 from transom.conversation.modes import (
     Directive,
@@ -31,18 +30,17 @@ from transom.conversation.modes import (
     tagged,
 )
 from transom.conversation.request import render_body
+from transom.conversation.settings import ASSUMED, Settings
 from transom.conversation.tools import ToolLike, tool_schemas
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
 from transom.core.entry import Entry, Meta
 from transom.core.frame import Frame
 from transom.core.index_cache import IndexCache
-from transom.core.log import Owner
 from transom.core.message import Assistant, Head, Instruction, Raw
-from transom.core.plan import Plan, Ref, compaction, needs_nothing
-from transom.core.policy import Policy
+from transom.core.plan import Plan, compaction, needs_nothing, plan
+from transom.core.plan_request import PlanRequest
 from transom.core.summary import Summarise, Summary, SummaryOptions
-from transom.core.tokens import TokenCounter
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.core.window import Window
@@ -50,15 +48,8 @@ from transom.errors import BudgetImpossible, InvalidMessage
 from transom.providers import Provider
 from transom.providers.base import model_name
 from transom.providers.models import context_size
-from transom.redaction import Redactor
 from transom.stores import StoredLog
-from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
-from transom.wire.message_limit import plan_rendered
-
-ASSUMED = Budget()
-"""The budget if the caller gave none; a run uses the context size of its model in its place. Compare it with `is`: a
-caller may give an equal budget, and that one holds."""
 
 
 class Planned(NamedTuple):
@@ -73,38 +64,20 @@ class Planned(NamedTuple):
 class RequestPlanner:
     """Has the next request of one log planned by `core/plan.py`, and appends the plan."""
 
-    def __init__(
-        self,
-        log: StoredLog,
-        *,
-        budget: Budget,
-        policy: Policy,
-        counter: TokenCounter,
-        system: str | Sequence[Instruction] | None,
-        dialect: Dialect,
-        state: dict[str, State],
-        clock: Clock,
-        ref: Ref,
-        owner: Owner | None = None,
-        head_parts: Mapping[str, HeadPart] | None = None,
-        redact: Redactor | None = None,
-    ) -> None:
-        self.redact = redact
-        self.head_parts = checked_parts(head_parts)
-        self.budget, self.policy, self.dialect, self.state = budget, policy, dialect, state
-        self.clock = clock
+    def __init__(self, log: StoredLog, settings: Settings) -> None:
+        self.settings = settings
         self.indexes = IndexCache()
         self.tags = Meta()  # stored with every fact that is appended
         self.mode: ModeSettings | None = None
         self.cache_marks = False  # whether the last request had Anthropic's cache marks
         self.bus = EventBus()
-        self.writer = LogWriter(log, dialect.format_counter(counter), clock, self._appended, owner)
+        self.writer = self._writer_of(log)
         user_id = self.writer.owner.user_id
-        check.must_be_of_user("state", state, user_id)
-        check.must_be_of_user("head_parts", self.head_parts, user_id)
-        head = self._first_head(system)
-        self.frame = Frame(head=head, redact=redact, required_user_turn=dialect.required_user_turn)
-        self.counter, self._ref = counter, ref
+        check.must_be_of_user("state", settings.state, user_id)
+        check.must_be_of_user("head_parts", settings.head_parts, user_id)
+        self.frame = Frame(
+            head=self._first_head(), redact=settings.redact, required_user_turn=settings.dialect.required_user_turn
+        )
         self._known_context: int | None = None  # the size of the model's context window, if it is known
         self._model = ""  # the model that the last run used: its learned limit is in force
         self._of_earlier_mode = mode_notes(self.view)
@@ -112,7 +85,6 @@ class RequestPlanner:
         self._trusts_learned = True  # false once nothing fitted within the learned limit
         self._was_refused = False
         self._sent_window: tuple[int, Window] | None = None  # the last window, after the number of its `Sent`
-        self._system = () if system is None else divided(self.frame.head)[0]  # what the caller gave, not the log's
 
     @property
     def view(self) -> View:
@@ -123,27 +95,15 @@ class RequestPlanner:
 
     def fork(self, log: StoredLog) -> RequestPlanner:
         """A planner with these settings for another log."""
-        other = RequestPlanner(
-            log,
-            budget=self.budget,
-            policy=self.policy,
-            counter=self.counter,
-            system=self._system or None,
-            dialect=self.dialect,
-            state=dict(self.state),
-            clock=self.clock,
-            ref=self._ref,
-            head_parts=self.head_parts,
-            redact=self.redact,
-        )
+        other = RequestPlanner(log, self.settings)
         other.tags, other.mode = self.tags, self.mode
         other._known_context, other._model = self._known_context, self._model
         return other
 
-    def begin_with(self, instructions: Sequence[Instruction]) -> None:
-        """Set the system prompt of a new log."""
-        self._system = tuple(instructions)
-        self.frame = replace(self.frame, head=Head(messages=self._system))
+    def use_system(self, instructions: Sequence[Instruction]) -> None:
+        """Take another system prompt for the next request, which must give its tools too."""
+        self.settings = replace(self.settings, system=tuple(instructions))
+        self.frame = replace(self.frame, head=Head(messages=tuple(instructions)))
 
     def use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
         """Plan the next requests for this model: in its dialect, and within the limit that its refusals have taught.
@@ -155,24 +115,24 @@ class RequestPlanner:
         self._trusts_learned, self._was_refused = True, was_refused
         self._model = model_name(provider)
         self._known_context = getattr(provider, "context_size", None)
-        if self._known_context is None and self.budget is ASSUMED:
+        if self._known_context is None and self.settings.budget is ASSUMED:
             self._known_context = context_size(provider.name, provider.model)
-        if provider.dialect == self.dialect.name:
+        known = self.settings.dialect
+        if provider.dialect == known.name:
             return
         dialect = dialect_named(provider.dialect)
-        if self.dialect.digest_role in dialect.digest_roles:
-            dialect = with_digest_role(dialect, self.dialect.digest_role)
-        if dialect == self.dialect:  # a name for another form of the same dialect
+        if known.digest_role in dialect.digest_roles:
+            dialect = with_digest_role(dialect, known.digest_role)
+        if dialect == known:  # a name for another form of the same dialect
             return
-        counter = dialect.format_counter(self.counter)
-        self.writer = LogWriter(self.writer.log, counter, self.clock, self._appended, self.writer.wanted_owner)
-        self.dialect, self._sent_window, self.indexes = dialect, None, IndexCache()
+        self.settings = replace(self.settings, dialect=dialect)
+        self.writer, self._sent_window, self.indexes = self._writer_of(self.writer.log), None, IndexCache()
         self.frame = replace(self.frame, required_user_turn=dialect.required_user_turn)
 
     def limits(self) -> Budget:
         """The budget, with no larger context window than the model has: its known size, or what was learned when it
         refused a request. If the caller gave no budget, the known size takes the place of the assumed one."""
-        budget, learned = self.budget, self._learned_limit()
+        budget, learned = self.settings.budget, self._learned_limit()
         if self._known_context is not None:
             most = self._known_context if budget is ASSUMED else min(self._known_context, budget.context)
             budget = _with_context(budget, most)
@@ -189,7 +149,7 @@ class RequestPlanner:
         self.mode = ModeSettings(
             mode=wanted,
             profile=profile,
-            base=profile.rules or system_text(self._system),
+            base=profile.rules or system_text(self.settings.system or ()),
             directive=directive,
             new_head=new_head,
         )
@@ -246,8 +206,9 @@ class RequestPlanner:
         if self._sent_window is None:
             return None
         window = self._sent_window[1]
-        body = render_body(window, self.dialect, cache=self.cache_marks, indexes=self.indexes)
-        return self.dialect.arguments(body), window.tokens
+        dialect = self.settings.dialect
+        body = render_body(window, dialect, cache=self.cache_marks, indexes=self.indexes)
+        return dialect.arguments(body), window.tokens
 
     def window(self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, view: View | None) -> Window:
         """The window that `request` would send now, or on another view of the log."""
@@ -262,7 +223,7 @@ class RequestPlanner:
 
     def compaction_want(self, asked: SummaryOptions) -> Summarise | None:
         """What a compaction now would want first."""
-        wants = self._compaction(self.view, self.clock(), asked=asked)[1]
+        wants = compaction(self._asked(self.view, self.frame, options=asked))[1]
         return wants[0] if wants else None
 
     def compact(self, summary: Summary | None = None) -> Compacted:
@@ -271,7 +232,7 @@ class RequestPlanner:
         before = self.view
 
         def entries_for(view: View, at: float) -> tuple[Entry, ...]:
-            entries = self._compaction(view, at, summary=summary)[0]
+            entries = compaction(replace(self._asked(view, self.frame, summary=summary), at=at))[0]
             if summary is not None and len(entries) == 1:  # there are no edits: the summary belongs to no plan
                 return (view.entry(summary, at),)
             return entries
@@ -279,30 +240,19 @@ class RequestPlanner:
         entries = self.writer.append_new(entries_for)
         return Compacted.of(before, self.view, entries)
 
-    def _compaction(
-        self, view: View, at: float, *, asked: SummaryOptions | None = None, summary: Summary | None = None
-    ) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
-        return compaction(
-            view,
-            self.frame,
-            self.limits(),
-            self.policy,
-            at=at,
-            ref=self._ref,
-            indexes=self.indexes,
-            meta=tagged(None, self.tags),
-            summary_options=asked,
-            summary=summary,
-        )
-
     def usage(self, view: View) -> WindowUsage:
         """How full the window of a view is."""
-        return window_usage(view, self.limits(), self.policy)
+        return window_usage(view, self.limits(), self.settings.policy)
 
     # ---- private
 
+    def _writer_of(self, log: StoredLog) -> LogWriter:
+        settings = self.settings
+        counter = settings.dialect.format_counter(settings.counter)
+        return LogWriter(log, counter, settings.clock, self._appended, settings.owner)
+
     def _appended(self, before: View, after: View, entries: Sequence[Entry]) -> None:
-        log, policy = self.writer.log.name, self.policy.name
+        log, policy = self.writer.log.name, self.settings.policy.name
         self.bus.publish_append(before, after, entries, log=log, policy=policy, usage=self.usage)
 
     def _request_in_flight(self, frame: Frame) -> Window | None:
@@ -332,7 +282,7 @@ class RequestPlanner:
             self._trusts_learned = False
             done = self._plan(self.view, frame, asked, summary)
         # without a mode and head parts the head is what the caller gave; a changed one is sent in this request already
-        has_newest_head = self.mode is None and (not self.head_parts or frame.head != self.view.head)
+        has_newest_head = self.mode is None and (not self.settings.head_parts or frame.head != self.view.head)
         if has_newest_head or not breaks_half(self.view, done):
             return frame, done
         renewed = self._frame_of(tools, state, at_break=True)
@@ -349,28 +299,33 @@ class RequestPlanner:
     def _plan(
         self, view: View, frame: Frame, asked: SummaryOptions | None = None, summary: Summary | None = None
     ) -> Plan:
-        return plan_rendered(
+        return plan(self._asked(view, frame, options=asked, summary=summary))
+
+    def _asked(
+        self, view: View, frame: Frame, *, options: SummaryOptions | None = None, summary: Summary | None = None
+    ) -> PlanRequest:
+        """What a plan is asked for with, now."""
+        return PlanRequest(
             view,
             frame,
             self.limits(),
-            self.policy,
-            self.dialect,
-            at=self.clock(),
-            ref=self._ref,
+            self.settings.policy,
+            at=self.settings.clock(),
+            ref=self.settings.ref,
             indexes=self.indexes,
             meta=tagged(None, self.tags),
-            summary_options=asked,
+            summary_options=options,
             summary=summary,
         )
 
-    def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
-        logged = self.view.head
-        if system is None:
+    def _first_head(self) -> Head:
+        """The head that was given; the logged one if the same was given, or none."""
+        logged, given = self.view.head, self.settings.system
+        if given is None or given == logged.messages:
             return logged
-        messages = tuple(self.dialect.parse_system(str.__str__(system)) if isinstance(system, str) else system)
-        if messages == logged.messages or (self.head_parts and messages == divided(logged)[0]):
+        if self.settings.head_parts and given == divided(logged)[0]:
             return logged
-        return Head(messages=messages, tools=logged.tools)
+        return Head(messages=given, tools=logged.tools)
 
     def _frame_of(
         self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, *, at_break: bool = False
@@ -378,8 +333,8 @@ class RequestPlanner:
         """The head and the state of the next request. `tools`: None keeps those of the last one. `at_break`: the prefix
         breaks anyway, so the head gets its newest text; otherwise what was sent stays."""
         of_mode = self._of_earlier_mode
-        is_plain = self.mode is None and not self.head_parts and not of_mode
-        if tools is None and state is None and not self.state and not self.frame.state and is_plain:
+        is_plain = self.mode is None and not self.settings.head_parts and not of_mode
+        if tools is None and state is None and not self.settings.state and not self.frame.state and is_plain:
             return self.frame
         head = self.frame.head
         messages, schemas = head.messages, head.tools
@@ -389,23 +344,23 @@ class RequestPlanner:
             messages = self._system_of(text, sent)
         if tools is not None:
             schemas = tuple(check.schemas(tool_schemas(tools), head.tools))
-        if self.head_parts:
+        if self.settings.head_parts:
             messages = self._with_parts(messages, schemas, at_break=at_break)
         if messages != head.messages or schemas != head.tools:
             head = Head(messages=messages, tools=schemas)
-        announced = {**self.state, **check.state(state)}
+        announced = {**self.settings.state, **check.state(state)}
         check.must_be_of_user("state", announced, self.writer.owner.user_id)
         return replace(self.frame, head=head, state={**of_mode, **check.current_texts(announced)})
 
     def _sent_system(self) -> tuple[Instruction, ...]:
         """The system prompt that was sent, without head parts if this conversation has such."""
-        return divided(self.view.head)[0] if self.head_parts else self.view.head.messages
+        return divided(self.view.head)[0] if self.settings.head_parts else self.view.head.messages
 
     def _system_of(self, text: str | None, sent: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
         """The system prompt with this text; None: the one that was sent."""
         if text is None or text == system_text(sent):
             return sent
-        return tuple(self.dialect.parse_system(text)) if text else ()
+        return tuple(self.settings.dialect.parse_system(text)) if text else ()
 
     def _with_parts(
         self, messages: tuple[Instruction, ...], tools: tuple[Raw, ...], *, at_break: bool
@@ -416,7 +371,7 @@ class RequestPlanner:
         sent_system, sent_parts = divided(sent)
         if self.view.sent_tokens and not at_break and (system, tools) == (sent_system, sent.tools):
             return system + sent_parts
-        return system + part_messages(self.head_parts, self.view, self.dialect)
+        return system + part_messages(self.settings.head_parts, self.view, self.settings.dialect)
 
 
 def _with_context(budget: Budget, context: int) -> Budget:

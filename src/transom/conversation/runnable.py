@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from transom.conversation.argument_checks import State
-from transom.conversation.effects import Inherited
 from transom.conversation.events import Compacted
 from transom.conversation.request import Request
+from transom.conversation.settings import Settings
 from transom.conversation.summary_job import SummarySteps
 from transom.conversation.usage import WindowUsage
 from transom.core.budget import Budget
@@ -18,7 +18,7 @@ from transom.core.message import Fact, Head, Raw
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.tool import Tool
 from transom.core.view import View
-from transom.stores import StoredLog
+from transom.stores import Store, StoredLog
 from transom.wire.dialect import Dialect
 
 
@@ -31,6 +31,10 @@ class RunnableConversation(Protocol):
     def view(self) -> View: ...
     @property
     def head(self) -> Head: ...
+    @property
+    def store(self) -> Store | None: ...
+    @property
+    def settings(self) -> Settings: ...
     @property
     def budget(self) -> Budget: ...
     @property
@@ -56,10 +60,6 @@ class RunnableConversation(Protocol):
 
     def readback(self, name: str, arguments: object) -> str:
         """The answer to a call of one of the tools that read the log back."""
-        ...
-
-    def _inherited(self) -> Inherited:
-        """What the conversation of a sub-agent takes from this one."""
         ...
 
     def _request_steps(

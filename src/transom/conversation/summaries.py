@@ -79,10 +79,11 @@ class SummarizingPlanner:
                 self._guard.must_not_run(RUNS)
                 self._guard.lease.check()
             self.take_finished()
-            may_have = self._summaries.shows_summaries(self._planner.policy)
+            policy = self._planner.settings.policy
+            may_have = self._summaries.shows_summaries(policy)
             if (asked.focus or asked.notes) and not may_have:
                 raise InvalidSetting(
-                    f"compact: focus and notes need a summary, and policy {self._planner.policy.name} makes none here: "
+                    f"compact: focus and notes need a summary, and policy {policy.name} makes none here: "
                     'use policy "summary", or give the conversation a summarizer'
                 )
             newest = self._planner.view.summary
@@ -93,7 +94,7 @@ class SummarizingPlanner:
                 why = self._no_room(asked) if may_have else ""
                 why = why or (NOTHING_NEW if asked.focus or asked.notes else "")
                 return replace(self._planner.compact(), summary=None, failure=why)
-            wanted = self._summaries.awaited(self._with_what_is_known(want), self._planner.policy)
+            wanted = self._summaries.awaited(self._with_what_is_known(want), policy)
             known = None if newest is None else newest[0]
         outcome = yield from self._awaited(wanted)
         with self._guard.lock, self._counted_if_unused(outcome):
@@ -123,14 +124,15 @@ class SummarizingPlanner:
             self._guard.must_be_open()
             self._guard.lease.take()
             self.take_finished()
-            asked = self._summaries.asked(self._planner.view, self._planner.policy, self._planner.limits().usable)
+            policy = self._planner.settings.policy
+            asked = self._summaries.asked(self._planner.view, policy, self._planner.limits().usable)
             planned = self._planner.request(tools, state, asked=asked)
             if planned.window is not None:
                 if planned.want is not None:
-                    self._summaries.start(self._with_what_is_known(planned.want), self._planner.policy)
+                    self._summaries.start(self._with_what_is_known(planned.want), policy)
                 return finish(planned.window)
             assert planned.want is not None
-            wanted = self._summaries.awaited(self._with_what_is_known(planned.want), self._planner.policy)
+            wanted = self._summaries.awaited(self._with_what_is_known(planned.want), policy)
         outcome = yield from self._awaited(wanted)
         with self._guard.lock, self._counted_if_unused(outcome):
             self._guard.must_be_open()
@@ -143,7 +145,7 @@ class SummarizingPlanner:
         """Why no summary would be asked for now, as a sentence for people: there is too little room for one, or the
         limits. Empty if one may be asked for, or if the policy has none."""
         planner, summaries = self._planner, self._summaries
-        if not summaries.shows_summaries(planner.policy):
+        if not summaries.shows_summaries(planner.settings.policy):
             return ""
         limited = summaries.limits.reason(planner.view, planner.limits().usable)
         try:
@@ -247,7 +249,7 @@ class SummarizingPlanner:
         return self._with_live_request(want)
 
     def _with_live_request(self, want: Summarise) -> Summarise:
-        if self._planner.redact is not None:  # the live request is not redacted
+        if self._planner.settings.redact is not None:  # the live request is not redacted
             return want
         if not self._summaries.may_fork() or (live := self._planner.last_request()) is None:
             return want

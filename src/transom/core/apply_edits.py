@@ -76,7 +76,7 @@ def _with_trims(builder: Builder, unit: Unit, trims: tuple[AppliedTrim, ...], pl
     their own, it goes with the last of them."""
     changed = with_trims(unit, trims, place, entry)
     is_media = isinstance(entry.body, ToolResult) and place[1][0] in ("image", "file")
-    return with_media_message(changed, entries_of(builder, unit)) if is_media else changed
+    return with_media_message(changed, entries_of(builder, unit), builder.counter) if is_media else changed
 
 
 def _pin(builder: Builder, entry: Entry, pin: Pin) -> None:

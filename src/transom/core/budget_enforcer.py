@@ -7,7 +7,7 @@ without another. If the window would still not fit, the `last_resort` strategies
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import cast
 
@@ -20,10 +20,9 @@ from transom.core.choices import PricedWindow, choice_cost, compaction_costs, pr
 from transom.core.draft import Draft
 from transom.core.due_recall import DueRecall
 from transom.core.edit import Edit, Fold
-from transom.core.frame import Frame
-from transom.core.index_cache import IndexCache
-from transom.core.message import Note
+from transom.core.message import Assistant, Failure, Note
 from transom.core.plan_pins import pin_before_fold, pin_required
+from transom.core.plan_request import PlanRequest
 from transom.core.policy import NO_LIMITS, Choice, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
 from transom.core.prices import CompactionCosts, Prices
 from transom.core.redact import redacted_want
@@ -34,9 +33,6 @@ from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import BudgetImpossible, ContextStillTooLarge, InvalidEdit, quote
-
-Ref = Callable[[int], str]
-"""Gives the words by which a text names the entry with a seq."""
 
 PASSES = 16
 """The maximum number of passes of one plan. A second pass is needed if a fold has hidden a state note: the note is then
@@ -92,24 +88,14 @@ def _is_full(size: Size, fixed: Size, lower: Size, limit: Size, trigger: float) 
 class BudgetEnforcer:
     """Adds edits to the draft of a plan, until its window is within the budget. Used for one plan.
 
-    `ref`: how texts name an entry. `summary_options`: if given, the summaries that strategies want are collected in
-    `wants`.
+    The summaries that strategies want are collected in `wants`, if the request has `summary_options`.
     """
 
-    def __init__(
-        self,
-        draft: Draft,
-        frame: Frame,
-        budget: Budget,
-        policy: Policy,
-        ref: Ref,
-        indexes: IndexCache,
-        summary_options: SummaryOptions | None = None,
-    ) -> None:
-        self.draft, self.state, self.budget, self.policy, self.ref = draft, frame.state, budget, policy, ref
-        self.redact, self.indexes = frame.redact, indexes
-        self.due_recall = DueRecall(policy, frame.redact)
-        self.summary_options = summary_options
+    def __init__(self, draft: Draft, request: PlanRequest) -> None:
+        self.draft, self.budget, self.policy, self.ref = draft, request.budget, request.policy, request.ref
+        self.state, self.redact, self.indexes = request.frame.state, request.frame.redact, request.indexes
+        self.due_recall = DueRecall(self.policy, self.redact)
+        self.summary_options = request.summary_options
         self.wants: list[Summarise] = []
         self.costs: CompactionCosts | None = None
         """With prices: the costs that were compared when this compaction was chosen; with `why` "soon", those that were
@@ -119,8 +105,8 @@ class BudgetEnforcer:
         self._may_replace_summary = False
         self._other_limit_is_full = False
         """Whether messages or bytes were at the trigger in this plan."""
-        self.limit = budget.limits(draft.view.calibration)
-        self.policy_limit = policy_limit(budget, policy, draft.view.calibration)
+        self.limit = self.budget.limits(draft.view.calibration)
+        self.policy_limit = policy_limit(self.budget, self.policy, draft.view.calibration)
         self._kept_units: dict[int, KeptUnit] = {}
         """What the policy's keep rules name, by key."""
 
@@ -338,9 +324,18 @@ class BudgetEnforcer:
         return since.pays(prices, used, price, share)
 
     def used(self) -> Size:
-        """The size that the request will have, due notes included."""
+        """The size that the request will have, with what is not in the view yet."""
         view = self.draft.view
-        return view.total.plus(due_size(view, self.state)) if self.state or view.notes else view.total
+        is_all = not (self.state or view.notes or view.counter.user_first)
+        return view.total if is_all else view.total.plus(self._due_size())
+
+    def _due_size(self) -> Size:
+        """What the request will have beside the view: due notes, and the user message that some APIs need first. (The
+        tokens of that message are in those of every request.)"""
+        view = self.draft.view
+        notes, first = due_size(view, self.state), view.slots[0] if view.slots else None
+        is_of_model = isinstance(first, Unit) and isinstance(first.first_fact, Assistant | Failure)
+        return notes.plus(Size(messages=1)) if view.counter.user_first and is_of_model else notes
 
     def _used_with_recall(self) -> Size:
         """The size that the request would have with the text that is to be recalled, due notes included.
@@ -392,7 +387,7 @@ class BudgetEnforcer:
 
     def _target(self, *, over_limit: bool) -> Target:
         """What `pressure` strategies, or `last_resort` ones, must reach now."""
-        notes, fixed = due_size(self.draft.view, self.state), fixed_size(self.draft.view)
+        notes, fixed = self._due_size(), fixed_size(self.draft.view)
         share = self.policy.target_share
         if not over_limit:
             notes = notes.plus(self.due_recall.size(self.draft.view, self._target_without_pressure))

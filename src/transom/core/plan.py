@@ -13,26 +13,18 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.budget import Budget, fits
-from transom.core.budget_enforcer import BudgetEnforcer, Ref
+from transom.core.budget_enforcer import BudgetEnforcer
 from transom.core.draft import Draft
-from transom.core.entry import Entry, Meta, Sent
+from transom.core.entry import Entry, Sent
 from transom.core.frame import Frame
-from transom.core.index_cache import IndexCache
 from transom.core.message import Assistant, Call, Failure, Head, Media, Note, Text, ToolResult
 from transom.core.pairing import call_labels
-from transom.core.policy import Policy
+from transom.core.plan_request import PlanRequest, Ref
 from transom.core.state_notes import due_notes
-from transom.core.summary import Summarise, Summary, SummaryOptions
+from transom.core.summary import Summarise
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.core.window import Window, assemble
-
-__all__ = ["Plan", "Ref", "compaction", "entry_ref", "needs_nothing", "plan"]
-
-
-def entry_ref(seq: int) -> str:
-    """The words by which texts name an entry of a log: "entry 412"."""
-    return f"entry {seq}"
 
 
 class Plan(Struct, frozen=True, eq=False):
@@ -50,40 +42,22 @@ class Plan(Struct, frozen=True, eq=False):
     wants: tuple[Summarise, ...] = ()
 
 
-def plan(
-    view: View,
-    frame: Frame,
-    budget: Budget,
-    policy: Policy,
-    *,
-    at: float,
-    ref: Ref = entry_ref,
-    indexes: IndexCache | None = None,
-    meta: Meta | None = None,
-    summary_options: SummaryOptions | None = None,
-    summary: Summary | None = None,
-) -> Plan:
+def plan(request: PlanRequest) -> Plan:
     """Compute what to append so that the next request may leave, and its window. Nothing is appended here.
-
-    `at`: the time of the new entries, in seconds since 1970. `ref`: how texts name an entry. `meta`: stored with the
-    facts that the plan adds. `summary_options`: if given, summaries are wanted too (`Plan.wants`). `summary`: a
-    finished one that the request waited for; it becomes the first entry of the plan.
 
     Raises BudgetImpossible, with the size of each part, if the window cannot be made to fit.
     """
-    draft = Draft(view, at, meta)
-    if summary is not None:
-        draft.add(summary)
+    view, frame, budget, draft = request.view, request.frame, request.budget, _draft(request)
     if view.in_flight is not None:
         draft.add(Failure(failure="abandoned", answers=view.in_flight.seq))
     if view.open_units:
         _close_calls(draft)
     if view.late_results:
-        _give_late_results(draft, budget, ref)
+        _give_late_results(draft, budget, request.ref)
     _renew_head(draft, frame.head)
     if text := _required_user_turn(draft.view, frame):
         draft.add(Note(key="", text=text))
-    enforcer = BudgetEnforcer(draft, frame, budget, policy, ref, indexes or IndexCache(), summary_options)
+    enforcer = BudgetEnforcer(draft, request)
     enforcer.run()
     enforcer.recall()
     for note in due_notes(draft.view, frame.state):
@@ -91,31 +65,25 @@ def plan(
     return _finish(draft, budget, enforcer)
 
 
-def compaction(
-    view: View,
-    frame: Frame,
-    budget: Budget,
-    policy: Policy,
-    *,
-    at: float,
-    ref: Ref = entry_ref,
-    indexes: IndexCache | None = None,
-    meta: Meta | None = None,
-    summary_options: SummaryOptions | None = None,
-    summary: Summary | None = None,
-) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
+def compaction(request: PlanRequest) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
     """Compute the edits that compact the window now, as if it were full, and the summaries that its strategies want.
 
     There are no edits if the policy finds nothing to take away. All edits belong to one plan, so that they are undone
-    together. No request is planned. The arguments are as in `plan`. Raises BudgetImpossible, with the size of each
-    part, if the window cannot be made to fit.
+    together. No request is planned. Raises BudgetImpossible, with the size of each part, if the window cannot be made
+    to fit.
     """
-    draft = Draft(view, at, meta)
-    if summary is not None:
-        draft.add(summary)
-    enforcer = BudgetEnforcer(draft, frame, budget, policy, ref, indexes or IndexCache(), summary_options)
+    draft = _draft(request)
+    enforcer = BudgetEnforcer(draft, request)
     enforcer.run(now=True)
     return tuple(draft.entries), tuple(enforcer.wants)
+
+
+def _draft(request: PlanRequest) -> Draft:
+    """A plan that has nothing yet but the summary that the request waited for."""
+    draft = Draft(request.view, request.at, request.meta)
+    if request.summary is not None:
+        draft.add(request.summary)
+    return draft
 
 
 def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:

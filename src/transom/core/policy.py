@@ -22,6 +22,9 @@ from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
 from transom.errors import InvalidSetting, quote
 
+DEFAULT_TRIGGER = 0.95
+"""The trigger of a policy that gives none, a share of the room."""
+
 DEFAULT_TARGET, TARGET_BELOW_TRIGGER = 0.6, 0.75
 """The target of a policy that gives none, a share of the room; and the part of the trigger that it is at most, so that
 the next requests need no compaction."""
@@ -156,17 +159,17 @@ class Policy(Struct, frozen=True, kw_only=True):
       is recalled.
 
     Raises InvalidSetting if a list of steps is not a tuple of callables or holds a class instead of an instance, if a
-    share is not a number from 0 to 1, if a given `target` is above a trigger that is not 0, or if `own_limits` is not a
-    Budget.
+    share is not a number from 0 to 1, if a given `target` is above a trigger that is not 0, if a trigger or target is
+    given and there is no step that could follow it, or if `own_limits` is not a Budget.
     """
 
-    name: str
+    name: str = "custom"
     keep: tuple[KeepRule, ...] = ()
     arrival: tuple[Strategy, ...] = ()
     pressure: tuple[Strategy, ...] = ()
     last_resort: tuple[Strategy, ...] = ()
     recall: tuple[RecallStep, ...] = ()
-    trigger: float = 0.95
+    trigger: float = DEFAULT_TRIGGER
     target: float | None = None
     soft_trigger: float | None = None
     own_limits: Budget = NO_LIMITS
@@ -188,6 +191,13 @@ class Policy(Struct, frozen=True, kw_only=True):
             raise InvalidSetting(f"policy: soft_trigger must be a share of the trigger, from 0 to 1, not {quote(soft)}")
         if self.target is not None and self.target > self.trigger > 0:
             raise InvalidSetting(f"policy: target {self.target} must not be above trigger {self.trigger}")
+        has_steps = self.arrival or self.pressure or self.last_resort or self.recall or self.choices
+        if not has_steps and self.trigger <= 1 and (self.trigger != DEFAULT_TRIGGER or self.target is not None):
+            share = f"trigger={self.trigger}" if self.target is None else f"target={self.target}"
+            raise InvalidSetting(
+                f"policy: without strategies nothing happens at {share}; for the default policy with it, "
+                f'give policy="default:{share}"'
+            )
         if not isinstance(cast("object", self.own_limits), Budget):
             raise InvalidSetting(f"policy: own_limits must be a Budget, not {quote(self.own_limits)}")
 

@@ -89,7 +89,7 @@ def _fact(builder: Builder, entry: Entry, key: int | None = None, signed_prefix:
         return EMPTY
     if builder.calls.waiting and not isinstance(fact, (Assistant, Failure)):
         _end_provider_calls(builder)
-    unit = new_unit(entry.seq if key is None else key, entry, signed_prefix)
+    unit = new_unit(entry.seq if key is None else key, entry, signed_prefix, messages=builder.counter.messages(fact))
     _add_unit(builder, unit)
     return unit.key
 
@@ -361,7 +361,7 @@ def _result(builder: Builder, entry: Entry) -> int:
     unit, index = found
     at = slot_index(builder, unit.key)
     label_size = result_label_size(builder, unit, index, result)
-    unit = with_result(unit, index, entry, label_size, moves_media=builder.counter.moves_media)
+    unit = with_result(unit, index, entry, label_size, counter=builder.counter)
     builder.replace_slot(at, unit)
     builder.forget_fingerprint(at, seen_by_others=at < len(builder.slots) - 1)
     if not unit.open_bits:

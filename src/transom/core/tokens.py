@@ -147,11 +147,13 @@ class FormatCounter:
     - `request`: the tokens of a request beside its messages.
     - `place`: the maximum number of tokens of the id that a call of another dialect gets.
     - `moves_media`: whether the images and files of a turn's results are sent in one more message behind them.
+    - `user_first`: whether a user message is put before a turn of the model that would be the first message.
     """
 
     request = REQUEST_TOKENS
     place = 0
     moves_media = False
+    user_first = False
 
     def __init__(self, counter: TokenCounter, dialect: str = "openai", name: str = "") -> None:
         variant = name or dialect
@@ -196,6 +198,11 @@ class FormatCounter:
             for key in SENT_EXTRAS:
                 tokens += sum(map(count, strings_in(fact.extra.get(key))))
         return tokens
+
+    def messages(self, fact: Fact) -> int:  # noqa: ARG002 - here every fact is one message
+        """The maximum number of messages, or items, that a fact is sent as; of a turn of the model also those that its
+        results bring beside one for each."""
+        return 1
 
     def count_tools(self, tools: Sequence[Raw]) -> int:
         """The tokens of tool schemas, each as compact JSON."""

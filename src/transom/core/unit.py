@@ -21,7 +21,7 @@ from transom.core.codec import plain
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, Media, Reasoning, ToolResult, addressed_parts
 from transom.core.persistent import appended
-from transom.core.tokens import ZERO, Size, fact_size, part_bytes
+from transom.core.tokens import ZERO, FormatCounter, Size, fact_size, part_bytes
 from transom.core.trims import AppliedTrim, Place, effective_trim, effective_trims, find_part, trimmed_fact
 
 _body = attrgetter("body")
@@ -186,11 +186,13 @@ def _remember(slot: Slot, content: bytes) -> bytes:
     return known
 
 
-def new_unit(key: int, entry: Entry, signed_prefix: str = "") -> Unit:
-    """A unit of one fact. If that is a turn with calls, all of them are open."""
+def new_unit(key: int, entry: Entry, signed_prefix: str = "", *, messages: int = 1) -> Unit:
+    """A unit of one fact. If that is a turn with calls, all of them are open. `messages`: what the fact is sent as."""
     fact = entry.body
     assert isinstance(fact, Fact)
     size = fact_size(fact, entry.tokens)
+    if messages != 1:
+        size = replace(size, messages=messages)
     return Unit(
         key=key,
         seqs=(entry.seq,),
@@ -202,15 +204,18 @@ def new_unit(key: int, entry: Entry, signed_prefix: str = "") -> Unit:
     )
 
 
-def with_result(unit: Unit, index: int, entry: Entry, extra: Size = ZERO, *, moves_media: bool = False) -> Unit:
-    """A copy of the unit with the result of one more call. `extra`: what the label of the call adds to the size.
-    `moves_media`: as in the counter."""
+def with_result(
+    unit: Unit, index: int, entry: Entry, extra: Size = ZERO, *, counter: FormatCounter | None = None
+) -> Unit:
+    """A copy of the unit with the result of one more call. `extra`: what the label of the call adds to the size."""
     assert unit.entries is not None
     assert isinstance(entry.body, ToolResult)
     more = fact_size(entry.body, entry.tokens).plus(extra)
     untrimmed_size, size = unit.untrimmed_size.plus(more), unit.size.plus(more)
-    if moves_media and any(isinstance(part, Media) for part in entry.body.parts):
-        most = len(unit.seqs) + 2  # with the message behind the results, which all of them share
+    if counter is not None and counter.moves_media and any(isinstance(part, Media) for part in entry.body.parts):
+        most = (
+            counter.messages(unit.first_fact) + len(unit.seqs) + 1
+        )  # with this result, and the message behind the results that they share
         untrimmed_size, size = replace(untrimmed_size, messages=most), replace(size, messages=most)
     return replace(
         unit,
@@ -224,10 +229,13 @@ def with_result(unit: Unit, index: int, entry: Entry, extra: Size = ZERO, *, mov
     )
 
 
-def with_media_message(unit: Unit, entries: Sequence[Entry]) -> Unit:
+def with_media_message(unit: Unit, entries: Sequence[Entry], counter: FormatCounter) -> Unit:
     """A copy of the unit that counts the message of its results' images and files only if one of them is not trimmed.
     `entries`: those of the unit."""
-    if unit.untrimmed_size.messages == len(unit.seqs):
+    turn = entries[0].body
+    assert isinstance(turn, Fact)
+    messages = counter.messages(turn) + len(unit.seqs) - 1
+    if unit.untrimmed_size.messages == messages:
         return unit
     hidden = {trim.place for trim in unit.trims}
     media = (
@@ -237,7 +245,7 @@ def with_media_message(unit: Unit, entries: Sequence[Entry]) -> Unit:
         for address, part in addressed_parts(entry.body)
         if isinstance(part, Media)
     )
-    messages = len(unit.seqs) + any(place not in hidden for place in media)
+    messages += any(place not in hidden for place in media)
     return replace(unit, size=replace(unit.size, messages=messages))
 
 

@@ -20,7 +20,7 @@ from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import REASONING_REFUSED, Assistant, Call, Fact, Failure, Head, Media, ToolResult, User
 from transom.core.summary import Summary
-from transom.core.tokens import TokenCounter
+from transom.core.tokens import FormatCounter, TokenCounter
 from transom.testing.oracle_parts import (
     BYTES_PER_MESSAGE,
     PER_MESSAGE,
@@ -273,6 +273,8 @@ def wire_ids(unit: Unit) -> list[str]:
 def unit_sizes(unit: Unit, facts: Sequence[Fact], counter: TokenCounter) -> Sizes:
     """The sizes of a unit's messages, counted with the ids under which its calls are sent."""
     sizes = [fact_sizes(fact, counter) for fact in facts]
+    if isinstance(counter, FormatCounter):  # undefined: what a dialect sends a turn as, beside one message
+        sizes.append(Sizes(0, 0, 0, counter.messages(facts[0]) - 1))
     ids = wire_ids(unit)
     swaps = [(call.id, ids[index]) for index, call in enumerate(unit.calls)]
     for fact, index in zip(facts[1:], unit.answered, strict=True):

@@ -10,6 +10,7 @@ from transom.core.entry import Entry
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Raw, Text, own_text
 from transom.core.plan import plan
+from transom.core.plan_request import PlanRequest
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import replace_surrogates
 from transom.core.unit import FoldedSlot
@@ -25,7 +26,7 @@ def closed_view(log: Sequence[Entry], dialect: Dialect) -> View:
     """
     view = build_view(Entries(list(log)), dialect.format_counter(WordCounter()))
     frame = Frame(head=view.head, required_user_turn=dialect.required_user_turn)
-    done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0)
+    done = plan(PlanRequest(view, frame, Budget(context=10**9), policy_named("passthrough")))
     return apply(done.before, done.entries[-1:])
 
 

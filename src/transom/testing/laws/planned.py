@@ -13,7 +13,8 @@ from transom.core.edit import Edit, Fold, Pin, Trim
 from transom.core.entry import Entry, Sent
 from transom.core.frame import Frame
 from transom.core.message import Head
-from transom.core.plan import Plan
+from transom.core.plan import Plan, plan
+from transom.core.plan_request import PlanRequest
 from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import TokenCounter
@@ -28,7 +29,6 @@ from transom.testing.laws.reachable import check_reachable, numbers_of, referenc
 from transom.testing.laws.shared import COUNTER, blanked, messages_of, strings_in, unbound, visible
 from transom.testing.view_appearance import appearance_of
 from transom.wire.dialects import dialect_named
-from transom.wire.message_limit import plan_rendered
 from transom.wire.rendering import render, render_messages
 
 
@@ -76,7 +76,7 @@ def plan_call(
     view = build_view(Entries(log), spoken.format_counter(counter))
     frame = Frame(head=view.head, state=state or {}, required_user_turn=spoken.required_user_turn)
     try:
-        done = plan_rendered(view, frame, budget, policy, spoken, at=0.0)
+        done = plan(PlanRequest(view, frame, budget, policy))
     except BudgetImpossible as refused:
         check_refusal(refused)
         raise
@@ -208,7 +208,7 @@ def check_settled(call: PlannedCall) -> None:
     """Law 8: a plan leaves nothing to do. Planned again as if nothing had been sent, it gives only a `Sent`."""
     view = call.after
     view = replace(view, prefix=replace(view.prefix, in_flight=None))
-    again = plan_rendered(view, call.frame, call.budget, call.policy, dialect_named(call.dialect), at=0.0)
+    again = plan(PlanRequest(view, call.frame, call.budget, call.policy))
     left = [one.body for one in again.entries if not isinstance(one.body, Sent)]
     assert not left, f"a second plan has more to do: {left}"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry
-from transom.core.plan import entry_ref
+from transom.core.plan_request import entry_ref
 from transom.core.policy import Strategy, Target
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import ZERO, Size, TokenCounter

@@ -28,6 +28,7 @@ class AnthropicCounter(DialectCounter):
     def __init__(self, counter: TokenCounter, tools: ToolRenderer, *, user_first: bool) -> None:
         super().__init__(counter, DIALECT_NAME, objects=True, tools=tools, takes=is_label)
         self._empty = self.count(EMPTY)
+        self.user_first = user_first
         if user_first:
             self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.CONTINUE)
 

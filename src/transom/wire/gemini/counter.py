@@ -20,6 +20,7 @@ class GeminiCounter(DialectCounter):
     """
 
     rates = GEMINI_RATES
+    user_first = True
 
     def __init__(self, counter: TokenCounter, tools: ToolRenderer) -> None:
         super().__init__(counter, DIALECT_NAME, objects=True, tools=tools)

@@ -88,6 +88,10 @@ class MistralDialect(OpenAIChatDialect, frozen=True):
 class _MistralCounter(ChatCounter):
     """Counts for Mistral: ids of nine letters, and the short message that may follow a result."""
 
+    def messages(self, fact: Fact) -> int:
+        """Two for a turn with calls: a short message may follow its results."""
+        return 2 if isinstance(fact, Assistant) and fact.calls else 1
+
     def count_envelope(self, fact: Fact) -> int:
         """The tokens beside the parts. An id of nine letters counts as nine tokens; it cannot have more."""
         tokens = super().count_envelope(fact)

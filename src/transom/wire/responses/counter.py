@@ -17,6 +17,13 @@ class ResponsesCounter(DialectCounter):
     """Counts for the Responses API: reasoning with its encrypted content, calls of built-in tools with their whole
     item."""
 
+    def messages(self, fact: Fact) -> int:
+        """The items of a fact: of a turn one for each text, reasoning and call, and one more for a call of a built-in
+        tool, whose output may bring a message."""
+        if not isinstance(fact, Assistant):
+            return 1
+        return max(1, len(fact.parts) + len(fact.reasoning) + len(fact.calls) + sum(map(is_built_in, fact.calls)))
+
     def count_part(self, part: Addressed) -> int:
         """The tokens of a part. A call of a built-in tool counts its item, and the maximum that an output of ours costs
         beside its text."""

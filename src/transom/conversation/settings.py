@@ -1,0 +1,141 @@
+"""The settings of a conversation: one value, checked once, when it is made of what a caller gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict, Unpack, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from transom.clock import Clock, system_clock
+from transom.conversation import argument_checks as check
+from transom.conversation.argument_checks import State
+from transom.conversation.head_parts import HeadPart, checked_parts
+from transom.conversation.summary_job import SummarizedBy, SummarySettings, summary_settings
+from transom.core.budget import Budget
+from transom.core.log import Owner
+from transom.core.message import Instruction
+from transom.core.plan_request import Ref, entry_ref
+from transom.core.policy import Policy
+from transom.core.tokens import TokenCounter
+from transom.errors import InvalidSetting, quote
+from transom.policies import policy_named
+from transom.redaction import Redacting, Redactor, redactor
+from transom.tokenizer import o200k
+from transom.wire.dialect import Dialect
+from transom.wire.dialects import dialect_named, with_digest_role
+from transom.wire.openai import OPENAI_CHAT
+
+ASSUMED = Budget()
+"""The budget if the caller gave none; a run uses the context size of its model in its place. Compare it with `is`: a
+caller may give an equal budget, and that one holds."""
+
+
+class ConversationOptions(TypedDict, total=False):
+    """The settings of a conversation, as keywords of `Conversation.open`, `Conversation.from_messages` and `fit`. None
+    means: not given."""
+
+    budget: Budget | int | str | None
+    """A Budget, or the tokens of the model's context window; 128,000 with a warning if it is not given."""
+    policy: str | Policy
+    """How the window is kept small: a Policy or its name, which settings may follow ("default:keep_recent=0.3", see
+    `transom.policies.policy_named`)."""
+    system: object
+    """The system prompt, a text or what the dialect takes beside the messages; None keeps what the log has."""
+    dialect: str | Dialect
+    """The provider API ("openai", "responses", "anthropic", "gemini", …) whose content parts and replies come in, and
+    for which windows are counted and rendered."""
+    digest_role: str | None
+    """The role of the message that stands for folded turns: "user" if not given; OpenAI's APIs allow "developer" and
+    "system" (see docs/security.md)."""
+    counter: TokenCounter | None
+    """The tokenizer; o200k if not given."""
+    state: Mapping[str, State] | None
+    """What is true now, by key (goal, todo, plan), a text or a function that returns it; the model reads it when it has
+    changed."""
+    head_parts: Mapping[str, HeadPart] | None
+    """What stands behind the system prompt, by name (a repo map, memory), a text or a function of the view that returns
+    it; asked for again only when the cached prefix breaks anyway (see docs/modes.md)."""
+    redact: Redacting | None
+    """What must not leave the messages where it was said: "secrets", or a function from a text to the redacted text, or
+    to its spans (start, end, what it is). It is applied to the text of folds and to what is read back (see
+    docs/security.md). It must be pure, and given again when the conversation is opened again."""
+    clock: Clock
+    """Gives the time of new entries, in seconds since 1970."""
+    user_id: str | None
+    """Whose conversation it is. Its first entry stores this for ever; opening it with another id, or a conversation
+    that began without one, raises InvalidSetting. This is no access control: without a `user_id`, everybody can open
+    every conversation (see docs/security.md)."""
+    session_id: str | None
+    """The session that the conversation belongs to; stored like `user_id`."""
+    summarizer: SummarizedBy | None
+    """Who makes summaries of old turns, for the policies that show them (docs/summaries.md): "extractive" (no model),
+    "run" (the model of the run), the name of a model, a provider, a Summarizer, or SummarySettings. None means nobody;
+    but under the policy `summary` it means "extractive"."""
+
+
+class Settings(Struct, frozen=True, kw_only=True, eq=False):
+    """What a conversation is opened with, checked: `Settings.of(budget=32_000, policy="default")`.
+
+    Many conversations may share one. `budget`, `policy`, `counter`, `dialect`, `system`, `state`, `head_parts`, `redact`,
+    `summarizer` and `clock` are as in `ConversationOptions`, but checked: a name has become what it names.
+    """
+
+    budget: Budget = ASSUMED
+    policy: Policy = field(default_factory=lambda: policy_named("default"))
+    counter: TokenCounter = field(default_factory=o200k)
+    dialect: Dialect = OPENAI_CHAT
+    system: tuple[Instruction, ...] | None = None
+    """None keeps what the log has."""
+    state: Mapping[str, State] = {}
+    head_parts: Mapping[str, HeadPart] = {}
+    redact: Redactor | None = None
+    summarizer: SummarySettings | None = None
+    owner: Owner | None = None
+    """None if neither `user_id` nor `session_id` was given."""
+    clock: Clock = system_clock
+    ref: Ref = entry_ref
+    """How texts name an entry of the log."""
+
+    @classmethod
+    def of(cls, settings: Settings | None = None, /, **changes: Unpack[ConversationOptions]) -> Settings:
+        """The settings with these changes, of which each is checked. `settings`: the defaults if not given.
+
+        Raises InvalidSetting; InvalidMessage for a system prompt that the dialect refuses.
+        """
+        if settings is not None and not isinstance(cast("object", settings), Settings):
+            raise InvalidSetting(f"settings: must be Settings, not {quote(settings)}")
+        return (settings or cls()).changed(**changes)
+
+    def changed(self, **given: Unpack[ConversationOptions]) -> Settings:
+        """A copy with the settings that are given. Raises as `of` does."""
+        if unknown := set(given) - ConversationOptions.__annotations__.keys():
+            raise TypeError(f"there is no setting {min(unknown)!r}")
+        if not given:
+            return self
+        dialect = with_digest_role(dialect_named(given.get("dialect", self.dialect)), given.get("digest_role"))
+        changes: dict[str, Any] = {name: check(given[name]) for name, check in _CHECKS.items() if name in given}
+        changes |= {name: check(given[name]) for name, check in _CHECKS_IF_GIVEN.items() if given.get(name) is not None}
+        if (system := given.get("system")) is not None:
+            changes["system"] = check.instructions(system, dialect)
+        if (owner := check.owner(given.get("user_id"), given.get("session_id"))) is not None:
+            changes["owner"] = owner
+        return replace(self, dialect=dialect, **changes)
+
+    def of_sub_agent(self) -> Settings:
+        """What the conversation of a sub-agent takes from its caller's. The rest is the sub-agent's own."""
+        return Settings(budget=self.budget, counter=self.counter, redact=self.redact, owner=self.owner)
+
+
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {"policy": policy_named, "clock": check.clock}
+"""The check of each setting that cannot be None."""
+
+_CHECKS_IF_GIVEN: Mapping[str, Callable[[Any], Any]] = {
+    "budget": check.limits,
+    "counter": check.token_counter,
+    "state": check.state,
+    "head_parts": checked_parts,
+    "redact": redactor,
+    "summarizer": summary_settings,
+}
