@@ -12,6 +12,8 @@ from transom.conversation.facts import split_head
 from transom.conversation.replay import replay
 from transom.conversation.settings import ConversationOptions, Settings
 from transom.core.log import Log
+from transom.core.message import Raw
+from transom.core.tool import Tool
 from transom.errors import InvalidMessage
 from transom.stores import MemoryStore
 from transom.wire.rendering import render_messages
@@ -20,7 +22,7 @@ from transom.wire.rendering import render_messages
 def fit(
     messages: Sequence[object],
     *,
-    tools: Sequence[ToolLike] | None = None,
+    tools: Sequence[Raw | Tool] | None = None,
     settings: Settings | None = None,
     **changes: Unpack[ConversationOptions],
 ) -> list[dict[str, Any]]:

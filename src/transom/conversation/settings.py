@@ -78,8 +78,8 @@ class ConversationOptions(TypedDict, total=False):
 class Settings(Struct, frozen=True, kw_only=True, eq=False):
     """What a conversation is opened with, checked: `Settings.of(budget=32_000, policy="default")`.
 
-    Many conversations may share one. `budget`, `policy`, `counter`, `dialect`, `system`, `state`, `head_parts`, `redact`,
-    `summarizer` and `clock` are as in `ConversationOptions`, but checked: a name has become what it names.
+    Many conversations may share one. `budget`, `policy`, `counter`, `dialect`, `system`, `state`, `head_parts`,
+    `redact`, `summarizer` and `clock` are as in `ConversationOptions`, but checked: a name has become what it names.
     """
 
     budget: Budget = ASSUMED
