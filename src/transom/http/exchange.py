@@ -27,7 +27,7 @@ from transom.conversation.retry import Attempts, NextTry, Retry
 from transom.core.edit import Trim
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Failure, Usage, is_empty
-from transom.core.plan import entry_ref
+from transom.core.plan_request import entry_ref
 from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, ProviderError, TransomError, quote, shorten
 from transom.http import digests
 from transom.http.apis import CallBody, api_of, dialect_of
