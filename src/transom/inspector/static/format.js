@@ -1,7 +1,8 @@
 // Numbers, money and times as people read them.
 
 const whole = new Intl.NumberFormat("en-US");
-const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const when = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 export const number = (value) => whole.format(value);
@@ -28,7 +29,11 @@ function written(format, seconds) {
   return seconds == null || Number.isNaN(time.getTime()) ? "" : format.format(time);
 }
 
-export const minute = (seconds) => written(when, seconds);
+export function minute(seconds) {
+  const isThisYear = new Date(seconds * 1000).getFullYear() === new Date().getFullYear();
+  return written(isThisYear ? when : day, seconds);
+}
+
 export const second = (seconds) => written(clock, seconds);
 
 export const counted = (count, noun, plural = noun + "s") => `${number(count)} ${count === 1 ? noun : plural}`;

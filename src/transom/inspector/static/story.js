@@ -120,7 +120,7 @@ export function DryRun({ tried, readOnly, busy, onDo, onLeave }) {
   const names = { compact: "Compact", undo: "Undo", pin: "Pin", request: "The next request" };
   return html`
     <section class="dry" aria-label="Dry run">
-      <p><strong>${names[action.do]}${action.policy ? html` with the policy <bdi>${action.policy}</bdi>` : ""}${action.tokens ? ` in ${number(action.tokens)} tokens` : ""}: a dry run.</strong>
+      <p><strong>${names[action.do]}${action.policy ? html` with the policy <bdi>${action.policy}</bdi>` : ""}${action.tokens ? ` in ${number(action.tokens)} tokens` : ""}: a dry run.</strong>${" "}
         Nothing is written. ${kinds.length ? kinds.join(", ") : "No edit"}:
         ${" "}<b>${number(before)} → ${number(after)}</b> tokens, ${number(tried.messages[0])} → ${number(tried.messages[1])} messages.
         ${kinds.length > 0 && html`<span> It ${effect(tried)}.</span>`}
