@@ -55,6 +55,14 @@ def render_body(
     return _with_cache_marks(window, body, dialect, indexes) if cache and dialect.name.startswith("anthropic") else body
 
 
+def shared_body(
+    window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
+) -> dict[str, Any]:
+    """As `render_body`, without a copy: encode it, and change nothing in it."""
+    body = rendering.shared_body(window.view, dialect, indexes)
+    return _with_cache_marks(window, body, dialect, indexes) if cache and dialect.name.startswith("anthropic") else body
+
+
 def _with_cache_marks(
     window: Window, body: dict[str, Any], dialect: Dialect, indexes: IndexCache | None
 ) -> dict[str, Any]:

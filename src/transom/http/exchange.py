@@ -22,7 +22,7 @@ from transom import texts
 from transom.conversation.conversation import Conversation
 from transom.conversation.effects import AwaitSummary
 from transom.conversation.reply import model_of_reply
-from transom.conversation.request import Request, render_body
+from transom.conversation.request import Request, shared_body
 from transom.conversation.retry import Attempts, NextTry, Retry
 from transom.core.edit import Trim
 from transom.core.entry import Meta
@@ -171,7 +171,7 @@ class Exchange:
                     raise
                 break
             self.figures.requests, self.figures.tokens = self.figures.requests + 1, window.tokens
-            rendered = render_body(window, body.dialect, cache=body.has_marks, indexes=conv.indexes)
+            rendered = shared_body(window, body.dialect, cache=body.has_marks, indexes=conv.indexes)
             longest = attempts.max_tokens if attempts.max_tokens != body.longest_answer else None
             answer: Answer = yield Send(body.rendered(rendered, longest))
             if answer.content is None:

@@ -40,11 +40,15 @@ def render(
     view = shown.view if isinstance(shown, Window) else shown
     if not isinstance(cast("object", view), View):
         raise InvalidSetting(f"render: needs a window or a view, not {quote(shown)}")
-    spoken = dialect_named(dialect)
-    rendered = _rendered(view, spoken, view.slots, indexes or IndexCache())
-    body = spoken.body(view.head, spoken.join(rendered), view.head.tools)
+    return to_builtins(shared_body(view, dialect_named(dialect), indexes))
+
+
+def shared_body(view: View, dialect: Dialect, indexes: IndexCache | None = None) -> dict[str, Any]:
+    """As `render`, without the copy: most of it belongs to the cache, so encode it, and change nothing in it."""
+    rendered = _rendered(view, dialect, view.slots, indexes or IndexCache())
+    body = dialect.body(view.head, dialect.join(rendered), view.head.tools)
     turn = _newest_turn(view)
-    return to_builtins(body if turn is None else {**body, **spoken.continuation(turn)})
+    return body if turn is None else {**body, **dialect.continuation(turn)}
 
 
 def _newest_turn(view: View) -> Assistant | None:
