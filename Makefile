@@ -7,9 +7,9 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
-PYTHONS ?= 3.12 3.13 3.14
+PYTHONS ?= 3.12 3.13
 
-.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange dialects histories spans reasoning streams writers laws growth local embedders bench policies costs record unchanged extras runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange dialects histories spans reasoning streams writers laws growth local embedders bench policies costs record unchanged extras release runs reference clean
 
 setup: .venv/.made
 
@@ -41,10 +41,10 @@ layers: setup
 unit: setup
 	$(RUN) pytest -n 2
 
-pythons: setup  ## a fast part of the tests on the other versions of Python, in environments of their own
+pythons: setup  ## a fast part of the tests on other versions of Python, in environments of their own (PYTHONS="3.12 3.13")
 	for version in $(PYTHONS); do \
 		UV_PROJECT_ENVIRONMENT=.venv-$$version $(UV) sync --quiet --python $$version && \
-		.venv-$$version/bin/python -m pytest -n 2 tests/core tests/wire tests/conversation tests/stores tests/cli || exit 1; \
+		.venv-$$version/bin/python -m pytest -n 2 tests/core tests/wire tests/conversation tests/cli || exit 1; \
 	done
 
 news:  ## what the next release says
@@ -109,6 +109,13 @@ inspector: setup  ## the inspector in a real Chromium, with axe-core; needs chro
 
 extras: setup  ## each extra alone, from a wheel, in an environment of its own; needs the network (EXTRAS="openai map")
 	$(RUN) python -m scripts.try_extras $(EXTRAS)
+
+release: setup  ## wheel and sdist in dist/; each extra alone with the newest and with the lowest versions; needs the network
+	rm -rf dist
+	$(UV) build --quiet --out-dir dist
+	$(RUN) python -m scripts.try_extras --dist dist
+	$(RUN) python -m scripts.try_extras --dist dist --lowest
+	@ls -l dist
 
 policies: setup  ## every named policy over the recorded families, to docs/policies.md
 	$(RUN) python benchmarks/policies.py $(DATA)

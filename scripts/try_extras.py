@@ -1,14 +1,15 @@
-"""Tries each extra alone: builds a wheel, installs it with one extra into an environment of its own, and runs what the
-extra is for.
+"""Tries a release: installs it with each extra alone into an environment of its own, and runs what the extra is for.
 
-    python -m scripts.try_extras [EXTRA …]
+    python -m scripts.try_extras [EXTRA …] [--dist FOLDER] [--lowest]
 
-Needs uv and the network. An environment takes some seconds and 70 to 400 MB; it is removed afterwards. Exits 1 if an
-extra does not work.
+`--dist`: a folder with a wheel and a source archive, which are tried both; without it a wheel is built. `--lowest`:
+with the lowest versions that pyproject.toml allows, not with the newest. Needs uv and the network. An environment takes
+some seconds and 40 to 400 MB; it is removed afterwards. Exits 1 if an extra does not work.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -25,12 +26,14 @@ TRIALS = {
     "charts": "import pathlib; from transom.cli.picture import picture_paths as p; print(p(pathlib.Path('a.svg')))",
     "fastembed": "import fastembed, numpy; from transom.search.embedders import FastEmbedder; print(FastEmbedder)",
     "gemini": _PROVIDER.format("gemini:m"),
+    "inspect": "import starlette, uvicorn; from transom.inspector import server; print(server.__name__)",
     "local": "from transom.providers.local import Local; print(Local.name)",
     "map": "from transom.repo_map import RepoMap; print(str(RepoMap('.').text(200))[:40])",
     "model2vec": "import model2vec, numpy; from transom.search.embedders import Model2VecEmbedder as m; print(m)",
     "openai": _PROVIDER.format("openai:m") + f"; {_PROVIDER.format('responses:m')}",
     "postgres": "from transom.stores.postgres import PostgresStore; print(PostgresStore.__name__)",
     "prices": "from transom.providers.models import context_size; print(context_size('openai', 'gpt-4o'))",
+    "proxy": "import httpx2, prometheus_client, starlette, uvicorn, zstandard; print(httpx2.__name__)",
     "redact": "from transom.redaction import secrets_in; print(secrets_in('key AKIAIOSFODNN7EXAMPLQ'))",
     "telemetry": "import opentelemetry.trace, transom.telemetry",
     "testing": "from transom.testing import StoreConformance, laws; print(StoreConformance.__name__)",
@@ -41,34 +44,60 @@ BARE = "import transom; print(transom.__version__, transom.fit([{'role': 'user',
 """What works without any extra."""
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Try these extras, or all. The exit code."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.try_extras")
+    parser.add_argument("extras", nargs="*", choices=[*TRIALS, []], metavar="EXTRA")
+    parser.add_argument("--dist", type=Path)
+    parser.add_argument("--lowest", action="store_true")
+    options = parser.parse_args(arguments)
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     if missing := sorted(set(declared) ^ set(TRIALS)):
         sys.stdout.write(f"extras without a trial, or trials without an extra: {', '.join(missing)}\n")
         return 1
-    failed = 0
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        _run("uv", "build", "--quiet", "--wheel", "--out-dir", str(place), str(ROOT))
-        (wheel,) = place.glob("*.whl")
-        for name in names or ["", *sorted(declared)]:
-            done = _trial(place / "venv", wheel, name)
-            failed += done.returncode != 0
-            said = (done.stdout + done.stderr).strip().splitlines()
-            ends = "FAILS" if done.returncode else "works"
-            sys.stdout.write(f"{name or 'no extra':10} {ends}  {said[-1] if said else ''}\n")
-            sys.stdout.flush()
-            shutil.rmtree(place / "venv", ignore_errors=True)
-    return int(failed > 0)
+        if options.dist is None:
+            _run("uv", "build", "--quiet", "--wheel", "--out-dir", str(place), str(ROOT))
+        (wheel,) = (options.dist or place).glob("*.whl")
+        trials = [(name, wheel) for name in options.extras or ["", *sorted(declared)]]
+        trials += (
+            [] if options.extras or options.lowest else [("", sdist) for sdist in (options.dist or place).glob("*.gz")]
+        )
+        failed = [
+            name
+            for name, archive in trials
+            if not _works(place / "venv", archive.resolve(), name, lowest=options.lowest)
+        ]
+    return int(bool(failed))
 
 
-def _trial(venv: Path, wheel: Path, extra: str) -> subprocess.CompletedProcess[str]:
-    """What the program of an extra printed, in an environment that has nothing else."""
+def _works(venv: Path, archive: Path, extra: str, *, lowest: bool) -> bool:
+    """Whether an extra works, in an environment that has nothing else. Prints a line."""
+    try:
+        done = _trial(venv, archive, extra, lowest=lowest)
+    except subprocess.CalledProcessError as problem:
+        done = subprocess.CompletedProcess[str](problem.cmd, 1, "", f"{problem.cmd[1:3]} failed")
+    said = (done.stdout + done.stderr).strip().splitlines()
+    ends = "FAILS" if done.returncode else "works"
+    what = f"{extra or 'no extra'}{'' if archive.suffix == '.whl' else ', sdist'}"
+    sys.stdout.write(f"{what:15} {'lowest' if lowest else 'newest'} {ends}  {said[-1] if said else ''}\n")
+    sys.stdout.flush()
+    shutil.rmtree(venv, ignore_errors=True)
+    return not done.returncode
+
+
+def _trial(venv: Path, archive: Path, extra: str, *, lowest: bool) -> subprocess.CompletedProcess[str]:
+    """What the program of an extra printed."""
     _run("uv", "venv", "--quiet", "--python", sys.executable, str(venv))
     python = str(venv / "bin" / "python")
-    what = f"transom[{extra}] @ {wheel.as_uri()}" if extra else str(wheel)
-    _run("uv", "pip", "install", "--quiet", "--python", python, what)
+    install = ("uv", "pip", "install", "--quiet", "--python", python)
+    if lowest:  # the requirements of a wheel would not count as direct ones
+        chosen = ("--extra", extra) if extra else ()
+        _run(*install, "--resolution", "lowest-direct", "-r", str(ROOT / "pyproject.toml"), *chosen)
+        _run(*install, "--no-deps", str(archive))
+    else:
+        _run(*install, f"transom[{extra}] @ {archive.as_uri()}" if extra else str(archive))
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     env |= dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "none")
     program = TRIALS[extra] if extra else BARE
