@@ -18,6 +18,7 @@ from transom.conversation.agents import SubAgent
 from transom.conversation.async_conversation import AsyncConversation
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import RunResult
+from transom.conversation.failures import RetryDecision
 from transom.conversation.fit import fit
 from transom.conversation.forget_user import UserData, forget_user
 from transom.conversation.modes import Directive, ModeChange, Profile
@@ -95,6 +96,7 @@ __all__ = [
     "ProviderError",
     "Request",
     "Retry",
+    "RetryDecision",
     "RunOptions",
     "RunResult",
     "RunStopped",

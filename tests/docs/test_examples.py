@@ -55,6 +55,7 @@ def test_an_example_takes_a_model(name: str) -> None:
 PAGES = {
     "run.md": "One two three.",
     "recall.md": "",
+    "errors-in-your-own-loop.md": "the request was too long: the next one has at most 3,000 tokens\nNoted.\n",
     "telemetry.md": "chat scripted\nexecute_tool weather\nchat scripted\ninvoke_agent\n",
 }
 """Pages, each with what its code prints."""

@@ -14,7 +14,7 @@ def test_the_samples_run(capsys):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     for block in blocks:
         exec(compile(block, PAGE.name, "exec"), names)
-    assert len(blocks) == 6
+    assert len(blocks) == 5
     assert repr(names["provider"]).startswith("<transom.providers.scripted.Scripted")
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "It is clear. 1"

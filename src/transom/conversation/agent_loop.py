@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -47,6 +46,7 @@ from transom.conversation.events import (
     ToolReturned,
 )
 from transom.conversation.facts import parse_result
+from transom.conversation.failures import leave_out
 from transom.conversation.readback_tools import with_readback
 from transom.conversation.reply import Partial, read_reply
 from transom.conversation.request import Request
@@ -54,17 +54,16 @@ from transom.conversation.retry import Attempts, NextTry, Retry
 from transom.conversation.runnable import RunnableConversation
 from transom.conversation.tool_output import as_text, readable
 from transom.conversation.tools import FunctionTool, names_of
-from transom.core.edit import Fold, Trim
+from transom.core.edit import Fold
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Fact, Failure, Raw, Text, ToolResult, Usage
 from transom.core.pairing import call_labels
-from transom.core.plan_request import entry_ref
 from transom.core.tool import Tool
 from transom.core.total_usage import SUB_AGENT, TotalUsage
-from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, ProviderError, RunStopped, TransomError, quote
+from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped, TransomError, quote
 from transom.providers.base import Provider, model_name
 from transom.wire.dialects import dialect_named
-from transom.wire.refused_parts import RefusedPart, prompt_parts
+from transom.wire.refused_parts import prompt_parts
 from transom.wire.stop_reason import StopReason
 from transom.wire.tool_choice import without_forced_call
 
@@ -216,9 +215,9 @@ class AgentLoop:
                 partial = Partial.of(effect, outcome)
                 next_try = attempts.after(raised, request)
                 yield self._log_failure(partial, next_try, in_flight.seq)
-                self._leave_out(next_try.left_out, next_try.text)
+                leave_out(self._conv, next_try.left_out, next_try.text)
                 if next_try.error is not None and raised.kind == "filter" and not partial.text:
-                    self._leave_out(prompt_parts(request.window.view), next_try.text)
+                    leave_out(self._conv, prompt_parts(request.window.view), next_try.text)
                 if next_try.error is not None:
                     raise next_try.error from raised
                 yield Retrying(attempt=attempts.number, wait=next_try.wait, model=model_name(attempts.provider))
@@ -228,19 +227,6 @@ class AgentLoop:
             replied = self._log_reply(replace(turn, answers=in_flight.seq), stop)
             # not always the request's place: another writer may have sent a request since
             return turn, self._conv.view.unit_of[replied.entry], replied
-
-    def _leave_out(self, parts: Sequence[RefusedPart], error: str) -> None:
-        """Trim the parts that the provider refused, so that they are in no later request. An undo brings them back.
-
-        A part that is shorter than every placeholder stays.
-        """
-        for entry, part, kind in parts:
-            ref, why = entry_ref(entry), f"the provider refused it: {error}"
-            for note in (texts.refused_part(ref, kind), texts.refused_short(ref)):
-                with suppress(InvalidEdit):  # the placeholder is longer than the part
-                    self._conv.edit(Trim(entry=entry, part=part, note=note, why=why))
-                    break
-            _logger.warning("conversation %s: %s", quote(self._conv.log.name), texts.refused_part(ref, kind))
 
     def _request(self, *, was_refused: bool) -> Generator[Effect, Any, tuple[Request, Compacted | None]]:
         """Log the next request, after a summary if its policy waits for one; and what it compacted, if it did."""

@@ -109,6 +109,7 @@ class AsyncConversation:
 
     user = _async(Conversation.user)
     observe = _async(Conversation.observe)
+    failed = _async(Conversation.failed)
     tool_result = _async(Conversation.tool_result)
     append = _async(Conversation.append)
     extend = _async(Conversation.extend)

@@ -19,6 +19,15 @@ from transom.conversation.argument_checks import Content, State
 from transom.conversation.bus import PublishedSteps
 from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.facts import append_facts, parse_result, split_head
+from transom.conversation.failures import (
+    RequestFailures,
+    RetryDecision,
+    decision,
+    error_of,
+    failure_of,
+    leave_out,
+    request_in_flight,
+)
 from transom.conversation.lease import Lease, pauses
 from transom.conversation.mcp_results import read_mcp
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
@@ -27,6 +36,7 @@ from transom.conversation.pump import drained, pump
 from transom.conversation.reply import model_of_reply
 from transom.conversation.request import Request, render_body
 from transom.conversation.request_planner import RequestPlanner
+from transom.conversation.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.run import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.settings import ConversationOptions, Settings
@@ -40,7 +50,7 @@ from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry, Meta
 from transom.core.index_cache import IndexCache
 from transom.core.log import PendingLog
-from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Recalled
+from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Recalled, User
 from transom.core.plan_pins import pin_by_hand
 from transom.core.policy import Policy
 from transom.core.redact import redacted_recall
@@ -60,6 +70,7 @@ from transom.readback import answer_call, answer_limit
 from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.wire.dialect import Dialect
+from transom.wire.refused_parts import prompt_parts
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -101,6 +112,7 @@ class Conversation:
         finalize(self, lease.release_later).atexit = False  # of a conversation that nobody closes
         self._steps = SummarizingPlanner(planner, summaries, self._guard)
         self._runs: WeakSet[PublishedSteps] = WeakSet()
+        self._failures = RequestFailures()
         self._search: ConversationSearch | None = None
         self._home: Store | None = None  # the store that it was opened from
         self._store: OwnedStore | None = None  # set if this conversation opened it, and so must close it
@@ -302,6 +314,56 @@ class Conversation:
         model = model_of_reply(reply, self.dialect)
         billed = Meta(model=model, cost=cost_by_name(turn.usage, model)) if model else None
         return self._append_facts([turn], billed)[0]
+
+    @_locked
+    def failed(
+        self,
+        error: object,
+        *,
+        body: object = "",
+        headers: Mapping[str, str] | None = None,
+        text: str = "",
+        model: str = "",
+        retry: Retry = DEFAULT_RETRY,
+    ) -> RetryDecision:
+        """Log that the open request failed, and decide what to do: ask again, at once or later, or give up.
+
+            try:
+                reply = client.chat.completions.create(model=model, **conv.request())
+            except Exception as error:
+                decision = conv.failed(error)
+
+        `error`: what the SDK raised; or an HTTP status with its `body` and `headers`; or a response that has them. From
+        an overflow it learns the limit, so that the next `request` is smaller; if that cannot be, it raises
+        BudgetImpossible. Parts that the provider refused are left out, with a warning; `undo` brings them back. `text`:
+        what had arrived of the reply; if you give up, the model sees it. `model`: the model that was asked, if several
+        are; a limit is learned under its name, and else for all requests of this conversation.
+
+        Attempts are counted until the next reply or user message, in this object. Raises InvalidSetting if no request
+        is open, or if `error` is something else.
+        """
+        self._guard.must_be_open()
+        raised = error_of(error, body, headers)
+        planner, sent = self._planner, self.view.in_flight
+        name, newest = model or planner.model, len(self.log) - 1
+        if sent is not None:
+            request = request_in_flight(self.view, self.dialect)
+        elif newest >= 0 and isinstance(self.log[newest].body, Failure):  # `observe` has logged what it could not read
+            request = Request({}, planner.window(None, None, None))
+        else:
+            raise InvalidSetting("failed: no request is open: it must come after request()")
+        interrupted = isinstance(error, BaseException) and not isinstance(error, Exception)
+        next_try = self._failures.after(raised, request, name, checked_retry(retry))
+        kind, entry = "interrupted" if interrupted else next_try.kind, newest
+        if sent is not None:
+            (entry,) = self._append_facts([failure_of(next_try, sent.seq, name, text, kind)])
+        leave_out(self, next_try.left_out, next_try.text)
+        if next_try.error is not None and raised.kind == "filter" and not text:
+            leave_out(self, prompt_parts(request.window.view), next_try.text)
+        planner.use_limits_of(name, was_refused=kind == "overflow")
+        if next_try.error is not None:
+            self._guard.lease.release()
+        return decision(next_try, raised, entry, kind, self._failures.max_tokens)
 
     def _log_unreadable(self, reply: object, why: InvalidMessage) -> None:
         """Log the usage of a reply that cannot be read, if it reports any."""
@@ -764,6 +826,9 @@ class Conversation:
         if (redact := self._planner.settings.redact) is not None:  # what is recalled comes from elsewhere
             facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
         new = append_facts(self._planner.writer, facts, tagged(meta, self.tags), known_calls_only=known_calls_only)
+        if self._failures.are_recent and any(isinstance(fact, (Assistant, User)) for fact in facts):
+            self._failures.forget()
+            self._planner.use_limits_of(self._planner.model, was_refused=False)
         if any(isinstance(fact, Assistant) and not fact.calls for fact in facts):  # the turn of one's own loop is over
             self._guard.lease.release()
         self._steps.take_finished()

@@ -129,6 +129,17 @@ class RequestPlanner:
         self.writer, self._sent_window, self.indexes = self._writer_of(self.writer.log), None, IndexCache()
         self.frame = replace(self.frame, required_user_turn=dialect.required_user_turn)
 
+    @property
+    def model(self) -> str:
+        """The model under whose name limits are learned: that of the last run, or the one named in one's own loop;
+        without either the name of the dialect."""
+        return self._model or self.settings.dialect.name
+
+    def use_limits_of(self, model: str, *, was_refused: bool) -> None:
+        """Plan the next requests within the limit that this model's refusals have taught. `was_refused`: as in
+        `use_model`."""
+        self._trusts_learned, self._was_refused, self._model = True, was_refused, model
+
     def limits(self) -> Budget:
         """The budget, with no larger context window than the model has: its known size, or what was learned when it
         refused a request. If the caller gave no budget, the known size takes the place of the assumed one."""
@@ -294,7 +305,7 @@ class RequestPlanner:
             return frame, done
 
     def _learned_limit(self) -> int | None:
-        return self.view.learned_limits.get(self._model) if self._trusts_learned else None
+        return self.view.learned_limits.get(self.model) if self._trusts_learned else None
 
     def _plan(
         self, view: View, frame: Frame, asked: SummaryOptions | None = None, summary: Summary | None = None

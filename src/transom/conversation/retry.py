@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -13,10 +14,11 @@ from transom.core.message import REASONING_REFUSED, Assistant
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, quote, shorten
 from transom.overflow import Overflow, classify
-from transom.providers.base import Provider
 from transom.redaction import without_keys
 from transom.wire.bound_reasoning import is_refusal
 from transom.wire.refused_parts import RefusedPart, refused_parts
+
+P = TypeVar("P")
 
 OVERFLOW_ATTEMPTS = 3
 SHRINK = (0.75, 0.4)
@@ -62,6 +64,16 @@ class Retry(Struct, frozen=True, kw_only=True):
         return min(self.longest, self.wait * 2.0 ** min(attempt - 2, 60))
 
 
+DEFAULT_RETRY = Retry()
+
+
+def checked_retry(given: object) -> Retry:
+    """Return the settings. Raises InvalidSetting for anything else."""
+    if not isinstance(given, Retry):
+        raise InvalidSetting(f"retry: must be a Retry, not {quote(given)}")
+    return given
+
+
 class NextTry(Struct, frozen=True, kw_only=True):
     """What follows a failure: `error` to give up with, or another attempt after `wait` seconds.
 
@@ -78,10 +90,13 @@ class NextTry(Struct, frozen=True, kw_only=True):
     left_out: Sequence[RefusedPart] = ()
 
 
-class Attempts:
-    """The attempts at one reply: which provider is next, and with which limit of the answer."""
+class Attempts(Generic[P]):
+    """The attempts at one reply: which provider is next, and with which limit of the answer.
 
-    def __init__(self, retry: Retry, providers: Sequence[Provider], max_tokens: int | None) -> None:
+    In a loop of the caller's own, which has no providers, it is the name of the model in their place.
+    """
+
+    def __init__(self, retry: Retry, providers: Sequence[P], max_tokens: int | None) -> None:
         self._retry, self._providers = retry, list(providers)
         self._of_provider, self._overflows = 1, 0
         self._reasoning_refused = 0
@@ -92,7 +107,7 @@ class Attempts:
         """With what the present provider refused a request as too long."""
 
     @property
-    def provider(self) -> Provider:
+    def provider(self) -> P:
         """Whom the next request goes to."""
         return self._providers[0]
 

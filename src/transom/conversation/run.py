@@ -13,7 +13,7 @@ from transom.conversation.argument_checks import Content, State
 from transom.conversation.effects import Sleep
 from transom.conversation.lease import pauses
 from transom.conversation.pump import Cancel
-from transom.conversation.retry import Retry
+from transom.conversation.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.runnable import RunnableConversation
 from transom.conversation.tools import tools_by_name
 from transom.core.message import Raw, User
@@ -149,9 +149,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
     functions: dict[str, Any] = {}
     if options.get("tools") is not None:
         schemas, functions = tools_by_name(_listed("tools", options.get("tools")))
-    retry = options.get("retry", Retry())
-    if not isinstance(cast("object", retry), Retry):
-        raise InvalidSetting(f"retry: must be a Retry, not {quote(retry)}")
+    retry = checked_retry(options.get("retry", DEFAULT_RETRY))
     _must_be_cancel(options.get("cancel"))
     limits = {name: check.positive(name, options.get(name), most) for name, most in _MOST.items()}
     if "max_steps" not in options:

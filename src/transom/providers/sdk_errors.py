@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from transom.errors import ProviderError, ProviderErrorKind, shorten
 from transom.redaction import without_keys
 
-__all__ = ["error_kind", "provider_error"]
+__all__ = ["error_kind", "http_error", "provider_error"]
 
 BODY_CHARACTERS = 8_000
 """The most characters of an error's body that are kept."""
@@ -79,6 +79,29 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
         about_the_reply = "Response" in f"{getattr(error, 'title', '')}{names[0]}"  # a title is pydantic's
         return ProviderError("malformed" if about_the_reply else "bad_request", message)
     return ProviderError("unknown", message)
+
+
+def http_error(status: int | None, body: str, headers: Mapping[str, str] | None = None, *secrets: str) -> ProviderError:
+    """Turn an HTTP answer that is an error into a ProviderError, with `secrets` and API keys replaced in its body.
+
+    `status`: None for an answer whose status is not known; 200 for an error that came inside a stream.
+    """
+    details = _object_in(body)
+    found = {} if headers is None else {str(name).lower(): value for name, value in headers.items()}
+    wait = _from_headers(found) if found else None
+    return ProviderError(
+        error_kind(status, details),
+        status=status,
+        body=without_keys(body, *secrets)[:BODY_CHARACTERS],
+        retry_after=_bounded(_from_delay(details) if wait is None else wait),
+    )
+
+
+def _object_in(body: str) -> dict[str, Any] | None:
+    with suppress(ValueError, RecursionError):
+        value = json.loads(body)
+        return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    return None
 
 
 def _address(error: BaseException) -> str:
@@ -164,10 +187,17 @@ def _retry_after(error: Exception, details: dict[str, Any] | None) -> float | No
     """
     headers = getattr(getattr(error, "response", None), "headers", None)
     found = _from_headers(cast("Mapping[str, str]", headers)) if isinstance(headers, Mapping) else None
-    if found is None and details is not None:
-        delay = re.search(r'"retryDelay": "(\d+(?:\.\d+)?)s"', json.dumps(details))
-        found = float(delay[1]) if delay else None
-    return None if found is None else min(max(0.0, found), LONGEST_WAIT)
+    return _bounded(_from_delay(details) if found is None else found)
+
+
+def _bounded(seconds: float | None) -> float | None:
+    return None if seconds is None else min(max(0.0, seconds), LONGEST_WAIT)
+
+
+def _from_delay(details: dict[str, Any] | None) -> float | None:
+    """Read Google's `retryDelay` in the body of an error; return seconds, or None."""
+    delay = None if details is None else re.search(r'"retryDelay": "(\d+(?:\.\d+)?)s"', json.dumps(details))
+    return float(delay[1]) if delay else None
 
 
 def _from_headers(headers: Mapping[str, str]) -> float | None:

@@ -1,0 +1,186 @@
+"""What follows a failed request in a loop of the caller's own: the failure is logged, and a `RetryDecision` says
+whether to try again.
+
+A run decides by the same rules (`retry.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol, cast
+
+from msgspec import Struct
+
+from transom import texts
+from transom.conversation.request import Request, render_body
+from transom.conversation.retry import Attempts, NextTry, Retry
+from transom.core.edit import Edit, Trim
+from transom.core.message import REASONING_REFUSED, Failure
+from transom.core.plan_request import entry_ref
+from transom.core.view import View
+from transom.core.window import Window
+from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, ProviderError, quote
+from transom.providers.sdk_errors import http_error, provider_error
+from transom.stores import StoredLog
+from transom.wire.dialect import Dialect
+from transom.wire.refused_parts import RefusedPart
+
+_logger = logging.getLogger(__name__)
+
+
+class RetryDecision(Struct, frozen=True, kw_only=True):
+    """What to do after a failed request: ask again, or give up.
+
+    - `retry`: true: wait `wait` seconds, and send what `conv.request()` gives then. False: give up.
+    - `why`: the reason in one line, for people.
+    - `kind`: why the request failed, as in `ProviderError.kind`; "interrupted" if it was stopped.
+    - `smaller`: the next request is smaller than this one, or without what the provider refused.
+    - `max_tokens`: the longest answer that the next request may ask for; None leaves it as it is.
+    - `error`: the failure as a ProviderError, to be raised by who gives up.
+    - `entry`: the seq of the `Failure` in the log.
+    """
+
+    retry: bool
+    why: str
+    kind: str
+    error: ProviderError
+    entry: int
+    wait: float = 0.0
+    smaller: bool = False
+    max_tokens: int | None = None
+
+
+def error_of(error: object, body: object, headers: Mapping[str, str] | None) -> ProviderError:
+    """A failure as a ProviderError: an exception, an HTTP status with its body, or a response with both. Raises
+    InvalidSetting for anything else."""
+    if isinstance(error, InvalidMessage):  # of `observe`
+        return ProviderError("malformed", str(error))
+    if isinstance(error, Exception):
+        return provider_error(error)
+    if isinstance(error, BaseException):  # a cancelled task, Ctrl-C
+        return ProviderError("unknown", type(error).__name__)
+    status: object = error if type(error) is int else getattr(error, "status_code", None)
+    if not isinstance(status, int):
+        raise InvalidSetting(f"failed: must be an exception, an HTTP status or a response, not {quote(error)}")
+    if not isinstance(error, int):
+        body = body or _attribute(error, "text")
+        headers = headers or cast("Mapping[str, str] | None", _attribute(error, "headers"))
+    return http_error(status, _as_text(body), headers)
+
+
+def _attribute(response: object, name: str) -> object:
+    with suppress(Exception):  # httpx raises for a body that was not read
+        return getattr(response, name, None)
+    return None
+
+
+def _as_text(body: object) -> str:
+    if isinstance(body, (bytes, bytearray)):
+        return bytes(body).decode("utf-8", "replace")
+    return body if isinstance(body, str) else "" if body is None else json.dumps(body, default=str)
+
+
+def request_in_flight(view: View, dialect: Dialect) -> Request:
+    """The request in flight, made again. The view must have one."""
+    window = Window.of_request_in_flight(view)
+    return Request(dialect.arguments(render_body(window, dialect)), window)
+
+
+class RequestFailures:
+    """The attempts at the reply that a loop of the caller's own waits for."""
+
+    def __init__(self) -> None:
+        self._attempts: Attempts[str] | None = None
+
+    @property
+    def are_recent(self) -> bool:
+        """Whether the newest request has failed, and may be sent again."""
+        return self._attempts is not None
+
+    def forget(self) -> None:
+        """Begin anew: a reply came, or the user said something."""
+        self._attempts = None
+
+    def after(self, error: ProviderError, request: Request, model: str, retry: Retry) -> NextTry:
+        """What to do after this failure of a request."""
+        if self._attempts is None:
+            self._attempts = Attempts(retry, (model,), None)
+        next_try = self._attempts.after(error, request)
+        if next_try.error is not None:
+            self._attempts = None
+        return next_try
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The longest answer that the next request may ask for; None if any."""
+        return None if self._attempts is None else self._attempts.max_tokens
+
+
+def failure_of(next_try: NextTry, sent: int, model: str, text: str, kind: str) -> Failure:
+    """The fact: a request of one's own loop has failed, after this text of its reply."""
+    gives_up = next_try.error is not None
+    return Failure(
+        failure=kind,
+        text=text,
+        shown=texts.reply_interrupted(text, kind) if gives_up and text.strip() else "",
+        answers=sent,
+        error=next_try.text,
+        model=model,
+        limit=next_try.limit,
+        used=next_try.used,
+    )
+
+
+def decision(next_try: NextTry, error: ProviderError, entry: int, kind: str, max_tokens: int | None) -> RetryDecision:
+    """What the caller is told."""
+    smaller = bool(next_try.limit or next_try.left_out) or next_try.kind == REASONING_REFUSED
+    return RetryDecision(
+        retry=next_try.error is None,
+        why=_why(next_try, max_tokens),
+        kind=kind,
+        error=next_try.error or error,
+        entry=entry,
+        wait=next_try.wait,
+        smaller=smaller and next_try.error is None,
+        max_tokens=max_tokens,
+    )
+
+
+def _why(next_try: NextTry, max_tokens: int | None) -> str:
+    if next_try.error is not None:
+        return str(next_try.error)
+    if next_try.limit:
+        return f"the request was too long: the next one has at most {next_try.limit:,} tokens"
+    if next_try.kind == "overflow":
+        return f"the request left no room for the answer: ask for at most {max_tokens or 0:,} tokens"
+    if next_try.kind == REASONING_REFUSED:
+        return "the provider refused the reasoning in the request: the next one has less of it"
+    if next_try.left_out:
+        kinds = ", ".join(sorted({kind for _, _, kind in next_try.left_out}))
+        return f"the provider refused a part of the request ({kinds}): the next one is without it"
+    return f"{next_try.text}: try again in {next_try.wait:g} s" if next_try.wait else f"{next_try.text}: try again"
+
+
+class Editable(Protocol):
+    """A conversation that an edit can be appended to."""
+
+    @property
+    def log(self) -> StoredLog: ...
+    def edit(self, edit: Edit) -> int: ...
+
+
+def leave_out(conversation: Editable, parts: Sequence[RefusedPart], error: str) -> None:
+    """Trim the parts that the provider refused, so that they are in no later request. An undo brings them back.
+
+    A part that is shorter than every placeholder stays.
+    """
+    for entry, part, kind in parts:
+        ref, why = entry_ref(entry), f"the provider refused it: {error}"
+        for note in (texts.refused_part(ref, kind), texts.refused_short(ref)):
+            with suppress(InvalidEdit):  # the placeholder is longer than the part
+                conversation.edit(Trim(entry=entry, part=part, note=note, why=why))
+                break
+        _logger.warning("conversation %s: %s", quote(conversation.log.name), texts.refused_part(ref, kind))

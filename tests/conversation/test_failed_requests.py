@@ -1,0 +1,191 @@
+"""`conv.failed`: what a loop of one's own is told after a failure, and what the log has of it."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from transom import BudgetImpossible, Conversation, InvalidMessage, InvalidSetting, Retry
+from transom.core.message import REASONING_REFUSED, Failure
+from transom.stores import open_store
+
+BUSY = Retry(wait=0.25)
+OVERFLOW = "This model's maximum context length is 1000 tokens. However, your messages resulted in 1500 tokens."
+
+
+def opened(store: Any = "memory:", **settings: Any) -> Conversation:
+    return Conversation.open(store, "c", budget=8_000, **settings)
+
+
+def asked(conv: Conversation, text: str = "Go") -> Conversation:
+    conv.user(text)
+    conv.request()
+    return conv
+
+
+def failures(conv: Conversation) -> list[Failure]:
+    return [entry.body for entry in conv.log if isinstance(entry.body, Failure)]
+
+
+@pytest.mark.parametrize(
+    ("error", "more", "retry", "kind", "wait"),
+    [
+        (TimeoutError("slow"), {}, True, "timeout", 0.25),
+        (ConnectionResetError("reset"), {}, True, "connection", 0.25),
+        (503, {"body": "overloaded"}, True, "server", 0.25),
+        (429, {"headers": {"Retry-After": "3"}}, True, "rate_limit", 3.0),
+        (429, {"body": b'{"error": {"details": [{"retryDelay": "4.5s"}]}}'}, True, "rate_limit", 4.5),
+        (429, {"headers": {"retry-after": "600"}}, False, "rate_limit", 0.0),
+        (SimpleNamespace(status_code=504, text="late", headers={}), {}, True, "timeout", 0.25),
+        (401, {"body": {"error": {"message": "who?"}}}, False, "auth", 0.0),
+        (400, {"body": "no such model"}, False, "bad_request", 0.0),
+        (RuntimeError("what?"), {}, False, "unknown", 0.0),
+        (KeyboardInterrupt(), {}, False, "interrupted", 0.0),
+        (asyncio.CancelledError(), {}, False, "interrupted", 0.0),
+    ],
+)
+def test_what_is_told_is_logged(error: Any, more: dict[str, Any], retry: bool, kind: str, wait: float) -> None:
+    with asked(opened()) as conv:
+        sent = conv.view.in_flight
+        decision = conv.failed(error, retry=BUSY, **more)
+        (failure,) = failures(conv)
+        assert (decision.retry, decision.kind, decision.wait) == (retry, kind, wait)
+        assert (failure.failure, failure.answers, failure.model) == (kind, sent.seq, "openai")
+        assert conv.log[decision.entry].body == failure
+        assert decision.why
+        assert conv.view.in_flight is None
+
+
+def test_attempts_are_counted_until_a_reply_or_a_user_message() -> None:
+    with asked(opened()) as conv:
+
+        def fail() -> tuple[bool, float]:
+            decision = conv.failed(500, retry=BUSY)
+            conv.request()
+            return decision.retry, decision.wait
+
+        assert [fail() for _ in range(3)] == [(True, 0.25), (True, 0.5), (False, 0.0)]
+        assert fail() == (True, 0.25)  # who asks again after the end begins anew
+        conv.observe({"role": "assistant", "content": "Yes."})
+        asked(conv)
+        assert fail() == (True, 0.25)
+        conv.user("Are you there?")
+        conv.request()
+        assert fail() == (True, 0.25)
+
+
+def test_a_learned_limit_holds_for_the_next_process(tmp_path: Any) -> None:
+    place = str(tmp_path / "c.db")
+    with opened(place) as conv:
+        for turn in range(30):
+            conv.user(f"Wish {turn}: " + "a room with a view of the harbour " * 8)
+            conv.observe({"role": "assistant", "content": "Noted."})
+        assert asked(conv).window().tokens > 1_500
+        decision = conv.failed(400, body=OVERFLOW)
+        limit = conv.view.learned_limits["openai"]
+        assert decision.smaller
+        assert limit <= 1_000
+    with opened(place) as again:
+        assert again.request().window.tokens <= limit
+
+
+def test_a_limit_of_one_model_does_not_hold_for_another() -> None:
+    with opened() as conv:
+        for turn in range(30):
+            conv.user(f"Wish {turn}: " + "a room with a view of the harbour " * 8)
+            conv.observe({"role": "assistant", "content": "Noted."})
+        asked(conv)
+        conv.failed(400, body=OVERFLOW, model="small")
+        assert set(conv.view.learned_limits) == {"small"}
+        limit = conv.view.learned_limits["small"]
+        assert conv.request().window.tokens <= limit
+        conv.failed(503, model="large")
+        conv.user("Wish 30: " + "a room with a view of the harbour " * 150)
+        assert conv.request().window.tokens > limit
+        conv.failed(503, model="small")
+        assert conv.request().window.tokens <= limit
+
+
+def test_a_request_that_cannot_be_smaller_has_a_bill() -> None:
+    with opened(system="Be brief. " * 100) as conv:
+        asked(conv, "Go " * 300)
+        size = conv.window().size.tokens
+        words = OVERFLOW.replace("1000", f"{conv.view.head_size.tokens + 8}").replace("1500", f"{size}")
+        assert conv.failed(400, body=words).retry
+        with pytest.raises(BudgetImpossible, match="need at least"):
+            conv.request()
+        conv.user("Go")  # whoever asks anew tries once more
+        assert conv.request()["messages"]
+
+
+def test_what_had_arrived_is_shown_if_nobody_tries_again() -> None:
+    with asked(opened()) as conv:
+        conv.failed(503, text="One two")
+        assert "One two" not in str(conv.request()["messages"])
+        conv.failed(KeyboardInterrupt(), text="One two")
+        assert failures(conv)[1].text == "One two"
+        assert "One two" in str(conv.request()["messages"])
+
+
+def test_a_refused_image_and_refused_reasoning_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo" * 40}}
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+    with opened(dialect="anthropic") as conv:
+        conv.user([{"type": "text", "text": "Look"}, image])
+        conv.request()
+        conv.observe({"role": "assistant", "content": [thought, {"type": "text", "text": "Seen."}]})
+        asked(conv, "And now?")
+        refusal = "messages.1.content.0: Invalid `signature` in `thinking` block"
+        decision = conv.failed(400, body={"error": {"type": "invalid_request_error", "message": refusal}})
+        assert (decision.retry, decision.kind, decision.smaller) == (True, REASONING_REFUSED, True)
+        assert "thinking" not in str(conv.request()["messages"])
+        refusal = "messages.0.content.1.image.source.base64.data: Could not process image"
+        decision = conv.failed(400, body={"error": {"type": "invalid_request_error", "message": refusal}})
+        assert (decision.retry, decision.smaller) == (True, True)
+        assert "iVBORw0KGgo" not in str(conv.request()["messages"])
+        assert "refused" in caplog.text
+
+
+def test_a_reply_that_observe_cannot_read_is_asked_for_again() -> None:
+    for reply in ({"choices": []}, {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}):
+        with asked(opened()) as conv:
+            with pytest.raises(InvalidMessage) as unread:
+                conv.observe(reply)
+            decision = conv.failed(unread.value, retry=BUSY)
+            assert (decision.retry, decision.kind, decision.wait) == (True, "malformed", 0.25)
+            assert [failure.failure for failure in failures(conv)] == ["malformed"]
+
+
+def test_after_the_end_others_may_go_on() -> None:
+    store = open_store("memory:")
+    with opened(store) as one, opened(store) as two:
+        asked(one)
+        one.failed(401)
+        two.user("Still there?")
+        assert two.request()["messages"]
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        ("text", "failed: must be an exception, an HTTP status or a response, not 'text'"),
+        (None, "failed: must be an exception, an HTTP status or a response, not None"),
+        (True, "failed: must be an exception, an HTTP status or a response, not True"),
+    ],
+)
+def test_anything_else_is_refused(error: Any, says: str) -> None:
+    with asked(opened()) as conv:
+        with pytest.raises(InvalidSetting) as refused:
+            conv.failed(error)
+        assert str(refused.value) == says
+        assert failures(conv) == []
+
+
+def test_without_a_request_nothing_can_fail() -> None:
+    with opened() as conv:
+        conv.user("Go")
+        with pytest.raises(InvalidSetting, match=r"no request is open: it must come after request\(\)"):
+            conv.failed(503)
