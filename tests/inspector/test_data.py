@@ -176,3 +176,15 @@ def test_errors_are_one_line(store, enter, path, status, said):
     fill(store)
     answer = enter().get(f"/api/{path}")
     assert (answer.status_code, answer.json()) == (status, {"error": said})
+
+
+def test_a_conversation_that_was_forgotten_meanwhile(store, enter):
+    fill(store, turns=2).close()
+    client = enter()
+    get(client, "window", id="trip")
+    store.forget("trip")
+    gone = client.get("/api/calls", params={"id": "trip"})
+    assert (gone.status_code, "trip" in gone.json()["error"]) == (404, True)
+    assert client.get("/api/calls", params={"id": "trip"}).json() == {"error": "no conversation 'trip'"}
+    fill(store, turns=1)
+    assert len(get(client, "calls", id="trip")["entry"]) == 1

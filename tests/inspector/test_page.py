@@ -216,6 +216,21 @@ def test_two_tabs_and_a_run_that_goes_on(browser, url):
             page.wait_for_function("() => document.querySelectorAll('button.conversation').length === 2")
 
 
+def test_what_was_left_out(browser, url):
+    conv = fill(open_store(url))
+    conv.append(ToolResult(parts=(Text("an answer to nothing"),), call="none"))
+    with served(url) as link, opened(browser, link) as page:
+        page.get_by_role("button", name="that it stands for").first.click()
+        page.locator(".left-out button").first.click()
+        page.wait_for_selector("dialog pre")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Which names are lost?").first.click()
+        page.wait_for_function("() => /names are in this window/.test(document.querySelector('.names')?.textContent)")
+        page.get_by_role("button", name="in no window").click()
+        page.locator("dialog .left-out button", has_text="an answer to nothing").click()
+        page.wait_for_function("() => document.querySelector('dialog pre')?.textContent === 'an answer to nothing'")
+
+
 def test_a_link_to_a_call(browser, url):
     fill(open_store(url), "with #odd & name?", turns=5)
     with served(url, "--", "odd") as link, opened(browser, link) as page:

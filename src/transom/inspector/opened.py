@@ -289,6 +289,11 @@ class OpenConversations:
             self._open.move_to_end(name)
             return self._open[name]
 
+    def close(self, name: str) -> None:
+        """Look at this conversation anew the next time: it was forgotten."""
+        with self._lock:
+            self._open.pop(name, None)
+
 
 def _carry_out(conversation: Conversation, action: Action) -> None:
     if action.do == "pin":

@@ -77,17 +77,16 @@ class Inspector:
     async def _page(_: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
-    @staticmethod
-    def _data(answer: Callable[[Query], object]) -> Callable[[Request], Any]:
+    def _data(self, answer: Callable[[Query], object]) -> Callable[[Request], Any]:
         """A route that answers a GET with JSON; work on the store is done in a thread."""
 
         async def endpoint(request: Request) -> Response:
-            return await run_in_threadpool(_answered, lambda: answer(Query(request)))
+            query = Query(request)
+            return await run_in_threadpool(self._answered, query.text("id"), lambda: answer(query))
 
         return endpoint
 
-    @staticmethod
-    def _change(answer: Callable[[Do], object]) -> Callable[[Request], Any]:
+    def _change(self, answer: Callable[[Do], object]) -> Callable[[Request], Any]:
         """A route that answers a POST whose body is JSON."""
 
         async def endpoint(request: Request) -> Response:
@@ -100,7 +99,7 @@ class Inspector:
                 wanted = msgspec.json.decode(body, type=Do)
             except msgspec.MsgspecError as problem:
                 return _problem(str(problem), 400)
-            return await run_in_threadpool(_answered, lambda: answer(wanted))
+            return await run_in_threadpool(self._answered, wanted.id, lambda: answer(wanted))
 
         return endpoint
 
@@ -157,6 +156,18 @@ class Inspector:
     def _conversation(self, query: Query) -> OpenConversation:
         return self._open.get(query.text("id"))
 
+    def _answered(self, name: str, answer: Callable[[], object]) -> Response:
+        """The answer as JSON; an expected error as JSON with one line that says what is wrong."""
+        try:
+            return Response(plain(answer()), media_type="application/json")
+        except UnknownLog as problem:
+            self._open.close(name)
+            return _problem(str(problem), 404)
+        except Conflict:
+            return _problem("the conversation has gone on meanwhile: look again", 409)
+        except TransomError as problem:
+            return _problem(str(problem), 400)
+
 
 class Query:
     """The parameters of a request."""
@@ -180,18 +191,6 @@ class Query:
         if abs(number) >= 1 << 53:
             raise InvalidSetting(f"{name} is too large")
         return number
-
-
-def _answered(answer: Callable[[], object]) -> Response:
-    """The answer as JSON; an expected error as JSON with one line that says what is wrong."""
-    try:
-        return Response(plain(answer()), media_type="application/json")
-    except UnknownLog as problem:
-        return _problem(str(problem), 404)
-    except Conflict:
-        return _problem("the conversation has gone on meanwhile: look again", 409)
-    except TransomError as problem:
-        return _problem(str(problem), 400)
 
 
 def _problem(text: str, status: int) -> Response:

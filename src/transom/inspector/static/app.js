@@ -3,7 +3,7 @@ import { Component, html, render } from "./html.js";
 import { get, post } from "./api.js";
 import { Conversations } from "./conversations.js";
 import { Timeline } from "./timeline.js";
-import { EntryText, Window } from "./window.js";
+import { Dropped, EntryText, Window } from "./window.js";
 import { DryRun, Story } from "./story.js";
 import { counted, money, number, oneLine, percent, short } from "./format.js";
 
@@ -152,7 +152,8 @@ class App extends Component {
           const from = Math.max(0, calls.tokens.length - 1);
           const news = await get("calls", { id, from });
           if (id !== this.state.id) return;
-          this.setState({ calls: joined(this.state.calls, news) });
+          const items = this.state.list.items.map((one) => (one.id === id ? { ...one, entries: mark.entries, last: Date.now() / 1000 } : one));
+          this.setState({ calls: joined(this.state.calls, news), list: { ...this.state.list, items } });
           if (from) this.kept.delete(from);
           if (call == null && !tried) this.go(null, { again: true });
         }
@@ -188,6 +189,8 @@ class App extends Component {
     });
     this.setState({ writing: false });
   };
+
+  showEntry = (entry) => this.setState({ dialog: { entry } });
 
   leave = () => this.go(null, { again: true });
 
@@ -318,14 +321,15 @@ class App extends Component {
           <div class="title"><h2>${read}</h2></div>
           ${data
             ? html`<${Window} data=${data} parameters=${parameters} title=${read} canChange=${!tried} onRows=${this.rows}
-                onEntry=${(entry) => this.setState({ dialog: { entry } })} onTry=${this.try} />`
+                onEntry=${this.showEntry} onTry=${this.try} onDropped=${() => this.setState({ dialog: { dropped: true } })} />`
             : id != null && html`<p class="empty quiet">Reading the log…</p>`}
         </section>
       </div>
-      ${dialog && html`<${Dialog} title=${dialog.keys ? "Keys" : `Entry ${number(dialog.entry)}`} onClose=${() => this.setState({ dialog: null })}>
+      ${dialog && html`<${Dialog} title=${dialogTitle(dialog)} onClose=${() => this.setState({ dialog: null })}>
         ${dialog.keys
           ? html`<dl class="keys">${KEYS.map(([keys, about]) => html`<div><dt><kbd>${keys}</kbd></dt><dd>${about}</dd></div>`)}</dl>`
-          : html`<${EntryText} id=${id} entry=${dialog.entry} />`}
+          : dialog.dropped ? html`<${Dropped} parameters=${parameters} onEntry=${this.showEntry} />`
+          : html`<${EntryText} key=${dialog.entry} id=${id} entry=${dialog.entry} />`}
       <//>`}`;
   }
 }
@@ -345,6 +349,8 @@ class Dialog extends Component {
       </dialog>`;
   }
 }
+
+const dialogTitle = ({ keys, dropped, entry }) => (keys ? "Keys" : dropped ? "Entries that are in no window" : `Entry ${number(entry)}`);
 
 const windowTitle = (call) => (call == null ? "What the model reads next" : `What the model read at call ${number(call)}`);
 

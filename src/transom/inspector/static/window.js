@@ -11,11 +11,11 @@ const STATES = {
   synthetic: "written by Transom, because no result had come",
 };
 
-export function Window({ data, parameters, title, canChange, onRows, onEntry, onTry }) {
+export function Window({ data, parameters, title, canChange, onRows, onEntry, onTry, onDropped }) {
   const rows = data.rows;
   const last = data.first_row + rows.length;
   return html`
-    <${Bar} data=${data} onRow=${(at) => onRows(Math.max(0, at - 2), null)} />
+    <${Bar} data=${data} onRow=${(at) => onRows(Math.max(0, at - 2), null)} onDropped=${onDropped} />
     <div class="rows" role="feed" aria-label=${title} aria-busy="false">
       ${data.first_row > 0 && html`
         <button type="button" class="plain more" onClick=${() => onRows(Math.max(0, data.first_row - 24), data.first_row)}>
@@ -30,7 +30,7 @@ export function Window({ data, parameters, title, canChange, onRows, onEntry, on
 }
 
 // The whole window in one bar, from the first message to the last, by tokens.
-function Bar({ data, onRow }) {
+function Bar({ data, onRow, onDropped }) {
   const pieces = [];
   data.sizes.forEach(([tokens, state, isCached, isDifferent], at) => {
     const before = pieces[pieces.length - 1];
@@ -58,12 +58,13 @@ function Bar({ data, onRow }) {
           <span class="quiet"> ${number(counts[state][1])}</span></span>`)}
       ${data.left.folded > 0 && html`<span class="state left" title="behind folds: not in this window">
         ${counted(data.left.folded, "turn")} left out<span class="quiet"> ${number(data.left.folded_tokens)}</span></span>`}
-      ${data.left.dropped > 0 && html`<span class="state left" title="in no window">${number(data.left.dropped)} dropped</span>`}
+      ${data.left.dropped > 0 && html`<button type="button" class="state left" onClick=${onDropped}>
+        ${number(data.left.dropped)} in no window</button>`}
     </p>`;
 }
 
 class Row extends Component {
-  state = { left: null, error: "" };
+  state = { left: null, names: null, error: "" };
 
   shouldComponentUpdate(next, state) {
     const same = (name) => next[name] === this.props[name];
@@ -71,7 +72,8 @@ class Row extends Component {
   }
 
   componentDidUpdate(before) {
-    if (before.parameters !== this.props.parameters && this.state.left) this.setState({ left: null });
+    const { left, names } = this.state;
+    if (before.parameters !== this.props.parameters && (left || names)) this.setState({ left: null, names: null });
   }
 
   showLeft = async (from) => {
@@ -84,7 +86,17 @@ class Row extends Component {
     }
   };
 
-  render({ row, place, total, canChange, onEntry, onTry, parameters }, { left, error }) {
+  showNames = async () => {
+    this.setState({ names: {} });
+    try {
+      const found = await get("names", this.props.parameters);
+      this.setState({ names: found[this.props.row.entry] || null, error: "" });
+    } catch (problem) {
+      this.setState({ names: null, error: problem.message });
+    }
+  };
+
+  render({ row, place, total, canChange, onEntry, onTry }, { left, names, error }) {
     const isFold = row.state === "folded";
     const saved = row.tokens - row.shown;
     const name = isFold ? row.role : row.role === "tool" && row.tool ? row.tool : row.role;
@@ -109,7 +121,8 @@ class Row extends Component {
             ${row.state === "shortened" ? "Show it whole" : "Show entry"}<span class="hidden"> ${row.entry}</span></button>`}
           ${isFold && html`<button type="button" class="plain" aria-expanded=${left ? "true" : "false"}
             onClick=${() => (left ? this.setState({ left: null }) : this.showLeft(0))}>
-            ${left ? "Hide" : "Show"} the ${counted(row.turns, "turn")} that it stands for</button>`}
+            ${left ? "Hide" : "Show"} the ${counted(row.turns, "turn")} that it stands for</button>
+            ${!names && canChange && html`<button type="button" class="plain" onClick=${this.showNames}>Which names are lost?</button>`}`}
           ${canChange && row.role !== "system" && !isFold && !row.is_pinned && html`
             <button type="button" class="plain" onClick=${() => onTry({ do: "pin", entry: row.entry })}>Pin…<span class="hidden"> entry ${row.entry}</span></button>`}
           ${canChange && (row.edits || []).length > 0 && html`
@@ -117,6 +130,7 @@ class Row extends Component {
               Undo ${isFold ? "this fold" : row.is_pinned ? "the pin" : "the shortening"}…<span class="hidden"> of entry ${row.entry}</span></button>`}
         </footer>
         ${error && html`<p class="problem" role="alert">${error}</p>`}
+        ${names && html`<${Names} names=${names} onEntry=${onEntry} />`}
         ${left && html`<${Left} left=${left} onEntry=${onEntry} onMore=${() => this.showLeft(left.rows.length)} />`}
       </article>`;
   }
@@ -133,6 +147,38 @@ function Piece({ piece, onAll }) {
     </div>`;
 }
 
+// The names in the turns of a fold that are nowhere in the window any more, each with an entry that has it.
+function Names({ names, onEntry }) {
+  if (names.names == null) return html`<p class="quiet" role="status">Reading the whole log…</p>`;
+  return html`
+    <p class="names" role="status">${number(names.found)} of its ${counted(names.names, "name")} are in this window.
+      ${names.missing.length > 0 && html`${" "}Not in it: ${names.missing.map(([name, entry], at) => html`${at ? ", " : ""}<button
+        type="button" class="plain" onClick=${() => onEntry(entry)}><bdi>${oneLine(name)}</bdi></button>`)}`}</p>`;
+}
+
+// Entries that are in no window: stray results, empty messages, facts that ask to be left out.
+export class Dropped extends Component {
+  state = { left: null, error: "" };
+
+  componentDidMount() {
+    this.load(0);
+  }
+
+  load = async (from) => {
+    try {
+      const page = await get("left-out", { ...this.props.parameters, from });
+      this.setState({ left: { total: page.total, rows: [...(from ? this.state.left.rows : []), ...page.rows] } });
+    } catch (problem) {
+      this.setState({ error: problem.message });
+    }
+  };
+
+  render({ onEntry }, { left, error }) {
+    if (error) return html`<p class="problem" role="alert">${error}</p>`;
+    return left && html`<${Left} left=${left} onEntry=${onEntry} onMore=${() => this.load(left.rows.length)} />`;
+  }
+}
+
 // What a fold stands for: entries that the window does not show.
 function Left({ left, onEntry, onMore }) {
   return html`
@@ -141,7 +187,7 @@ function Left({ left, onEntry, onMore }) {
         <li key=${row.entry}>
           <button type="button" class="plain" onClick=${() => onEntry(row.entry)}>
             <span class="entry">${number(row.entry)}</span> <span class="role">${row.role}</span>
-            <bdi class="text">${oneLine(row.text)}</bdi> <span class="quiet">${number(row.tokens)}</span>
+            <bdi class="text">${oneLine(row.text || row.why)}</bdi> <span class="quiet">${number(row.tokens)}</span>
           </button>
         </li>`)}
       ${left.rows.length < left.total && html`<li><button type="button" class="plain more" onClick=${onMore}>
