@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transom import Conversation
+from transom import Budget, Conversation
 from transom.core.message import Failure, Recalled
 from transom.stores import Store
 
@@ -26,7 +26,7 @@ def reply(text: str, call: str | None = None, cost_tokens: int = 40) -> dict[str
     return {"id": "r", "object": "chat.completion", "model": "gpt-5", "choices": [choice], "usage": usage}
 
 
-def fill(store: Store, name: str = "trip", turns: int = 12, budget: int = 1_200) -> Conversation:
+def fill(store: Store, name: str = "trip", turns: int = 12, budget: int | Budget = 1_200) -> Conversation:
     """A conversation whose window is compacted several times, with a failure and a pin."""
     conv = Conversation.open(store, name, budget=budget, system="You book trips.")
     conv.user("find a flight to Lisbon")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from inspected import fill
 
+from transom import Budget, Prices
 from transom.core.entry import Sent
 from transom.core.message import Text, User
 from transom.evaluation.explain import explain
@@ -79,6 +80,17 @@ def test_the_difference_to_the_call_before(store, enter):
     assert compacted["change"]["saved_tokens"] == sum(edit["saved_tokens"] for edit in compacted["change"]["edits"])
     assert compacted["breaks"] is not None
     assert compacted["left"]["folded"] > 0
+
+
+def test_why_a_window_was_compacted(store, enter):
+    conv = fill(store, budget=Budget(context=1_200, prices=Prices.named("openai")))
+    client = enter()
+    costs = [get(client, "window", id="trip", call=call)["costs"] for call in range(1, 14)]
+    sent = [entry.body for entry in conv.log.read() if isinstance(entry.body, Sent)]
+    assert [None if one is None else one["why"] for one in costs] == [
+        None if one.costs is None else one.costs.why for one in sent
+    ]
+    assert any(costs)
 
 
 def test_what_is_recalled_has_its_mark(store, enter):

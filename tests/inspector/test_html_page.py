@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from inspected import fill
 
 from transom import Conversation
+from transom.core.entry import Sent
 from transom.inspector.html_page import html_page
 from transom.inspector.window_data import WindowReader
 from transom.testing import WordCounter
@@ -30,14 +31,14 @@ class Elements(HTMLParser):
 
 def page_of(conv, call):
     view, before = conv.view_at_call(call), conv.view_at_call(call - 1) if call > 1 else None
-    calls = len([None for entry in conv.log.read() if type(entry.body).__name__ == "Sent"])
-    return html_page(view, before, name=conv.log.name, call=call, calls=calls, limit=1_200)
+    sent = [entry.body for entry in conv.log.read() if isinstance(entry.body, Sent)]
+    return html_page(view, before, sent[call - 1], name=conv.log.name, call=call, calls=len(sent))
 
 
 def test_it_has_every_message_with_its_state(store):
     conv = fill(store)
     page = page_of(conv, 13)
-    data = WindowReader(conv.view_at_call(13), conv.view_at_call(12), 1_200, "trip").data(0, 999)
+    data = WindowReader(conv.view_at_call(13), conv.view_at_call(12), None, "trip").data(0, 999)
     assert page.count("<article ") == len(data.rows) == len(data.sizes)
     for row in data.rows:
         assert f'<article class="row {row.state} {row.role}' in page

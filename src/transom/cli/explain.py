@@ -110,10 +110,10 @@ def _html(log: StoredLog, at: int | None) -> str:
     return html_page(
         view,
         views.view(number - 1) if number > 1 else None,
+        sent if isinstance(sent, Sent) else None,
         name=log.name,
         call=call,
         calls=views.calls,
-        limit=sent.limit if isinstance(sent, Sent) else 0,
     )
 
 

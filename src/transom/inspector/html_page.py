@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
+from transom.core.entry import Sent
 from transom.core.view import View
 from transom.inspector.parts import Piece, PieceLimit
 from transom.inspector.window_data import Change, Row, WindowData, WindowReader
@@ -36,10 +37,14 @@ html, body { height: auto; }
 """
 
 
-def html_page(view: View, before: View | None, *, name: str, call: int | None, calls: int, limit: int) -> str:
-    """The page of one window. `before`: the view of the call before; None for the first. `call`: its number; None for
-    the window of the log as it is now. `calls`: how many there are. `limit`: the tokens that it was planned for."""
-    data = WindowReader(view, before, limit, name).data(0, MOST_ROWS, WHOLE)
+def html_page(view: View, before: View | None, sent: Sent | None, *, name: str, call: int | None, calls: int) -> str:
+    """The page of one window.
+
+    `before`: the view of the call before; None for the first. `sent`: the request of the call, or the last one; None if
+    there was none. `call`: the number of the call; None for the window of the log as it is now. `calls`: how many there
+    are.
+    """
+    data = WindowReader(view, before, sent, name).data(0, MOST_ROWS, WHOLE)
     what = "the window as it is now" if call is None else f"call {call:,} of {calls:,}"
     return "\n".join(_page(data, f"{_line(name)}: {what}"))
 

@@ -177,23 +177,23 @@ class OpenConversation:
             return None
         self._is_asked = True
         view = open_view(self._log, counter_of_log(self._log, o200k()))
-        return WindowReader(view, None, 0, self.name, compares=False)
+        return WindowReader(view, None, None, self.name, compares=False)
 
     def _reader(self, call: int | None) -> WindowReader:
         views = self._refreshed()
         if call is None:
             before = views.view(views.calls) if views.calls else None
-            return WindowReader(views.now, before, self._limit(views.calls), self.name)
+            return WindowReader(views.now, before, self._sent(views.calls), self.name)
         view = views.view(call)
         number = call if call > 0 else views.calls + 1 + call
         before = views.view(number - 1) if number > 1 else None
-        return WindowReader(view, before, self._limit(number), self.name)
+        return WindowReader(view, before, self._sent(number), self.name)
 
-    def _limit(self, call: int) -> int:
-        """The tokens that a call was planned for; 0 if there was no call."""
+    def _sent(self, call: int) -> Sent | None:
+        """The request of a call; None for call 0."""
         assert self._views is not None
         sent = self._log[self._views.sent_entry(call)].body if call else None
-        return sent.limit if isinstance(sent, Sent) else 0
+        return sent if isinstance(sent, Sent) else None
 
     # ---- dry runs and changes
 
@@ -210,7 +210,8 @@ class OpenConversation:
             _carry_out(conversation, action)
             added = [entry for entry in scratch.appended if not isinstance(entry.body, Sent)]
             after = apply(before.with_log(scratch), added)
-            reader = WindowReader(after, before, limit, self.name)
+            planned = next((one.body for one in scratch.appended if isinstance(one.body, Sent)), None)
+            reader = WindowReader(after, before, planned, self.name, limit=limit)
             self._numbers += 1
             self._tried[self._numbers] = reader
             if len(self._tried) > MOST_TRIED:
@@ -252,7 +253,8 @@ class OpenConversation:
         if action.tokens is not None:
             return action.tokens
         assert self._views is not None
-        limit = self._limit(self._views.calls)
+        sent = self._sent(self._views.calls)
+        limit = 0 if sent is None else sent.limit
         if not limit and action.do in ("compact", "request"):
             raise InvalidSetting("no request was planned yet: give the tokens of the context window")
         return limit

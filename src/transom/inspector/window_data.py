@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Entry
+from transom.core.entry import Entry, Sent
 from transom.core.message import Head, Raw, Recalled, ToolResult
+from transom.core.prices import CompactionCosts
 from transom.core.trims import trims_of_entry
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
@@ -107,10 +108,14 @@ class Left(Struct, frozen=True, kw_only=True):
 class WindowData(Struct, frozen=True, kw_only=True):
     """One window, and a page of its rows.
 
-    `tokens`: as the provider counts them; `limit`: those that it was planned for, 0 if none. `change`: None if the
-    window was not compared with the one before. `sizes`: of every row the tokens, the state, whether it is cached, and
-    whether it is new or changed, for a picture of the whole. `first_row`: the index of the first of `rows`.
-    `changed_row`: the index of the first row that is new or changed; -1 if there is none.
+    - `tokens`: as the provider counts them. `limit`: those that it was planned for, 0 if none.
+    - `costs`: with prices, those by which the compaction for this call was chosen; of the window as it is now, those of
+      the last call.
+    - `change`: None if the window was not compared with the one before.
+    - `sizes`: of every row the tokens, the state, whether it is cached, and whether it is new or changed, for a picture
+      of the whole.
+    - `first_row`: the index of the first of `rows`. `changed_row`: the index of the first row that is new or changed;
+      -1 if there is none.
     """
 
     conversation: str
@@ -120,6 +125,7 @@ class WindowData(Struct, frozen=True, kw_only=True):
     messages: int
     shared_tokens: int
     breaks: Break | None
+    costs: CompactionCosts | None
     change: Change | None
     left: Left
     sizes: list[tuple[int, str, bool, bool]]
@@ -144,11 +150,16 @@ class _Item(Struct, frozen=True, kw_only=True, gc=False):
 class WindowReader:
     """Reads one window.
 
-    `before`: the view of the call before, with which it is compared; None for the first call. `compares`: false if that
-    view is not known yet.
+    `before`: the view of the call before, with which it is compared; None for the first call. `sent`: the request of
+    the call; of the window as it is now, the last one; None if there was none. `limit`: the tokens that it was planned
+    for, if not those of `sent`. `compares`: false if the view before is not known yet.
     """
 
-    def __init__(self, view: View, before: View | None, limit: int, name: str, *, compares: bool = True) -> None:
+    def __init__(
+        self, view: View, before: View | None, sent: Sent | None, name: str, *, limit: int = 0, compares: bool = True
+    ) -> None:
+        self._sent = sent
+        limit = sent.limit if sent is not None and not limit else limit
         self._view, self._before, self._name, self._compares = view, before, name, compares
         self.window: Window = assemble(view, limit)
         self._units = {} if before is None else {unit.key: unit for unit in before.visible_units()}
@@ -178,6 +189,7 @@ class WindowReader:
             messages=window.size.messages,
             shared_tokens=window.shared_tokens,
             breaks=window.breaks,
+            costs=None if self._sent is None else self._sent.costs,
             change=self._change() if self._compares else None,
             left=self._left(),
             sizes=[(item.tokens, item.state, item.is_cached, is_different[at]) for at, item in enumerate(items)],

@@ -48,12 +48,14 @@ class App extends Component {
 
   // ---- asking the server
 
-  async attempt(work) {
+  // Says what goes wrong, until the same kind of work goes well again.
+  async attempt(work, kind = "ask") {
     try {
       await work();
-      if (this.state.problem) this.setState({ problem: "" });
+      if (this.state.problem && this.problemOf === kind) this.setState({ problem: "" });
       return true;
     } catch (problem) {
+      this.problemOf = kind;
       this.setState({ problem: problem.message });
       return false;
     }
@@ -157,7 +159,7 @@ class App extends Component {
           if (from) this.kept.delete(from);
           if (call == null && !tried) this.go(null, { again: true });
         }
-      });
+      }, "look");
     }
     this.timer = setTimeout(this.look, LOOK);
   };

@@ -55,6 +55,7 @@ function Change({ data, call }) {
       ${breaks && html`<p class="break">The cached prefix breaks at slot ${number(breaks.slot)}, because of entry ${number(breaks.entry)}${" "}
         (<bdi>${oneLine(breaks.why)}</bdi>).</p>`}
       ${!first && !breaks && data.shared_tokens > 0 && html`<p class="holds">The window begins with the whole window before: the cache holds.</p>`}
+      ${call != null && data.costs && html`<${Costs} costs=${data.costs} />`}
       ${change.edit_count > 0 && html`
         <details open=${change.edit_count <= 6}>
           <summary>${counted(change.edit_count, "edit")}: ${effect(change)}</summary>
@@ -67,6 +68,25 @@ function Change({ data, call }) {
           </ul>
         </details>`}
     </section>`;
+}
+
+// With prices: why the window was compacted, and what each way to do it would have cost.
+function Costs({ costs }) {
+  const why = {
+    full: "Compacted because the window was full",
+    price: "Compacted before the window was full, because that is cheaper",
+    soon: "The next compaction is prepared",
+  }[costs.why];
+  return html`
+    <p>${why}: ${counted(costs.tokens, "token")}, growing by ${number(Math.round(costs.growth))} a call.</p>
+    ${(costs.choices || []).length > 0 && html`
+      <table class="costs">
+        <caption class="hidden">What each way would have cost, in the price of fresh input tokens</caption>
+        <thead><tr><th scope="col">way</th><th scope="col">a call</th><th scope="col">once</th><th scope="col">tokens</th></tr></thead>
+        <tbody>${costs.choices.map((one) => html`
+          <tr class=${one.name === costs.taken ? "taken" : ""}><th scope="row"><bdi>${oneLine(one.name)}</bdi>${one.name === costs.taken ? ", taken" : ""}</th>
+            <td>${number(Math.round(one.per_call))}</td><td>${number(Math.round(one.once))}</td><td>${number(one.tokens)}</td></tr>`)}</tbody>
+      </table>`}`;
 }
 
 const kindState = (kind) => ({ fold: "folded", trim: "shortened", pin: "recalled", undo: "kept" })[kind] || "kept";
