@@ -38,7 +38,7 @@ from msgspec.structs import replace
 from policies import BANK, DIALOGUES, FAMILIES, SHARE, bank, chinese
 from transom.cli.replay import timed_steps
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import ReplayStep
+from transom.conversation.replaying.replay import ReplayStep
 from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.core.policy import Policy

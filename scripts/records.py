@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from transom.cli.window_text import print_window_text
+from transom.conversation.appending.append_facts import split_head
 from transom.conversation.conversation import Conversation
-from transom.conversation.facts import split_head
-from transom.conversation.replay import replay
+from transom.conversation.replaying.replay import replay
 from transom.core.unit import FoldedSlot
 from transom.core.window import Window
 from transom.policies import policy_named

@@ -14,25 +14,24 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from transom.conversation.agents import SubAgent
 from transom.conversation.async_conversation import AsyncConversation
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import RunResult
 from transom.conversation.failures import RetryDecision
 from transom.conversation.fit import fit
 from transom.conversation.forget_user import UserData, forget_user
-from transom.conversation.modes import Directive, ModeChange, Profile
+from transom.conversation.function_tool import FunctionTool
+from transom.conversation.model_calls.retry import Retry
+from transom.conversation.planning.modes import Directive, ModeChange, Profile
 from transom.conversation.request import Request, render
-from transom.conversation.retry import Retry
-from transom.conversation.run import RunOptions
+from transom.conversation.runs.run_options import RunOptions
 from transom.conversation.settings import ConversationOptions, Settings
+from transom.conversation.sub_agents import SubAgent
 from transom.conversation.summary_job import SummarySettings
-from transom.conversation.tools import FunctionTool
 from transom.conversation.usage import ConversationUsage, WindowUsage
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Meta
-from transom.core.index_cache import IndexCache
 from transom.core.message import Fact, Head
 from transom.core.policy import Policy
 from transom.core.prices import Prices
@@ -83,7 +82,6 @@ __all__ = [
     "Fold",
     "FunctionTool",
     "Head",
-    "IndexCache",
     "InvalidEdit",
     "InvalidMessage",
     "InvalidSetting",

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from transom import Budget, Conversation
-from transom.conversation.modes import Directive, Profile
+from transom.conversation.planning.modes import Directive, Profile
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.core.unit import FoldedSlot
 from transom.evaluation.explain import REFUSED_REASONING, explain

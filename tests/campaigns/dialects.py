@@ -18,9 +18,9 @@ from typing import Any
 
 import turnsafe
 
+from transom.conversation.appending.append_facts import split_head
 from transom.conversation.conversation import Conversation
-from transom.conversation.facts import split_head
-from transom.conversation.replay import replay
+from transom.conversation.replaying.replay import replay
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.policies import policy_named

@@ -10,7 +10,7 @@ import pytest
 
 from transom.conversation.async_conversation import AsyncConversation
 from transom.conversation.conversation import Conversation
-from transom.conversation.modes import Profile
+from transom.conversation.planning.modes import Profile
 from transom.core.entry import Forked
 from transom.core.message import ToolResult
 from transom.errors import InvalidSetting

@@ -10,7 +10,7 @@ import pytest
 from mcp import types as mcp
 
 import transom
-from transom.conversation.mcp_results import read_mcp
+from transom.conversation.appending.mcp_results import read_mcp
 from transom.providers.scripted import Scripted, call
 
 URI: Any = "file:///a.bin"

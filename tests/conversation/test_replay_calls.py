@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from transom import Budget, Conversation
-from transom.conversation.facts import split_head
-from transom.conversation.replay import replay
+from transom.conversation.appending.append_facts import split_head
+from transom.conversation.replaying.replay import replay
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing.fakes import FakeClock, WordCounter

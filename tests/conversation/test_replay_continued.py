@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from transom import Budget, Conversation
-from transom.conversation.facts import split_head
-from transom.conversation.replay import replay
-from transom.conversation.sole_writer import SoleWriterLog
+from transom.conversation.appending.append_facts import split_head
+from transom.conversation.replaying.replay import replay
+from transom.conversation.replaying.sole_writer import SoleWriterLog
 from transom.core.codec import encode
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, StoreUnavailable

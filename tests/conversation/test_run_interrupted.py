@@ -8,8 +8,8 @@ import pytest
 
 from transom import Conversation, Retry
 from transom.conversation import events
-from transom.conversation.agent_loop import RunSteps
-from transom.conversation.pump import drained, pump
+from transom.conversation.runs.agent_loop import RunSteps
+from transom.conversation.runs.driver import drained, drive
 from transom.core.edit import Fold, Trim
 from transom.core.message import Assistant, Failure, ToolResult
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, calls
@@ -30,7 +30,7 @@ def interrupted(steps: RunSteps, at: int) -> RunSteps:
             number += 1
             try:
                 outcome = yield item
-            except BaseException as reason:  # noqa: BLE001 - a pump passes everything on
+            except BaseException as reason:  # noqa: BLE001 - a driver passes everything on
                 item = steps.throw(reason)
             else:
                 item = steps.send(outcome)
@@ -60,7 +60,7 @@ def begin(dialect: str, at: int) -> tuple[Conversation, Any]:
     conv = Conversation.open("memory:", "c", budget=600, counter=WordCounter(), dialect=dialect)
     settings: Any = {"provider": script(dialect), "tools": [read], "retry": Retry(wait=0), "approve": lambda _: True}
     steps = conv._start("Read all lines. " * 20, settings, stream=True)
-    return conv, pump(interrupted(steps, at), approve=settings["approve"])
+    return conv, drive(interrupted(steps, at), approve=settings["approve"])
 
 
 @pytest.mark.parametrize("dialect", ["openai", "responses", "anthropic", "gemini"])

@@ -6,7 +6,7 @@ from test_conversation import opened
 
 
 def test_a_snapshot_is_left_as_soon_as_the_log_has_so_many_entries(monkeypatch):
-    monkeypatch.setattr("transom.conversation.log_writer.SNAPSHOT_AT", 3)
+    monkeypatch.setattr("transom.conversation.appending.log_writer.SNAPSHOT_AT", 3)
     conv = opened("memory:")
     conv.user("one")
     conv.user("two")

@@ -168,7 +168,7 @@ def test_a_conversation_whose_log_is_forgotten_says_so_once(
     for act in (lambda: conversation.user("more"), conversation.plan_request, lambda: conversation.edit(Pin(entry=0))):
         with pytest.raises(UnknownLog, match="no longer in the store"):
             act()
-    monkeypatch.setattr("transom.conversation.log_writer.SNAPSHOT_AT", snapshot_at)
+    monkeypatch.setattr("transom.conversation.appending.log_writer.SNAPSHOT_AT", snapshot_at)
     conversation.close()
     assert store.names() == []
 

@@ -11,8 +11,8 @@ from test_anthropic_counting import request_tokens, talking
 from windows import conversations
 
 from families import FAMILIES
-from transom.conversation.facts import split_head
-from transom.conversation.replay import replay
+from transom.conversation.appending.append_facts import split_head
+from transom.conversation.replaying.replay import replay
 from transom.conversation.request import render
 from transom.core.message import Assistant
 from transom.core.window import assemble

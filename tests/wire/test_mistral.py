@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from windows import Letters, as_sent
 
 from transom import Budget, fit
+from transom.conversation.appending.append_facts import split_head
 from transom.conversation.conversation import Conversation
-from transom.conversation.facts import split_head
 from transom.core.message import Head
 from transom.core.window import assemble
 from transom.policies import policy_named

@@ -18,9 +18,9 @@ from transom.cli.progress import ProgressBar
 from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
 from transom.cli.window_file import STDOUT, window_line, windows_file
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import Placed, Question, ReplayStep, replay
+from transom.conversation.replaying.replay import Placed, Question, ReplayStep, replay
+from transom.conversation.replaying.sole_writer import SoleWriterLog
 from transom.conversation.request import render
-from transom.conversation.sole_writer import SoleWriterLog
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Instruction, Raw
 from transom.core.policy import Policy

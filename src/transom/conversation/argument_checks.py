@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
@@ -34,6 +35,12 @@ AnEdit = TypeVar("AnEdit", bound=Edit)
 
 State = str | Callable[[], str | None]
 """A text that is true now, or a function that returns it. None and an empty text: there is nothing to announce."""
+
+
+HeadPart = str | Callable[[View], str | None]
+"""A text, or a function of the view that returns one. None and an empty text: the part is left out."""
+
+_PART_NAME = re.compile(r"[^\[\]\n\r]{1,60}")
 
 
 def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversation.open`
@@ -351,6 +358,20 @@ def state(given: object) -> dict[str, State]:
             name = quote(key)
             raise InvalidSetting(f"state: {name} must be a text or a function that returns one, not {_kind(value)}")
     return {str.__str__(key): value for key, value in cast("Mapping[str, State]", given).items()}
+
+
+def head_parts(given: object) -> dict[str, HeadPart]:
+    """Head parts by name, as a copy. Raises InvalidSetting."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InvalidSetting(f"head_parts: must map names to texts or functions, not {quote(given)}")
+    for name, part in cast("Mapping[object, object]", given).items():
+        if not isinstance(name, str) or not _PART_NAME.fullmatch(name) or not name.isprintable():
+            raise InvalidSetting(f"head_parts: a name has 1 to 60 characters and no brackets, not {quote(name)}")
+        if not isinstance(part, str) and not callable(part):
+            raise InvalidSetting(f"head_parts: {quote(name)} must be a text or a function of the view that returns one")
+    return dict(cast("Mapping[str, HeadPart]", given))
 
 
 def sdk_arguments(given: object) -> Mapping[str, Any]:

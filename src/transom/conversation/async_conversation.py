@@ -8,11 +8,11 @@ from functools import partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from transom.conversation import argument_checks as check
+from transom.conversation.access.lease import pauses
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult
-from transom.conversation.lease import pauses
-from transom.conversation.run import RunOptions
+from transom.conversation.runs.run_options import RunOptions
 from transom.conversation.settings import Settings
 from transom.conversation.summary_job import AwaitSummary, SummaryOutcome, SummarySteps
 from transom.conversation.usage import ConversationUsage, WindowUsage
@@ -55,7 +55,7 @@ def _waiting(
 
     @wraps(method)
     async def call(self: AsyncConversation, *args: P.args, **kwargs: P.kwargs) -> R:
-        from transom.conversation.async_pump import await_summary_async  # noqa: PLC0415 - as above
+        from transom.conversation.runs.async_driver import await_summary_async  # noqa: PLC0415 - as above
 
         begun = steps(self.conversation, *args, **kwargs)
         outcome: SummaryOutcome | None = None
@@ -155,10 +155,10 @@ class AsyncConversation:
         return self._events(input, settings, stream=True)
 
     def _events(self, input: Content | None, settings: RunOptions, *, stream: bool) -> AsyncGenerator[Event, None]:  # noqa: A002 - as in `run`
-        from transom.conversation.async_pump import pump_async  # noqa: PLC0415 - anyio only where there is a loop
+        from transom.conversation.runs.async_driver import drive_async  # noqa: PLC0415 - anyio only where there is a loop
 
         begin = self.conversation._start  # pyright: ignore[reportPrivateUsage] - the twin
-        return pump_async(
+        return drive_async(
             partial(begin, input, settings, stream=stream),
             approve=settings.get("approve"),
             cancel=settings.get("cancel"),

@@ -14,11 +14,13 @@ from weakref import WeakSet, finalize
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
-from transom.conversation.agent_loop import RunSteps
+from transom.conversation.access.lease import Lease, pauses
+from transom.conversation.access.owned_store import OwnedStore
+from transom.conversation.access.thread_guard import Guard
+from transom.conversation.appending.append_facts import append_facts, parse_result, split_head
+from transom.conversation.appending.mcp_results import read_mcp
 from transom.conversation.argument_checks import Content, State
-from transom.conversation.bus import PublishedSteps
 from transom.conversation.events import Compacted, Event, RunResult
-from transom.conversation.facts import append_facts, parse_result, split_head
 from transom.conversation.failures import (
     RequestFailures,
     RetryDecision,
@@ -28,22 +30,20 @@ from transom.conversation.failures import (
     leave_out,
     request_in_flight,
 )
-from transom.conversation.lease import Lease, pauses
-from transom.conversation.mcp_results import read_mcp
-from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
-from transom.conversation.owned_store import OwnedStore
-from transom.conversation.pump import drained, pump
-from transom.conversation.reply import model_of_reply
+from transom.conversation.function_tool import ToolLike
+from transom.conversation.model_calls.reply import model_of_reply
+from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
+from transom.conversation.planning.modes import Directive, Mode, ModeChange, Profile, tagged
+from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request, render_body
-from transom.conversation.request_planner import RequestPlanner
-from transom.conversation.retry import DEFAULT_RETRY, Retry, checked_retry
-from transom.conversation.run import RunOptions, start
+from transom.conversation.runs.agent_loop import RunSteps
+from transom.conversation.runs.driver import drained, drive
+from transom.conversation.runs.published_steps import PublishedSteps
+from transom.conversation.runs.run_options import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.settings import ConversationOptions, Settings
 from transom.conversation.summaries import SummarizingPlanner, SummaryScheduler
 from transom.conversation.summary_job import SummarySteps, run_steps
-from transom.conversation.thread_guard import Guard
-from transom.conversation.tools import ToolLike
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Pin, Undo
@@ -682,7 +682,7 @@ class Conversation:
         go on.
         """
         steps = self._start(input, settings, stream=False)
-        return drained(pump(steps, approve=settings.get("approve"), cancel=settings.get("cancel")))
+        return drained(drive(steps, approve=settings.get("approve"), cancel=settings.get("cancel")))
 
     def stream(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> Generator[Event, None, RunResult]:  # noqa: A002
         """As `run`, event by event: text as it comes, tool calls and results, failures; the last one is `Finished`.
@@ -690,7 +690,7 @@ class Conversation:
         Leaving the loop early (`break`, then `close()`) stops the run: what had arrived is logged.
         """
         steps = self._start(input, settings, stream=True)
-        return pump(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))
+        return drive(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))
 
     def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
         """Call `callback` with each event of the class `kind`. Returns a function that ends the subscription.
@@ -796,7 +796,7 @@ class Conversation:
         self._planner.settings = replace(self._planner.settings, **settings)
 
     def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> RunSteps:  # noqa: A002
-        """The steps of a run, for a pump."""
+        """The steps of a run, for a driver."""
         steps = start(self, input, options, stream=stream, exclusively=self._exclusively, use_model=self._use_model)
         published = PublishedSteps(steps, self._planner.bus)
         self._runs.add(published)

@@ -15,8 +15,8 @@ from typing import Protocol, cast
 from msgspec import Struct
 
 from transom import texts
+from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
 from transom.conversation.request import Request, render_body
-from transom.conversation.retry import Attempts, NextTry, Retry
 from transom.core.edit import Edit, Trim
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.core.plan_request import entry_ref

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
-from transom.conversation.argument_checks import State
-from transom.conversation.head_parts import HeadPart, checked_parts
+from transom.conversation.argument_checks import HeadPart, State
 from transom.conversation.summary_job import SummarizedBy, SummarySettings, summary_settings
 from transom.core.budget import Budget
 from transom.core.log import Owner
@@ -135,7 +134,7 @@ _CHECKS_IF_GIVEN: Mapping[str, Callable[[Any], Any]] = {
     "budget": check.limits,
     "counter": check.token_counter,
     "state": check.state,
-    "head_parts": checked_parts,
+    "head_parts": check.head_parts,
     "redact": redactor,
     "summarizer": summary_settings,
 }

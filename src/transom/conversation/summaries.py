@@ -12,10 +12,12 @@ from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
+from transom.conversation.access.thread_guard import Guard
+from transom.conversation.appending.append_facts import append_facts
 from transom.conversation.argument_checks import State
 from transom.conversation.events import Compacted
-from transom.conversation.facts import append_facts
-from transom.conversation.request_planner import RequestPlanner
+from transom.conversation.function_tool import ToolLike
+from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.summary_job import (
     AwaitSummary,
     SummaryJob,
@@ -24,8 +26,6 @@ from transom.conversation.summary_job import (
     SummarySteps,
     run_job,
 )
-from transom.conversation.thread_guard import Guard
-from transom.conversation.tools import ToolLike
 from transom.conversation.worker_pool import Ticket
 from transom.core.message import Failure
 from transom.core.policy import Policy
@@ -357,7 +357,7 @@ class SummaryScheduler:
         return provider is not None and self._is_live(provider)
 
     def awaited(self, want: Summarise, policy: Policy) -> AwaitSummary:
-        """The want for a pump, which waits for it."""
+        """The want for a driver, which waits for it."""
         return AwaitSummary(job=self.job(want, policy), deadline=self._settings.deadline, pool=self._settings.pool)
 
     def start(self, want: Summarise, policy: Policy) -> None:

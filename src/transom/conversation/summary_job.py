@@ -13,8 +13,8 @@ from typing import TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from transom.conversation.model_call import CallModel
-from transom.conversation.reply import read_reply, reported_usage
+from transom.conversation.model_calls.model_call import CallModel
+from transom.conversation.model_calls.reply import read_reply, reported_usage
 from transom.conversation.worker_pool import SHARED, Pool
 from transom.core.message import Raw, Text, Usage
 from transom.core.summary import Summarise, Summary
@@ -188,12 +188,12 @@ class SummaryJob:
             raise SummaryFailed("there is no model to ask")
         if broken := dialect_named(self.model.dialect).violations(_http_body(ask.request)):
             return ProviderError("bad_request", f"the summary's own request is not valid: {broken[0].why}")
-        effect = CallModel(provider=self.provider, request=ask.request, max_tokens=ask.max_tokens, timeout=self.timeout)
+        work = CallModel(provider=self.provider, request=ask.request, max_tokens=ask.max_tokens, timeout=self.timeout)
         for left in range(TRIES, 0, -1):
-            outcome = yield effect
-            self._add_usage(reported_usage(effect, outcome))
+            outcome = yield work
+            self._add_usage(reported_usage(work, outcome))
             try:
-                turn, _ = read_reply(effect, outcome)
+                turn, _ = read_reply(work, outcome)
             except ProviderError as error:
                 if left > 1 and error.is_retryable:
                     continue
@@ -277,9 +277,9 @@ def _advance(steps: Generator[CallModel, object, SummaryOutcome], outcome: objec
         return done.value
 
 
-def _completed(effect: CallModel) -> object:
+def _completed(work: CallModel) -> object:
     try:
-        return effect.provider.complete(effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
+        return work.provider.complete(work.request, max_tokens=work.max_tokens, timeout=work.timeout)
     except Exception as error:  # noqa: BLE001 - a provider may be anybody's code
         return _as_provider_error(error)
 
@@ -302,7 +302,7 @@ def _http_body(arguments: Raw) -> Raw:
 
 
 class AwaitSummary(Struct, frozen=True, kw_only=True, eq=False):
-    """Make a summary, in at most `deadline` seconds; under the sync pump in a thread of the `pool`."""
+    """Make a summary, in at most `deadline` seconds; under the sync driver in a thread of the `pool`."""
 
     job: SummaryJob
     deadline: float

@@ -18,9 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock, utc
+from transom.conversation.appending.append_facts import split_head
 from transom.conversation.bus import HistoryCurated
 from transom.conversation.conversation import Conversation
-from transom.conversation.facts import split_head
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.message import Fact, Part, Raw, Text, ToolResult
 from transom.errors import InvalidSetting, quote

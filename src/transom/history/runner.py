@@ -17,11 +17,11 @@ from transom import texts
 from transom.clock import Clock, system_clock, utc
 from transom.conversation import argument_checks as check
 from transom.conversation.bus import ConversationRecorded
-from transom.conversation.effects import ToolJob, ToolOutcome
 from transom.conversation.events import ToolCalled
-from transom.conversation.pump import call_tool
-from transom.conversation.tool_output import as_text, readable
-from transom.conversation.tools import FunctionTool, tools_by_name
+from transom.conversation.function_tool import FunctionTool, tools_by_name
+from transom.conversation.runs.driver import call_tool
+from transom.conversation.runs.tool_output import as_text, readable
+from transom.conversation.runs.work import ToolJob, ToolOutcome
 from transom.core.message import Assistant, Call, Raw, Text
 from transom.core.tool import Tool
 from transom.errors import InvalidMessage, InvalidSetting, RunStopped, quote

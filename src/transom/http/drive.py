@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
-from transom.conversation.effects import AwaitSummary
+from transom.conversation.runs.work import AwaitSummary
 from transom.conversation.summary_job import await_summary
 from transom.http.exchange import Answer, Exchange, NextChunk, Reply, Send, Steps
 
@@ -50,7 +50,7 @@ def drive(exchange: Exchange, sender: Sender) -> Reply:
 
 async def drive_async(exchange: Exchange, sender: AsyncSender) -> Reply:
     """As `drive`, on an event loop: each step in a worker thread, the waiting on the loop."""
-    from transom.conversation.async_pump import await_summary_async  # noqa: PLC0415 - anyio only on an event loop
+    from transom.conversation.runs.async_driver import await_summary_async  # noqa: PLC0415 - anyio only on an event loop
     from transom.conversation.threads import in_thread  # noqa: PLC0415 - likewise
 
     steps, outcome = exchange.steps(), None

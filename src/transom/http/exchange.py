@@ -20,10 +20,10 @@ from msgspec import Struct
 
 from transom import texts
 from transom.conversation.conversation import Conversation
-from transom.conversation.effects import AwaitSummary
-from transom.conversation.reply import model_of_reply
+from transom.conversation.model_calls.reply import model_of_reply
+from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
 from transom.conversation.request import Request, shared_body
-from transom.conversation.retry import Attempts, NextTry, Retry
+from transom.conversation.summary_job import AwaitSummary
 from transom.core.edit import Trim
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Failure, Usage, is_empty

@@ -25,10 +25,10 @@ Under pressure, whole units:
 Keep rules: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some tools), `KeepKey` (the best scores).
 
 For strategies of your own this module also has the types they need (`View`, `Target`, `Edit`, `Fold`, `Trim`, `Unit`,
-`FoldedSlot`, `KeptUnit`, `TextPart`, `Choice`) and the questions that they ask: `may_trim`, `unsent_units`,
-`result_texts`, `visible_texts`; `foldable_runs`, `hides_a_unit`, `saves_tokens`, `stays_visible`, `leading_slots`,
-`slots_before_newest`; `is_worth_a_break`, `is_worth_a_batch`. Their texts are made with `range_reference` and
-`disarmed`.
+`FoldedSlot`, `KeptUnit`, `TextPart`, `Choice`, `IndexCache`) and the questions that they ask: `may_trim`,
+`unsent_units`, `result_texts`, `visible_texts`; `foldable_runs`, `hides_a_unit`, `saves_tokens`, `stays_visible`,
+`leading_slots`, `slots_before_newest`; `is_worth_a_break`, `is_worth_a_batch`. Their texts are made with
+`range_reference` and `disarmed`.
 
 The modules are loaded at first use.
 """
@@ -41,6 +41,7 @@ from transom.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from transom.core.edit import Edit, Fold, Trim
+    from transom.core.index_cache import IndexCache
     from transom.core.policy import Choice, KeptUnit, Target
     from transom.core.unit import FoldedSlot, Unit
     from transom.core.view import View
@@ -92,6 +93,7 @@ __all__ = [
     "Fold",
     "FoldedSlot",
     "HeadTail",
+    "IndexCache",
     "KeepKey",
     "KeepTools",
     "KeepUsers",
@@ -132,6 +134,7 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "core.edit": ("Edit", "Fold", "Trim"),
+        "core.index_cache": ("IndexCache",),
         "core.policy": ("Choice", "KeptUnit", "Target"),
         "core.unit": ("FoldedSlot", "Unit"),
         "core.view": ("View",),

@@ -14,7 +14,7 @@ from transom.cli.chat_help import SLASH_COMMANDS
 from transom.cli.explain import explained, print_explained
 from transom.cli.options import entry_number
 from transom.cli.streams import counted, one_line
-from transom.conversation.modes import MODES, Directive, Mode
+from transom.conversation.planning.modes import MODES, Directive, Mode
 from transom.core.edit import Fold, Pin, Undo
 from transom.core.message import Assistant, Note
 from transom.core.view import View

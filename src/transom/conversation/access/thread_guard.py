@@ -6,7 +6,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from transom.conversation.lease import Lease
+from transom.conversation.access.lease import Lease
 from transom.errors import ConversationBusy, InvalidSetting
 
 

@@ -9,12 +9,11 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from transom.conversation.log_writer import LogWriter
-from transom.conversation.results import knows_call, open_call_ids, stray_line
+from transom.conversation.appending.log_writer import LogWriter
 from transom.core.entry import Body, Entry, Meta
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
+from transom.core.message import Assistant, Call, Fact, Head, Instruction, Raw, ToolResult
 from transom.core.view import STRAY, View
-from transom.errors import InvalidMessage
+from transom.errors import InvalidMessage, quote, shorten
 from transom.wire.dialect import Dialect, Placed
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import compact_json
@@ -23,6 +22,8 @@ from transom.wire.openai import OPENAI_CHAT
 from transom.wire.translate import translate_fact
 
 _logger = logging.getLogger(__name__)
+
+NAMED_CALLS = 8
 
 
 def split_head(
@@ -80,14 +81,14 @@ def append_facts(
         bodies = [entry.body for entry in entries if after.unit_of[entry.seq] == STRAY and entry.seq not in late]
         strays[:] = [body for body in bodies if isinstance(body, ToolResult)]
         if strays:
-            waiting[:] = open_call_ids(before)
-        if strays and known_calls_only and not knows_call(before, strays[0].call):
-            raise InvalidMessage("tool_result", stray_line(strays[0].call, waiting))
+            waiting[:] = _open_call_ids(before)
+        if strays and known_calls_only and not _knows_call(before, strays[0].call):
+            raise InvalidMessage("tool_result", _stray_line(strays[0].call, waiting))
 
     entries = writer.append_new(entries_of, check)
     if strays and (meta is None or meta.source is None):
         more = f" ({len(strays):,} results)" if len(strays) > 1 else ""
-        _logger.warning("tool result: %s; it is stored, and never shown%s", stray_line(strays[0].call, waiting), more)
+        _logger.warning("tool result: %s; it is stored, and never shown%s", _stray_line(strays[0].call, waiting), more)
     return [entry.seq for entry in entries]
 
 
@@ -99,3 +100,35 @@ def _at_its_request(facts: Sequence[Fact], in_flight: Entry | None) -> Iterator[
             in_flight = None
         else:
             yield fact
+
+
+def _open_call_ids(view: View) -> list[str]:
+    """The ids of the calls that wait for a result; of a call without an id, its name."""
+    ids: list[str] = []
+    for key in view.open_units:
+        unit = view.open_unit(key)
+        turn = unit.first_fact
+        assert isinstance(turn, Assistant)
+        ids += [turn.calls[index].id or turn.calls[index].name for index in unit.open_calls]
+    return ids
+
+
+def _knows_call(view: View, label: str) -> bool:
+    """Whether any reply of the log has a call that is answered by this label. Reads the log, newest first."""
+    for seq in range(view.length - 1, -1, -1):
+        body = view.log[seq].body
+        if isinstance(body, Assistant) and any(_is_answered_by(label, call) for call in body.calls):
+            return True
+    return False
+
+
+def _is_answered_by(label: str, call: Call) -> bool:
+    return label == call.id if call.id else label in {"", call.name}
+
+
+def _stray_line(label: str, open_ids: list[str]) -> str:
+    """Why a result finds no open call, with the ids of those that are open."""
+    waiting = ", ".join(quote(each, 60) for each in open_ids[:NAMED_CALLS])
+    if len(open_ids) > NAMED_CALLS:
+        waiting += f" and {len(open_ids) - NAMED_CALLS:,} more"
+    return shorten(f"no open call has the id {quote(label, 60)}; open calls: {waiting or 'none'}", 300)

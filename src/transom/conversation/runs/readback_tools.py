@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from transom import texts
-from transom.conversation.runnable import RunnableConversation
-from transom.conversation.tools import names_of
+from transom.conversation.function_tool import names_of
+from transom.conversation.runs.runnable import RunnableConversation
 from transom.core.message import Raw
 from transom.core.tool import Tool
 from transom.readback import TOOLS

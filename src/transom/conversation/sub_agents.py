@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
-from transom.conversation.effects import CURRENT_JOB, Caller, ToolJob, ToolOutcome
-from transom.conversation.pump import Cancel
-from transom.conversation.run import RunOptions, check_options
+from transom.conversation.function_tool import FunctionTool, error_text
+from transom.conversation.runs.driver import Cancel
+from transom.conversation.runs.run_options import RunOptions, check_options
+from transom.conversation.runs.work import CURRENT_JOB, Caller, ToolJob, ToolOutcome
 from transom.conversation.settings import ConversationOptions, Settings
-from transom.conversation.tools import FunctionTool, error_text
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.policy import Policy

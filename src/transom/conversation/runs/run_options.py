@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any, TypedDict, cast
 
 from transom.conversation import argument_checks as check
-from transom.conversation.agent_loop import AgentLoop, Approval, CostOf, RunSettings, RunSteps, UseModel
+from transom.conversation.access.lease import pauses
 from transom.conversation.argument_checks import Content, State
-from transom.conversation.effects import Sleep
-from transom.conversation.lease import pauses
-from transom.conversation.pump import Cancel
-from transom.conversation.retry import DEFAULT_RETRY, Retry, checked_retry
-from transom.conversation.runnable import RunnableConversation
-from transom.conversation.tools import tools_by_name
+from transom.conversation.function_tool import tools_by_name
+from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
+from transom.conversation.runs.agent_loop import AgentLoop, Approval, CostOf, RunSettings, RunSteps, UseModel
+from transom.conversation.runs.driver import Cancel
+from transom.conversation.runs.runnable import RunnableConversation
+from transom.conversation.runs.work import Sleep
 from transom.core.message import Raw, User
 from transom.core.tool import Tool
 from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting, quote

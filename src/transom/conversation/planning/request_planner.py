@@ -11,12 +11,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
+from transom.conversation.appending.log_writer import LogWriter
 from transom.conversation.argument_checks import State
 from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted
-from transom.conversation.head_parts import divided, part_messages
-from transom.conversation.log_writer import LogWriter
-from transom.conversation.modes import (
+from transom.conversation.function_tool import ToolLike, tool_schemas
+from transom.conversation.planning.head_parts import divided, part_messages
+from transom.conversation.planning.modes import (
     Directive,
     Mode,
     ModeChange,
@@ -31,7 +32,6 @@ from transom.conversation.modes import (
 )
 from transom.conversation.request import render_body
 from transom.conversation.settings import ASSUMED, Settings
-from transom.conversation.tools import ToolLike, tool_schemas
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
 from transom.core.entry import Entry, Meta

@@ -1,12 +1,13 @@
 """The agent loop, written once and without I/O.
 
-`AgentLoop.steps` is a generator. It yields events, which somebody may look at, and effects (`effects.py`), which a pump
-answers (`pump.py`, `async_pump.py`). Everything else is an ordinary call: the conversation plans, logs and renders
-inside a step. So the same code runs under a sync and an async pump, and a pump may run each step in a worker thread.
+`AgentLoop.steps` is a generator. It yields events, which somebody may look at, and work (`work.py`), which a driver
+does (`driver.py`, `async_driver.py`). Everything else is an ordinary call: the conversation plans, logs and renders
+inside a step. So the same code runs under a sync and an async driver, and a driver may run each step in a worker
+thread.
 
-What holds at every yield: the log is valid, and whatever an event has named is in it. A pump that must stop throws the
-reason into the generator at the yield; the generator then closes the request or the calls that are open, each with what
-is true, and lets the reason pass.
+What holds at every yield: the log is valid, and whatever an event has named is in it. A driver that must stop throws
+the reason into the generator at the yield; the generator then closes the request or the calls that are open, each with
+what is true, and lets the reason pass.
 """
 
 from __future__ import annotations
@@ -21,18 +22,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation import argument_checks as check
-from transom.conversation.context_tool import context_outcome
-from transom.conversation.effects import (
-    Approve,
-    Caller,
-    CallModel,
-    Effect,
-    NextTool,
-    RunTools,
-    Sleep,
-    ToolJob,
-    ToolOutcome,
-)
+from transom.conversation.appending.append_facts import parse_result
 from transom.conversation.events import (
     Compacted,
     Event,
@@ -45,15 +35,26 @@ from transom.conversation.events import (
     ToolCalled,
     ToolReturned,
 )
-from transom.conversation.facts import parse_result
 from transom.conversation.failures import leave_out
-from transom.conversation.readback_tools import with_readback
-from transom.conversation.reply import Partial, read_reply
+from transom.conversation.function_tool import FunctionTool, names_of
+from transom.conversation.model_calls.reply import Partial, read_reply
+from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
 from transom.conversation.request import Request
-from transom.conversation.retry import Attempts, NextTry, Retry
-from transom.conversation.runnable import RunnableConversation
-from transom.conversation.tool_output import as_text, readable
-from transom.conversation.tools import FunctionTool, names_of
+from transom.conversation.runs.context_tool import context_outcome
+from transom.conversation.runs.readback_tools import with_readback
+from transom.conversation.runs.runnable import RunnableConversation
+from transom.conversation.runs.tool_output import as_text, readable
+from transom.conversation.runs.work import (
+    Approve,
+    Caller,
+    CallModel,
+    NextTool,
+    RunTools,
+    Sleep,
+    ToolJob,
+    ToolOutcome,
+    Work,
+)
 from transom.core.edit import Fold
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Fact, Failure, Raw, Text, ToolResult, Usage
@@ -71,10 +72,10 @@ _logger = logging.getLogger(__name__)
 
 LATE_REPLY = "the reply came after the run was stopped"
 
-RunSteps = Generator[Effect | Event, Any, RunResult]
+RunSteps = Generator[Work | Event, Any, RunResult]
 
 Approval = Callable[[ToolCalled], Any]
-"""Whether a call may run: True, False, or a text that says why not. May be async under an async pump."""
+"""Whether a call may run: True, False, or a text that says why not. May be async under an async driver."""
 
 CostOf = Callable[[Provider, Usage], float | None]
 
@@ -128,7 +129,7 @@ class AgentLoop:
         self._known = names_of(conversation.head.tools if self._schemas is None else self._schemas)
 
     def steps(self) -> RunSteps:
-        """The run. Raises ProviderError, BudgetImpossible, RunStopped, and whatever a pump throws in."""
+        """The run. Raises ProviderError, BudgetImpossible, RunStopped, and whatever a driver throws in."""
         try:
             while True:
                 self._check_limits()
@@ -185,7 +186,7 @@ class AgentLoop:
 
     # ---- the model
 
-    def _model_call(self) -> Generator[Effect | Event, Any, tuple[Assistant, int, Replied]]:
+    def _model_call(self) -> Generator[Work | Event, Any, tuple[Assistant, int, Replied]]:
         """One reply, after as many attempts as the settings allow. Raises ProviderError when none is left."""
         attempts = Attempts(self._settings.retry, self._settings.providers, self._max_tokens)
         while True:
@@ -196,23 +197,23 @@ class AgentLoop:
                 if attempts.refused is None:
                     raise
                 raise attempts.cannot_shrink(impossible) from impossible
-            effect = self._complete(request)
+            work = self._complete(request)
             in_flight = self._conv.view.in_flight
             assert in_flight is not None
             try:
                 if compacted is not None:
                     yield compacted
                 yield self._requested(request, in_flight.seq)
-                outcome = yield effect
+                outcome = yield work
             except BaseException:
-                partial = Partial.of(effect, None)
+                partial = Partial.of(work, None)
                 failure = partial.failure("interrupted", answers=in_flight.seq, model=self._provider, final=True)
                 self._log(failure, cost=self._cost_of(partial.usage))
                 raise
             try:
-                turn, stop = read_reply(effect, outcome)
+                turn, stop = read_reply(work, outcome)
             except ProviderError as raised:
-                partial = Partial.of(effect, outcome)
+                partial = Partial.of(work, outcome)
                 next_try = attempts.after(raised, request)
                 yield self._log_failure(partial, next_try, in_flight.seq)
                 leave_out(self._conv, next_try.left_out, next_try.text)
@@ -228,12 +229,12 @@ class AgentLoop:
             # not always the request's place: another writer may have sent a request since
             return turn, self._conv.view.unit_of[replied.entry], replied
 
-    def _request(self, *, was_refused: bool) -> Generator[Effect, Any, tuple[Request, Compacted | None]]:
+    def _request(self, *, was_refused: bool) -> Generator[Work, Any, tuple[Request, Compacted | None]]:
         """Log the next request, after a summary if its policy waits for one; and what it compacted, if it did."""
         conv, settings = self._conv, self._settings
         self._use_model(self._provider, was_refused=was_refused)
         before = conv.view
-        begin = conv._request_steps  # pyright: ignore[reportPrivateUsage] - an effect of its own, so that a pump waits
+        begin = conv._request_steps  # pyright: ignore[reportPrivateUsage] - work of its own, so that a driver waits
         request = yield from begin(tools=self._schemas, state=settings.state, cache=True)
         entries = [conv.log[seq] for seq in range(before.length, conv.view.length)]
         if not any(isinstance(entry.body, Fold) for entry in entries):
@@ -314,7 +315,7 @@ class AgentLoop:
 
     # ---- tools
 
-    def _tool_calls(self, turn: Assistant, key: int, replied: Replied) -> Generator[Effect | Event, Any, None]:
+    def _tool_calls(self, turn: Assistant, key: int, replied: Replied) -> Generator[Work | Event, Any, None]:
         """Every call of a turn gets a result: the tool's, or one that says why there is none."""
         jobs = [self._job(called) for called in _called(turn, key)]
         answered: set[int] = set()
@@ -331,10 +332,10 @@ class AgentLoop:
             waiting = tuple(job for job in jobs if job.outcome is None and not job.compacts)
             for job in waiting:
                 job.caller = self._caller(len(waiting))
-            effect: Effect = RunTools(waiting)
+            work: Work = RunTools(waiting)
             for _ in waiting:
-                job = yield effect
-                effect = NextTool()
+                job = yield work
+                work = NextTool()
                 answered.add(job.call.index)
                 yield self._log_result(job)
             for job in [job for job in jobs if job.outcome is None and job.compacts]:
@@ -349,7 +350,7 @@ class AgentLoop:
                     self._log_result(job)
             raise
 
-    def _compact(self, job: ToolJob, jobs: Sequence[ToolJob]) -> Generator[Effect, Any, Compacted | None]:
+    def _compact(self, job: ToolJob, jobs: Sequence[ToolJob]) -> Generator[Work, Any, Compacted | None]:
         """Answer a call of `context_manager`, the first one of a reply."""
         if any(other.compacts and other.outcome is not None for other in jobs):
             job.outcome = ToolOutcome(content=texts.ALREADY_COMPACTED, failed=True)
@@ -374,7 +375,7 @@ class AgentLoop:
         )
 
     def _job(self, called: ToolCalled) -> ToolJob:
-        """The call as a job for a pump; with its outcome at once if no function has to run."""
+        """The call as a job for a driver; with its outcome at once if no function has to run."""
         tool = self._settings.functions.get(called.name)
         job = ToolJob(called, tool, {}, self._settings.tool_timeout if tool is None else tool.timeout)
         if job.timeout is None:

@@ -1,6 +1,6 @@
-"""What a run waits for, as values: the run yields them, a pump does the work and sends the outcome back.
+"""The work that a run waits for, as values: the run yields them, a driver does the work and sends the outcome back.
 
-| effect | the outcome |
+| work | the outcome |
 |---|---|
 | CallModel | the reply; None if it was streamed (the accumulator has it); a ProviderError if there is none |
 | Approve | True, False, or a text that says why not |
@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from transom.conversation.events import ToolCalled
-from transom.conversation.model_call import CallModel
+from transom.conversation.function_tool import FunctionTool
+from transom.conversation.model_calls.model_call import CallModel
 from transom.conversation.settings import Settings
 from transom.conversation.summary_job import AwaitSummary
-from transom.conversation.tools import FunctionTool
 from transom.core.entry import Meta
 from transom.core.message import Usage
 from transom.providers.base import Provider
@@ -62,7 +62,7 @@ class Caller(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class ToolJob:
-    """A call that a pump runs. The pump sets `started`, and `outcome` when the tool is done."""
+    """A call that a driver runs. The driver sets `started`, and `outcome` when the tool is done."""
 
     def __init__(
         self, call: ToolCalled, tool: FunctionTool | None, arguments: dict[str, Any], timeout: float | None = None
@@ -128,4 +128,4 @@ class Sleep(Struct, frozen=True, eq=False):
     seconds: float
 
 
-Effect = CallModel | Approve | RunTools | NextTool | Sleep | AwaitSummary
+Work = CallModel | Approve | RunTools | NextTool | Sleep | AwaitSummary

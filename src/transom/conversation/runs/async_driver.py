@@ -1,4 +1,4 @@
-"""The pump that drives a run on an event loop (asyncio or trio, through anyio): steps in worker threads, waits on the
+"""Drives a run on an event loop (asyncio or trio, through anyio): steps in worker threads, waits on the
 loop."""
 
 from __future__ import annotations
@@ -14,20 +14,10 @@ from typing import Any, TypeVar
 import anyio
 from anyio import CancelScope, CapacityLimiter, to_thread
 
-from transom.conversation.agent_loop import Approval, RunSteps
-from transom.conversation.effects import (
-    CURRENT_JOB,
-    Approve,
-    AwaitSummary,
-    CallModel,
-    Effect,
-    RunTools,
-    Sleep,
-    ToolJob,
-    ToolOutcome,
-)
 from transom.conversation.events import Event, RequestFailed
-from transom.conversation.pump import (
+from transom.conversation.function_tool import error_text
+from transom.conversation.runs.agent_loop import Approval, RunSteps
+from transom.conversation.runs.driver import (
     TICK,
     Cancel,
     as_outcome,
@@ -39,14 +29,24 @@ from transom.conversation.pump import (
     out_of_time,
     timed,
 )
+from transom.conversation.runs.work import (
+    CURRENT_JOB,
+    Approve,
+    AwaitSummary,
+    CallModel,
+    RunTools,
+    Sleep,
+    ToolJob,
+    ToolOutcome,
+    Work,
+)
 from transom.conversation.summary_job import SummaryOutcome, run_job_async
 from transom.conversation.threads import in_thread
-from transom.conversation.tools import error_text
 from transom.errors import ProviderError
 from transom.texts import tool_failed
 
-Batch = tuple[list[Event], Effect | None]
-"""Events, and the effect that the run waits for after them. Without an effect the run is over, or a request has failed
+Batch = tuple[list[Event], Work | None]
+"""Events, and the work that the run waits for after them. Without work the run is over, or a request has failed
 and the caller may cancel before the next one. They come together because each hop to a worker thread and back costs
 about as much as a plan."""
 
@@ -54,7 +54,7 @@ R = TypeVar("R")
 _END = object()
 
 
-async def pump_async(
+async def drive_async(
     begin: Callable[[], RunSteps], *, approve: Approval | None = None, cancel: Cancel | None = None
 ) -> AsyncGenerator[Event, None]:
     """Drive a run on an event loop; `begin` and its steps run in worker threads, one at a time. The last event has
@@ -64,7 +64,7 @@ async def pump_async(
     """
     driver = AsyncSteps(approve, cancel)
     try:
-        happened, effect = await driver.first(begin)
+        happened, work = await driver.first(begin)
         while True:
             outcome: object = None
             try:
@@ -73,23 +73,23 @@ async def pump_async(
                     check_after(event, cancel)
                 if driver.is_over:
                     return
-                if isinstance(effect, RunTools):
-                    happened, effect = await driver.run_tools(effect)
+                if isinstance(work, RunTools):
+                    happened, work = await driver.run_tools(work)
                     continue
-                if isinstance(effect, CallModel) and effect.accumulator is not None:
-                    async with aclosing(driver.streamed(effect)) as events:
+                if isinstance(work, CallModel) and work.accumulator is not None:
+                    async with aclosing(driver.streamed(work)) as events:
                         async for event in events:
                             yield event
                     outcome = driver.error
-                elif effect is not None:
-                    outcome = await driver.perform(effect)
+                elif work is not None:
+                    outcome = await driver.perform(work)
             except GeneratorExit:  # the caller closes the stream; asyncio cannot carry this out of a worker thread
                 await driver.close()
                 raise
             except BaseException as reason:  # noqa: BLE001 - as above
-                happened, effect = await driver.throw(reason)
+                happened, work = await driver.throw(reason)
             else:
-                happened, effect = await driver.send(outcome)
+                happened, work = await driver.send(outcome)
     finally:
         await driver.close()
 
@@ -123,7 +123,7 @@ class AsyncSteps:
         return self._advance(self._steps.send, None)
 
     async def send(self, outcome: object) -> Batch:
-        """Send the outcome of an effect into the run; return what it yields next."""
+        """Send the outcome of a piece of work into the run; return what it yields next."""
         assert self._steps is not None
         return await in_thread(partial(self._advance, self._steps.send, outcome))
 
@@ -141,20 +141,20 @@ class AsyncSteps:
         if self._steps is not None and not self.is_over:
             await in_thread(self._steps.close)
 
-    def _advance(self, step: Callable[[Any], Effect | Event], value: object) -> Batch:
-        """Step until the run waits for an effect, has failed at a request, or is over. A step that raises ends it."""
+    def _advance(self, step: Callable[[Any], Work | Event], value: object) -> Batch:
+        """Step until the run waits for work, has failed at a request, or is over. A step that raises ends it."""
         assert self._steps is not None
         happened: list[Event] = []
         self.is_over = True
         with suppress(StopIteration):  # a StopIteration cannot leave a thread
             item = step(value)
-            while not isinstance(item, Effect):
+            while not isinstance(item, Work):
                 happened.append(item)
                 if isinstance(item, RequestFailed):  # its reader may cancel before the next request is logged
                     break
                 item = self._steps.send(None)
             self.is_over = False
-            return happened, item if isinstance(item, Effect) else None
+            return happened, item if isinstance(item, Work) else None
         return happened, None
 
     async def _wait(self, work: Callable[[], Awaitable[R]], on_lost: Callable[[R], object] | None = None) -> R:
@@ -185,47 +185,45 @@ class AsyncSteps:
             raise cancelled() from failed
         raise failed
 
-    # ---- effects
+    # ---- work
 
-    async def perform(self, effect: Any) -> object:
-        """Do what an effect asks for, other than to stream or to run tools."""
-        return await self._wait(partial(self._perform, effect), partial(self._keep_late, effect))
+    async def perform(self, work: Any) -> object:
+        """Do a piece of work, other than to stream or to run tools."""
+        return await self._wait(partial(self._perform, work), partial(self._keep_late, work))
 
-    def _keep_late(self, effect: Any, outcome: object) -> None:
-        if isinstance(effect, CallModel) and effect.on_late is not None:
-            self._log_late = partial(effect.on_late, outcome)
+    def _keep_late(self, work: Any, outcome: object) -> None:
+        if isinstance(work, CallModel) and work.on_late is not None:
+            self._log_late = partial(work.on_late, outcome)
 
-    async def _perform(self, effect: Any) -> object:
-        if isinstance(effect, CallModel):
+    async def _perform(self, work: Any) -> object:
+        if isinstance(work, CallModel):
             try:
-                return await effect.provider.acomplete(
-                    effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout
-                )
+                return await work.provider.acomplete(work.request, max_tokens=work.max_tokens, timeout=work.timeout)
             except ProviderError as error:
                 check_cancel(self._cancel)
                 return error
-        if isinstance(effect, Approve):
+        if isinstance(work, Approve):
             assert self._approve is not None
-            verdict = self._approve(effect.job.call)
+            verdict = self._approve(work.job.call)
             return await verdict if inspect.isawaitable(verdict) else verdict
-        if isinstance(effect, AwaitSummary):
-            return await await_summary_async(effect)
-        assert isinstance(effect, Sleep)
-        await anyio.sleep(effect.seconds)
+        if isinstance(work, AwaitSummary):
+            return await await_summary_async(work)
+        assert isinstance(work, Sleep)
+        await anyio.sleep(work.seconds)
         return None
 
-    async def streamed(self, effect: CallModel) -> AsyncGenerator[Event, None]:
+    async def streamed(self, work: CallModel) -> AsyncGenerator[Event, None]:
         """The events of a streamed reply; `error` is set behind them."""
-        assert effect.accumulator is not None
+        assert work.accumulator is not None
         self.error = None
         check_cancel(self._cancel)
         try:
-            chunks = effect.provider.astream(effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
+            chunks = work.provider.astream(work.request, max_tokens=work.max_tokens, timeout=work.timeout)
             try:
                 arriving = aiter(chunks)
-                next_chunk, feed_left = partial(anext, arriving, _END), partial(feed_left_chunk, effect)
+                next_chunk, feed_left = partial(anext, arriving, _END), partial(feed_left_chunk, work)
                 while (chunk := await self._wait(next_chunk, feed_left)) is not _END:
-                    for event in fed(effect.accumulator, chunk):
+                    for event in fed(work.accumulator, chunk):
                         yield event
                     check_cancel(self._cancel)
             finally:
@@ -236,18 +234,18 @@ class AsyncSteps:
             check_cancel(self._cancel)
             self.error = error
 
-    async def run_tools(self, effect: RunTools) -> Batch:
-        """Run calls at once; each result is sent in as it comes. The events on the way, and the next effect."""
+    async def run_tools(self, work: RunTools) -> Batch:
+        """Run calls at once; each result is sent in as it comes. The events on the way, and the next work."""
         happened: list[Event] = []
-        following: Effect | None = None
+        following: Work | None = None
         failed: BaseException | None = None
-        send, receive = anyio.create_memory_object_stream[ToolJob](len(effect.jobs))
+        send, receive = anyio.create_memory_object_stream[ToolJob](len(work.jobs))
         with send, receive:
             async with anyio.create_task_group() as group:
-                for job in effect.jobs:
+                for job in work.jobs:
                     group.start_soon(self._run_job, job, send)
                 try:
-                    for _ in effect.jobs:
+                    for _ in work.jobs:
                         events, following = await self.send(await self._wait(receive.receive))
                         happened += events
                 except Exception as error:  # noqa: BLE001 - raised below, outside of the group, which would wrap it
@@ -307,8 +305,8 @@ async def _cancel_when_set(cancel: Cancel, scope: CancelScope) -> None:
     scope.cancel()
 
 
-async def await_summary_async(effect: AwaitSummary) -> SummaryOutcome:
+async def await_summary_async(work: AwaitSummary) -> SummaryOutcome:
     """Make a summary, until its deadline or a cancellation."""
-    with anyio.move_on_after(effect.deadline):
-        return await run_job_async(effect.job)
-    return effect.job.failed(f"no answer within {effect.deadline:g} seconds")
+    with anyio.move_on_after(work.deadline):
+        return await run_job_async(work.job)
+    return work.job.failed(f"no answer within {work.deadline:g} seconds")

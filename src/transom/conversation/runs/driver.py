@@ -1,8 +1,8 @@
-"""The pump that drives a run in this thread. That for an event loop is in `async_pump.py`.
+"""Drives a run in this thread: does its work. The driver for an event loop is in `async_driver.py`.
 
-A pump takes the next event or effect from the run, passes events on, does what an effect asks for, and sends the
-outcome back. When it must stop (an exception at its own place, a cancelled task, an abandoned iterator, a set
-`cancel`), it throws the reason into the run, which closes what is open in the log. A pump decides nothing.
+A driver takes the next event or piece of work from the run, passes events on, does the work, and sends the outcome
+back. When it must stop (an exception at its own place, a cancelled task, an abandoned iterator, a set
+`cancel`), it throws the reason into the run, which closes what is open in the log. A driver decides nothing.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from transom.conversation.agent_loop import Approval, RunSteps
-from transom.conversation.effects import (
+from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
+from transom.conversation.function_tool import error_text
+from transom.conversation.model_calls.reply_thread import close_items, received
+from transom.conversation.runs.agent_loop import Approval, RunSteps
+from transom.conversation.runs.work import (
     CURRENT_JOB,
     Approve,
     AwaitSummary,
     CallModel,
-    Effect,
     NextTool,
     RunTools,
     ToolJob,
     ToolOutcome,
+    Work,
 )
-from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
-from transom.conversation.reply_thread import close_items, received
 from transom.conversation.summary_job import await_summary
-from transom.conversation.tools import error_text
 from transom.errors import InvalidMessage, ProviderError, RunStopped
 from transom.texts import tool_failed, tool_timed_out
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from transom.wire.stream import Accumulator
 
 TICK = 0.1
-"""Seconds between two looks at `cancel` while a pump waits."""
+"""Seconds between two looks at `cancel` while a driver waits."""
 
 
 class Cancel(Protocol):
@@ -53,7 +53,7 @@ class Cancel(Protocol):
         ...
 
 
-def pump(
+def drive(
     steps: RunSteps, *, approve: Approval | None = None, cancel: Cancel | None = None
 ) -> Generator[Event, None, RunResult]:
     """Drive a run in the calling thread. Tools run in threads of their own."""
@@ -63,7 +63,7 @@ def pump(
         while True:
             outcome: object = None
             try:
-                if isinstance(item, Effect):
+                if isinstance(item, Work):
                     check_cancel(cancel)
                     outcome = yield from _perform(item, tools, approve, cancel)
                 else:
@@ -106,33 +106,33 @@ def check_after(event: Event, cancel: Cancel | None) -> None:
 
 
 def _perform(
-    effect: Effect, tools: _ToolThreads, approve: Approval | None, cancel: Cancel | None
+    work: Work, tools: _ToolThreads, approve: Approval | None, cancel: Cancel | None
 ) -> Generator[Event, None, object]:
-    if isinstance(effect, CallModel):
-        return (yield from _complete(effect, cancel))
-    if isinstance(effect, Approve):
+    if isinstance(work, CallModel):
+        return (yield from _complete(work, cancel))
+    if isinstance(work, Approve):
         assert approve is not None
-        verdict = approve(effect.job.call)
+        verdict = approve(work.job.call)
         return _run_async(verdict) if inspect.isawaitable(verdict) else verdict
-    if isinstance(effect, RunTools):
-        tools.start(effect.jobs)
+    if isinstance(work, RunTools):
+        tools.start(work.jobs)
         return tools.next()
-    if isinstance(effect, NextTool):
+    if isinstance(work, NextTool):
         return tools.next()
-    if isinstance(effect, AwaitSummary):
-        return await_summary(effect, check=lambda: check_cancel(cancel))
-    _sleep(effect.seconds, cancel)
+    if isinstance(work, AwaitSummary):
+        return await_summary(work, check=lambda: check_cancel(cancel))
+    _sleep(work.seconds, cancel)
     return None
 
 
-def _complete(effect: CallModel, cancel: Cancel | None) -> Generator[Event, None, object]:
+def _complete(work: CallModel, cancel: Cancel | None) -> Generator[Event, None, object]:
     try:
-        if effect.accumulator is None:
-            return _whole_reply(effect, cancel)
-        chunks = _chunks(effect, cancel)
+        if work.accumulator is None:
+            return _whole_reply(work, cancel)
+        chunks = _chunks(work, cancel)
         try:
             for chunk in chunks:
-                yield from fed(effect.accumulator, chunk)
+                yield from fed(work.accumulator, chunk)
                 check_cancel(cancel)
         finally:
             close_items(chunks)
@@ -142,25 +142,25 @@ def _complete(effect: CallModel, cancel: Cancel | None) -> Generator[Event, None
     return None
 
 
-def _whole_reply(effect: CallModel, cancel: Cancel | None) -> object:
-    complete = partial(effect.provider.complete, effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
+def _whole_reply(work: CallModel, cancel: Cancel | None) -> object:
+    complete = partial(work.provider.complete, work.request, max_tokens=work.max_tokens, timeout=work.timeout)
     if cancel is None:
         return complete()
-    return next(received(lambda: [complete()], lambda: check_cancel(cancel), TICK, on_late=effect.on_late))
+    return next(received(lambda: [complete()], lambda: check_cancel(cancel), TICK, on_late=work.on_late))
 
 
-def _chunks(effect: CallModel, cancel: Cancel | None) -> Iterable[object]:
-    stream = partial(effect.provider.stream, effect.request, max_tokens=effect.max_tokens, timeout=effect.timeout)
+def _chunks(work: CallModel, cancel: Cancel | None) -> Iterable[object]:
+    stream = partial(work.provider.stream, work.request, max_tokens=work.max_tokens, timeout=work.timeout)
     if cancel is None:
         return stream()
-    return received(stream, lambda: check_cancel(cancel), TICK, on_left=partial(feed_left_chunk, effect))
+    return received(stream, lambda: check_cancel(cancel), TICK, on_left=partial(feed_left_chunk, work))
 
 
-def feed_left_chunk(effect: CallModel, chunk: object) -> None:
+def feed_left_chunk(work: CallModel, chunk: object) -> None:
     """Take a chunk that had arrived when the run stopped: it may say what the request took."""
-    assert effect.accumulator is not None
+    assert work.accumulator is not None
     with suppress(InvalidMessage):
-        effect.accumulator.feed(chunk)
+        work.accumulator.feed(chunk)
 
 
 def fed(accumulator: Accumulator, chunk: object) -> list[Event]:
@@ -252,7 +252,7 @@ def out_of_time(job: ToolJob) -> ToolOutcome:
 
 
 def _run_async(value: Any) -> Any:
-    import asyncio  # noqa: PLC0415 - only for async tools under the sync pump
+    import asyncio  # noqa: PLC0415 - only for async tools under the sync driver
 
     async def wait() -> Any:
         return await value

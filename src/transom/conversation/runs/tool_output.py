@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation import argument_checks as check
-from transom.conversation.effects import ToolOutcome
-from transom.conversation.mcp_results import read_mcp
-from transom.conversation.tools import error_text
+from transom.conversation.appending.mcp_results import read_mcp
+from transom.conversation.function_tool import error_text
+from transom.conversation.runs.work import ToolOutcome
 from transom.errors import InvalidMessage
 
 _BINARY = (bytes, bytearray, memoryview)

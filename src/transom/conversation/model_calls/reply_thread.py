@@ -1,4 +1,4 @@
-"""A provider's reply, received in a thread of its own: the pump can stop waiting for a provider that is silent."""
+"""A provider's reply, received in a thread of its own: the driver can stop waiting for a provider that is silent."""
 
 from __future__ import annotations
 

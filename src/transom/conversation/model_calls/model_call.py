@@ -1,4 +1,4 @@
-"""`CallModel`: the request that a run, or the making of a summary, hands to a pump, which sends it once.
+"""`CallModel`: the request that a run, or the making of a summary, hands to a driver, which sends it once.
 
 Retries are in `agent_loop.py` and `retry.py` (when, and after how long).
 """

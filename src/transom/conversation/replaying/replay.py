@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay_settings import difference, replay_settings
+from transom.conversation.replaying.replay_settings import difference, replay_settings
 from transom.core.entry import Entry, Meta, Sent
 from transom.core.log import PendingLog
 from transom.core.message import Assistant, Fact, Raw, Text, User

@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 from msgspec import Struct
 
 from transom import texts
-from transom.conversation.model_call import CallModel
+from transom.conversation.model_calls.model_call import CallModel
 from transom.core.message import Assistant, Failure, Raw, Text, Usage, is_empty
 from transom.errors import InvalidMessage, ProviderError
 from transom.providers.base import Provider, model_name

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from transom import texts
-from transom.conversation.effects import ToolOutcome
 from transom.conversation.events import Compacted
-from transom.conversation.runnable import RunnableConversation
+from transom.conversation.runs.runnable import RunnableConversation
+from transom.conversation.runs.work import ToolOutcome
 from transom.conversation.summary_job import SummarySteps
 from transom.core.summary import SummaryOptions
 from transom.core.tool import Tool

@@ -69,7 +69,7 @@ class RunnableConversation(Protocol):
         state: Mapping[str, State] | None = None,
         cache: bool = False,
     ) -> SummarySteps[Request]:
-        """The steps of `request`: a run lets its pump wait for a summary."""
+        """The steps of `request`: a run lets its driver wait for a summary."""
         ...
 
     def _compact_in_run(self, asked: SummaryOptions) -> SummarySteps[Compacted]:

@@ -10,35 +10,15 @@ parts that were sent are known again in a log that is opened later.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from transom import texts
-from transom.conversation.argument_checks import naming_function
+from transom.conversation.argument_checks import HeadPart, naming_function
 from transom.core.message import Head, Instruction, Text
 from transom.core.view import View
 from transom.errors import InvalidSetting, quote
 from transom.wire.dialect import Dialect
-
-HeadPart = str | Callable[[View], str | None]
-"""A text, or a function of the view that returns one. None and an empty text: the part is left out."""
-
-_NAME = re.compile(r"[^\[\]\n\r]{1,60}")
-
-
-def checked_parts(given: object) -> dict[str, HeadPart]:
-    """Head parts by name, as a copy. Raises InvalidSetting."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise InvalidSetting(f"head_parts: must map names to texts or functions, not {quote(given)}")
-    for name, part in cast("Mapping[object, object]", given).items():
-        if not isinstance(name, str) or not _NAME.fullmatch(name) or not name.isprintable():
-            raise InvalidSetting(f"head_parts: a name has 1 to 60 characters and no brackets, not {quote(name)}")
-        if not isinstance(part, str) and not callable(part):
-            raise InvalidSetting(f"head_parts: {quote(name)} must be a text or a function of the view that returns one")
-    return dict(cast("Mapping[str, HeadPart]", given))
 
 
 def part_messages(parts: Mapping[str, HeadPart], view: View, dialect: Dialect) -> tuple[Instruction, ...]:
