@@ -33,7 +33,7 @@ TRIALS = {
     "openai": _PROVIDER.format("openai:m") + f"; {_PROVIDER.format('responses:m')}",
     "postgres": "from transom.stores.postgres import PostgresStore; print(PostgresStore.__name__)",
     "prices": "from transom.providers.models import context_size; print(context_size('openai', 'gpt-4o'))",
-    "proxy": "import httpx2, prometheus_client, starlette, uvicorn, zstandard; print(httpx2.__name__)",
+    "proxy": "from transom.proxy.serve import serve; from transom.http import Gateway; print(Gateway('memory:').store)",
     "redact": "from transom.redaction import secrets_in; print(secrets_in('key AKIAIOSFODNN7EXAMPLQ'))",
     "telemetry": "import opentelemetry.trace, transom.telemetry",
     "testing": "from transom.testing import StoreConformance, laws; print(StoreConformance.__name__)",

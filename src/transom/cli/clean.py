@@ -17,7 +17,7 @@ from transom.cli.streams import print_notice
 from transom.cli.terminal import print_json, terminal
 from transom.repo_map.facts_cache import is_cache
 
-_ENDS = tuple(index + end for index in ("", ".search") for end in ("", "-wal", "-shm", "-journal"))
+_ENDS = tuple(index + end for index in ("", ".search", ".prefixes") for end in ("", "-wal", "-shm", "-journal"))
 """What the names of a SQLite store's files end with, behind its own name. Other files are the user's."""
 _MAP_CACHE = re.compile(re.escape(MAP_CACHE) + r"[0-9a-f]{32}\.db")
 

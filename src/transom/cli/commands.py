@@ -125,6 +125,46 @@ class Inspect(Struct, frozen=True, kw_only=True):
     read_only: o.ReadOnly = False
 
 
+@command("proxy", "Serve as a proxy to a model provider, that logs and compacts.")
+class Proxy(Struct, frozen=True, kw_only=True):
+    """Listen as a proxy in front of a model provider: OpenAI Chat Completions and Responses, Anthropic, Gemini.
+
+    Point an agent's base URL at it. Each request is matched to its conversation by its messages, logged, and sent with
+    a window within the budget; one that is refused as too long is sent again with less. All other requests pass. Each
+    API key has conversations of its own; keys are not stored. /healthz says ok, /metrics is for Prometheus. Ctrl-C ends
+    it. Needs `pip install "transom[proxy]"`.
+    """
+
+    upstream: o.Upstream
+    store: o.ProxyStore = ".transom/proxy.db"
+    budget: o.ProxyBudget = None
+    policy: o.Policy = "default"
+    on_error: o.OnError = "pass"
+    host: o.Host = "127.0.0.1"
+    port: o.ProxyPort = 8787
+    max_body: o.MaxBody = 64
+    concurrency: o.Concurrency = 512
+    timeout: o.Timeout = 600.0
+
+
+@command("run_agent", "Run claude, codex or another agent behind a proxy of its own.")
+class Run(Struct, frozen=True, kw_only=True):
+    """Run an agent behind a proxy of its own, on a free port of this machine, until it ends.
+
+    The agent gets the proxy's URL in the environment variables that it knows: `transom run claude -- -p "fix it"`. Its
+    conversations stay in the store, for `transom explain` and all other commands. The exit code is the agent's. Needs
+    `pip install "transom[proxy]"`.
+    """
+
+    agent: o.Agent
+    arguments: o.AgentArguments = None
+    upstream: o.AgentUpstream = None
+    store: o.ProxyStore = ".transom/proxy.db"
+    budget: o.ProxyBudget = None
+    policy: o.Policy = "default"
+    on_error: o.OnError = "pass"
+
+
 @command("demo", "Replay the session that ships with Transom. Start here.")
 class Demo(Struct, frozen=True, kw_only=True):
     """Replay the session that ships with Transom, and explain one of its windows.

@@ -226,6 +226,42 @@ InspectId = Annotated[
     str | None, Argument(metavar="ID", help="The conversation to show first: its id, or an unambiguous part of it.")
 ]
 Port = Annotated[int, Option(min=0, max=65_535, metavar="N", help="The port on this machine. Default: any free one.")]
+Upstream = Annotated[
+    str, Option(metavar="URL", help="The provider that requests are sent to, for example https://api.anthropic.com.")
+]
+ProxyStore = Annotated[
+    str, Option(metavar="URL", help="Where conversations are stored: a URL or a path. Default: .transom/proxy.db.")
+]
+ProxyBudget = Annotated[
+    int | None,
+    Option(
+        parser=tokens,
+        metavar="N",
+        help="The most tokens that a request and its answer may have: 128000, 128k or 1m. Default: the context size of "
+        "each request's model.",
+    ),
+]
+OnError = Annotated[
+    Literal["pass", "fail"],
+    Option(
+        "--on-error",
+        help="What happens to a request that no window can be built for: it is sent as it came, or answered with an "
+        "error.",
+    ),
+]
+Host = Annotated[str, Option(metavar="ADDRESS", help="The address to listen at. Keys come to it: keep it private.")]
+ProxyPort = Annotated[int, Option(min=0, max=65_535, metavar="N", help="The port to listen at; 0: any free one.")]
+MaxBody = Annotated[int, Option("--max-body", min=1, metavar="MIB", help="The largest body of a request, unpacked.")]
+Concurrency = Annotated[int, Option(min=1, metavar="N", help="The most requests at once; more are answered with 503.")]
+Timeout = Annotated[float, Option(min=0.1, metavar="SECONDS", help="How long the provider may be silent.")]
+Agent = Annotated[str, Argument(metavar="AGENT", help="claude, codex, or any program that takes a base URL.")]
+AgentArguments = Annotated[
+    list[str] | None, Argument(metavar="-- ARGS", help="The arguments of the agent, behind two dashes.")
+]
+AgentUpstream = Annotated[
+    str | None,
+    Option(metavar="URL", help="The provider. Default: the agent's own, or what its environment variable names."),
+]
 NoOpen = Annotated[bool, Option("--no-open", help="Do not open a browser, only print the link.")]
 ReadOnly = Annotated[bool, Option("--read-only", help="Nothing can be changed from the page.")]
 FullList = Annotated[

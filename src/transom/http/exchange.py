@@ -30,7 +30,7 @@ from transom.core.message import Assistant, Failure, Usage, is_empty
 from transom.core.plan_request import entry_ref
 from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, ProviderError, TransomError, quote, shorten
 from transom.http import digests
-from transom.http.apis import CallBody, api_of, dialect_of
+from transom.http.apis import COUNTING, CallBody, api_of, dialect_of
 from transom.http.gateway import Gateway, OpenConversation
 from transom.http.stream_reply import StreamReply
 from transom.providers.base import Provider, model_name
@@ -104,6 +104,20 @@ def exchange_of(
     if api is None:
         return None
     return Exchange(gateway, path, headers, content, tenant=tenant)
+
+
+def counted(gateway: Gateway, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = "") -> int | None:
+    """The tokens of the window that would be sent for a request to count tokens, if that shows less than the request.
+
+    None if it does not, if its conversation is not known, or if it cannot be read: then the provider counts better.
+    """
+    api = api_of(path, COUNTING)
+    assert api is not None
+    try:
+        body = CallBody(api, dialect_of(api, gateway.dialect), path, content)
+        return gateway.counted(body, tenant=tenant, session=gateway.session_of(headers, body))
+    except TransomError:
+        return None
 
 
 class Exchange:

@@ -11,15 +11,19 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
+from transom.core.entry import Body
+from transom.core.log import PendingLog
 from transom.core.message import Assistant, Fact, Instruction, ToolResult, User
 from transom.core.policy import Policy
+from transom.core.reducer import apply
+from transom.core.unit import FoldedSlot
 from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, quote
 from transom.http import digests
 from transom.http.apis import CallBody
@@ -187,6 +191,26 @@ class Gateway:
                 closing.append(self._open.pop(next(iter(self._open))))
         for each in closing:
             each.conv.close()
+
+    def counted(self, body: CallBody, *, tenant: str, session: str) -> int | None:
+        """The tokens of the window of a request that is not sent, if edits have made it smaller; else None."""
+        match = self.matcher.match(digests.begin(tenant, session, body.dialect.name), body.messages, body.dialect)
+        opened = None if match.place is None else self._take(match.place.name)
+        if opened is None or match.place is None:
+            return None
+        self._prepare(opened, body, tenant, session)
+        try:
+            conv = opened.conv
+            if not self._is_end(opened, match.place) or not any(isinstance(s, FoldedSlot) for s in conv.view.slots):
+                return None
+            conv.budget = self.budget_of(body)
+            view = conv.view
+            facts = cast("list[Body]", match.new)
+            entries = [replace(view.entry(fact, 0.0), seq=view.length + at) for at, fact in enumerate(facts)]
+            after = apply(view.with_log(PendingLog(view.log, entries)), entries)
+            return conv.window(view=after, tools=body.tools).tokens
+        finally:
+            self.leave(opened)
 
     def budget_of(self, body: CallBody) -> Budget:
         """The limits of a request."""

@@ -89,6 +89,10 @@ class AsyncTransport(Transport):
         exchange = _exchange(self.gateway, request, await request.aread())
         if exchange is None:
             return await self._inner.handle_async_request(_forwarded(request, None))
+        return await self.send(request, exchange)
+
+    async def send(self, request: Any, exchange: Exchange) -> Any:
+        """Send a request through this exchange; the response for its client."""
         sender = _AsyncSender(self._inner, request)
         reply = await drive_async(exchange, sender)
         return sender.response_of(reply, exchange)

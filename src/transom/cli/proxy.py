@@ -1,0 +1,54 @@
+"""The command `transom proxy`: serves as a proxy to a provider until it is told to stop."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+from transom.cli.commands import Proxy
+from transom.cli.locate import remember_store
+from transom.cli.terminal import print_wrapped, terminal
+from transom.errors import InvalidSetting
+from transom.extras import install_command
+from transom.http.gateway import Gateway, OnError
+from transom.stores.postgres_url import without_password
+
+
+def needs_proxy(command: str) -> None:
+    """Raise InvalidSetting, which says how to install them, if the packages of the proxy are missing."""
+    if any(find_spec(name) is None for name in ("httpx2", "prometheus_client", "starlette", "uvicorn", "zstandard")):
+        raise InvalidSetting(f"{command} needs httpx2, starlette, uvicorn and more: {install_command('proxy')}")
+
+
+def opened_gateway(store: str, budget: int | None, policy: str, on_error: OnError) -> Gateway:
+    """The gateway of a command. The store is the one that commands without --store use from now on."""
+    remember_store(store)  # makes the folder of the default store
+    return Gateway(store, budget=budget, policy=policy, on_error=on_error)
+
+
+def run(options: Proxy) -> int:
+    """Serve until Ctrl-C. Exit code 0."""
+    needs_proxy("proxy")
+    from transom.proxy.app import ProxySettings  # noqa: PLC0415 - an extra
+    from transom.proxy.serve import listen, serve  # noqa: PLC0415 - an extra
+
+    settings = ProxySettings(
+        upstream=options.upstream,
+        max_body=options.max_body << 20,
+        concurrency=options.concurrency,
+        timeout=options.timeout,
+    )
+    try:
+        listening = listen(options.host, options.port)
+    except OSError as problem:
+        raise InvalidSetting(f"--port: {options.host}:{options.port}: {problem.strerror}") from None
+    gateway = opened_gateway(options.store, options.budget, options.policy, options.on_error)
+
+    def ready() -> None:
+        address, port = listening.getsockname()[:2]
+        place = without_password(options.store)
+        print_wrapped(terminal(), f"http://{address}:{port} → {options.upstream}, logged in {place}. Ctrl-C ends it.")
+        sys.stdout.flush()
+
+    serve(gateway, settings, listening, ready)
+    return 0

@@ -1,0 +1,106 @@
+"""The command `transom run`: starts an agent behind a proxy of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from transom.cli.commands import Run
+from transom.cli.locate import command
+from transom.cli.proxy import needs_proxy, opened_gateway
+from transom.cli.streams import one_line, print_notice
+from transom.errors import InvalidSetting
+from transom.stores import Store
+from transom.stores.postgres_url import without_password
+
+ANTHROPIC, OPENAI, GEMINI = "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"
+"""The environment variables in which SDKs and agents take a base URL."""
+
+UPSTREAMS = {
+    ANTHROPIC: "https://api.anthropic.com",
+    OPENAI: "https://api.openai.com/v1",
+    GEMINI: "https://generativelanguage.googleapis.com",
+}
+"""For each variable, where requests go if the environment does not say."""
+
+
+class Agent(NamedTuple):
+    """An agent that is known by name. `variable`: with its upstream. `arguments`: before the user's own; {url} is the
+    proxy's URL."""
+
+    variable: str
+    arguments: tuple[str, ...] = ()
+
+
+AGENTS = {
+    "claude": Agent(ANTHROPIC),
+    "codex": Agent(OPENAI, ("-c", 'openai_base_url="{url}"')),
+    "gemini": Agent(GEMINI),
+}
+"""Agents that need more than all variables at once, or have an upstream of their own. Codex takes its URL as a setting;
+over a URL of one's own it speaks HTTP, and not WebSocket."""
+
+
+def run(options: Run) -> int:
+    """Run the agent; its exit code."""
+    needs_proxy("run")
+    from transom.proxy.app import ProxySettings  # noqa: PLC0415 - an extra
+    from transom.proxy.serve import serving  # noqa: PLC0415 - an extra
+
+    program = shutil.which(options.agent)
+    if program is None:
+        raise InvalidSetting(f"run: there is no program {one_line(options.agent)!r} on the PATH")
+    name = os.path.basename(options.agent)  # noqa: PTH119 - of a text
+    agent = AGENTS.get(name, Agent(OPENAI))
+    upstream = options.upstream or os.environ.get(agent.variable) or UPSTREAMS[agent.variable]
+    gateway = opened_gateway(options.store, options.budget, options.policy, options.on_error)
+    before = {*gateway.store.names()}
+    with serving(gateway, ProxySettings(upstream=upstream, by_key=False)) as url:
+        environment = with_base_urls(os.environ, url, upstream)
+        own = [each.format(url=environment[agent.variable]) for each in agent.arguments]
+        code = _waited([program, *own, *(options.arguments or ())], environment)
+        _say_where(gateway.store, before, options.store)
+    return code
+
+
+def with_base_urls(environment: Mapping[str, str], url: str, upstream: str) -> dict[str, str]:
+    """The environment of the agent: every variable for a base URL leads to the proxy. A URL for OpenAI ends with /v1,
+    unless the upstream's says otherwise."""
+    path = "" if upstream.startswith(UPSTREAMS[ANTHROPIC]) else upstream.partition("://")[2].partition("/")[2]
+    openai = f"{url}/{path.strip('/') or 'v1'}"
+    others = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
+    known = {key: f"{environment[key]},{value}" if environment.get(key) else value for key, value in others.items()}
+    return {**environment, **known, ANTHROPIC: url, OPENAI: openai, GEMINI: url, "OPENAI_API_BASE": openai}
+
+
+def _waited(line: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a program on this terminal until it ends; its exit code, 128 and the number of the signal that ended it.
+
+    Ctrl-C is for the program: it decides what happens then.
+    """
+    with subprocess.Popen(line, env=dict(environment)) as process:  # noqa: S603 - the user's own command
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            code = process.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            with suppress(ProcessLookupError):
+                process.kill()
+    return 128 - code if code < 0 else code
+
+
+def _say_where(store: Store, before: set[str], url: str) -> None:
+    """Say which conversations are new in the store, and how to look at the longest one."""
+    new = [name for name in store.names() if name not in before]
+    if not new:
+        return
+    longest = max(new, key=lambda name: len(store.open(name)))
+    sys.stdout.flush()
+    place = without_password(url)
+    print_notice(f"{len(new):,} new in {place}: {command()} explain {one_line(longest)} --store {place}")

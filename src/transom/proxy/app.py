@@ -1,0 +1,272 @@
+"""The proxy as an ASGI application: each request goes through an exchange to the upstream server, and comes back.
+
+One tenant is one API key: conversations are found within those of the same key, which is only ever known by its hash.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+
+from transom.conversation.threads import in_thread
+from transom.errors import InvalidSetting, quote
+from transom.http.apis import COUNTING, api_of
+from transom.http.exchange import Exchange, counted, exchange_of
+from transom.http.gateway import Gateway
+from transom.http.transport import OWN_HEADERS, AsyncTransport
+from transom.proxy.bodies import RequestRefused, read_body
+from transom.proxy.metrics import Metrics
+
+Scope = Mapping[str, Any]
+
+_KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+_HOP = frozenset(
+    {
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailers", "upgrade"),
+        *("transfer-encoding", "host", "content-length", "content-encoding"),
+    }
+)
+"""The headers of a request that are for the next machine alone, or about a body that is unpacked now."""
+_HOP_BACK = frozenset({"connection", "keep-alive", "transfer-encoding"})
+
+_logger = logging.getLogger(__name__)
+
+
+class ProxySettings(Struct, frozen=True, kw_only=True):
+    """How a proxy works.
+
+    `upstream`: the URL of the provider. `max_body`: bytes of a request, unpacked. `concurrency`: requests at once; more
+    are answered with 503. `timeout`: seconds without a byte from the upstream server. `by_key`: one tenant for each
+    API key; if false, all requests are of one tenant. Raises InvalidSetting.
+    """
+
+    upstream: str
+    max_body: int = 64 << 20
+    concurrency: int = 512
+    timeout: float = 600.0
+    by_key: bool = True
+
+    def __post_init__(self) -> None:
+        if urlsplit(self.upstream).scheme not in {"http", "https"} or not urlsplit(self.upstream).hostname:
+            raise InvalidSetting(f"upstream: must be an http or https URL, not {quote(self.upstream)}")
+        for name in ("max_body", "concurrency", "timeout"):
+            if getattr(self, name) <= 0:
+                raise InvalidSetting(f"{name}: must be above 0, not {getattr(self, name)}")
+
+
+class Proxy:
+    """The proxy. `transport`: to the upstream server; by default a new one, closed with the proxy."""
+
+    def __init__(self, gateway: Gateway, settings: ProxySettings) -> None:
+        self._gateway, self._settings = gateway, settings
+        limits = httpx2.Limits(max_connections=settings.concurrency, max_keepalive_connections=64)
+        self._inner = httpx2.AsyncHTTPTransport(limits=limits)
+        self._transport = AsyncTransport(gateway, self._inner)
+        self.metrics = Metrics()
+        self._at_work = 0
+
+    def app(self) -> Starlette:
+        """The ASGI application."""
+
+        async def healthz(_: Request) -> Response:
+            return PlainTextResponse("ok\n")
+
+        async def metrics(_: Request) -> Response:
+            return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
+
+        return Starlette(routes=[Route("/healthz", healthz), Route("/metrics", metrics), Mount("/", self)])
+
+    async def aclose(self) -> None:
+        """Close the connections, and the gateway."""
+        await self._inner.aclose()
+        await in_thread(self._gateway.close)
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        """Answer one request. It is given up when the client goes away."""
+        if scope["type"] != "http":
+            return
+        if self._at_work >= self._settings.concurrency:
+            headers = {"retry-after": "1"}
+            await _error(send, 503, f"{self._at_work:,} requests at once, which is the limit (--concurrency)", headers)
+            return
+        call = _Call(self, scope, receive, send)
+        self._at_work += 1
+        self.metrics.in_flight.inc()
+        begun = time.perf_counter()
+        try:
+            await call.answer()
+        finally:
+            self._at_work -= 1
+            self.metrics.in_flight.dec()
+            kind = "model" if call.exchange is not None else "other"
+            figures = None if call.exchange is None else call.exchange.figures
+            self.metrics.count(kind, call.status, time.perf_counter() - begun, figures)
+
+    # ---- for one call
+
+    @property
+    def settings(self) -> ProxySettings:
+        """How this proxy works."""
+        return self._settings
+
+    @property
+    def gateway(self) -> Gateway:
+        """The conversations."""
+        return self._gateway
+
+    def tenant(self, headers: Headers, query: str) -> str:
+        """Whose request it is: a hash of its key; empty if it has none."""
+        if not self._settings.by_key:
+            return ""
+        key = next((value for name in _KEY_HEADERS if (value := headers.get(name))), "")
+        if not key and query:
+            key = str(httpx2.QueryParams(query).get("key") or "")
+        scheme, _, token = key.partition(" ")
+        if scheme.lower() == "bearer":  # the same key, whichever header it comes in
+            key = token.strip()
+        return f"key-{sha256(key.encode()).hexdigest()[:16]}" if key else ""
+
+    def forwarded(self, scope: Scope, headers: Headers, body: bytes) -> httpx2.Request:
+        """The request for the upstream server."""
+        base, path = self._settings.upstream.rstrip("/"), scope["raw_path"].decode("latin-1").partition("?")[0]
+        ends = urlsplit(base).path
+        if ends and path.startswith(f"{ends}/"):  # both have the /v1
+            base = base[: -len(ends)]
+        query = scope["query_string"].decode("latin-1")
+        url = f"{base}{path}"
+        kept = [(name, value) for name, value in headers.items() if name not in _HOP]
+        timeout = dict.fromkeys(("connect", "read", "write", "pool"), self._settings.timeout)
+        return httpx2.Request(
+            scope["method"],
+            f"{url}?{query}" if query else url,
+            headers=kept,
+            content=body,
+            extensions={"timeout": timeout},
+        )
+
+    async def send(self, request: httpx2.Request, exchange: Exchange | None) -> httpx2.Response:
+        """Send a request to the upstream server, through its exchange if it has one."""
+        if exchange is None:
+            for name in OWN_HEADERS:
+                request.headers.pop(name, None)
+            return await self._inner.handle_async_request(request)
+        return await self._transport.send(request, exchange)
+
+
+class _Call:
+    """One request at the proxy. `status`: of the answer; 499 until there is one."""
+
+    def __init__(self, proxy: Proxy, scope: Scope, receive: Any, send: Any) -> None:
+        self._proxy, self._scope, self._receive, self._send = proxy, scope, receive, send
+        self._headers = Headers(raw=scope["headers"])
+        self.exchange: Exchange | None = None
+        self.status = 499
+
+    async def answer(self) -> None:
+        """Read the request, send it, and give the answer to the client."""
+        try:
+            body = await read_body(self._chunks(), self._headers, self._proxy.settings.max_body)
+        except RequestRefused as refused:
+            self.status = refused.status
+            await _error(self._send, refused.status, str(refused))
+            return
+        except _GoneError:
+            return
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch, tasks.cancel_scope)
+            await self._exchanged(body)
+            tasks.cancel_scope.cancel()
+
+    async def _exchanged(self, body: bytes) -> None:
+        proxy, path = self._proxy, self._scope["path"]
+        tenant = proxy.tenant(self._headers, self._scope["query_string"].decode("latin-1"))
+        if api_of(path, COUNTING) is not None:
+            tokens = await in_thread(partial(counted, proxy.gateway, path, self._headers, body, tenant=tenant))
+            if tokens is not None:
+                await self._whole(200, json.dumps({"input_tokens": tokens}).encode())
+                return
+        method = self._scope["method"]
+        self.exchange = exchange_of(proxy.gateway, method, path, self._headers, body, tenant=tenant)
+        try:
+            response = await proxy.send(proxy.forwarded(self._scope, self._headers, body), self.exchange)
+        except httpx2.TimeoutException as error:
+            await self._failed(504, f"the upstream server is silent: {type(error).__name__}")
+        except (httpx2.HTTPError, OSError) as error:
+            await self._failed(502, f"the upstream server cannot be reached: {type(error).__name__}: {error}")
+        else:
+            await self._respond(response)
+
+    async def _respond(self, response: httpx2.Response) -> None:
+        """Give the response to the client, byte by byte as it comes. If it breaks off, so does the client's."""
+        self.status = response.status_code
+        raw = [(name, value) for name, value in response.headers.raw if name.lower().decode() not in _HOP_BACK]
+        try:
+            await self._send({"type": "http.response.start", "status": response.status_code, "headers": raw})
+            async for chunk in response.stream:  # type: ignore[union-attr]
+                await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await self._send({"type": "http.response.body", "body": b""})
+        except (httpx2.HTTPError, OSError) as error:
+            _logger.warning("the upstream server broke off: %s", type(error).__name__)
+            raise _BrokeOffError from None  # the server closes the connection, so that the client sees it too
+        finally:
+            with anyio.CancelScope(shield=True):
+                await response.aclose()
+
+    async def _failed(self, status: int, message: str) -> None:
+        self.status = status
+        await _error(self._send, status, message)
+
+    async def _whole(self, status: int, content: bytes) -> None:
+        self.status = status
+        await _answer(self._send, status, content)
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise _GoneError
+            more = message.get("more_body", False)
+            yield message.get("body", b"")
+
+    async def _watch(self, scope: anyio.CancelScope) -> None:
+        """Give the request up when the client has gone away."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
+
+
+class _GoneError(Exception):
+    """The client went away before its request was there."""
+
+
+class _BrokeOffError(Exception):
+    """The answer has no end."""
+
+
+async def _error(send: Any, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+    """An error of ours, in a form that the SDKs of all APIs read."""
+    said = {"type": "transom_proxy_error", "code": status, "message": message, "status": "UNAVAILABLE"}
+    await _answer(send, status, json.dumps({"type": "error", "error": said}).encode(), headers)
+
+
+async def _answer(send: Any, status: int, content: bytes, headers: Mapping[str, str] | None = None) -> None:
+    given = {"content-type": "application/json", "content-length": str(len(content)), **(headers or {})}
+    raw = [(name.encode(), value.encode()) for name, value in given.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": content})

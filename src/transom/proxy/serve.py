@@ -1,0 +1,71 @@
+"""Runs the proxy on a socket: until it is told to stop, or beside a program."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import anyio
+import uvicorn
+
+from transom.http.gateway import Gateway
+from transom.proxy.app import Proxy, ProxySettings
+
+LOOPBACK = "127.0.0.1"
+_BACKLOG = 1_024
+
+
+def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
+    """A socket that listens; any free port for 0. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(_BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM; requests that are on their way end first. `ready` is called at once."""
+    proxy = Proxy(gateway, settings)
+    server = _server(proxy)
+    ready()
+    server.run(sockets=[listening])
+    anyio.run(proxy.aclose)
+
+
+@contextmanager
+def serving(gateway: Gateway, settings: ProxySettings) -> Generator[str]:
+    """The URL of a proxy that runs during the block, in a thread, on a free port of this machine."""
+    listening = listen()
+    proxy = Proxy(gateway, settings)
+    server = _server(proxy)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="transom proxy", daemon=True)
+    thread.start()
+    try:
+        yield f"http://{LOOPBACK}:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        anyio.run(proxy.aclose)
+        listening.close()
+
+
+def _server(proxy: Proxy) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            proxy.app(),
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=10,
+            server_header=False,
+            date_header=False,
+        )
+    )

@@ -1,0 +1,192 @@
+"""The proxy with the real SDKs before it and a strict provider behind it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+import zstandard
+from sdk_agents import AGENTS, anthropic_client, openai_client
+from strict_provider import ANSWER, TASK, StrictProvider, strict_provider
+from test_wrap import BUDGET, LIMIT, NONE, STEPS, faults, run, said
+
+from transom.http import Gateway
+from transom.proxy.app import ProxySettings
+from transom.proxy.serve import serving
+from transom.stores import MemoryStore, Store, open_store
+
+
+@contextmanager
+def proxied(server: StrictProvider, store: Any, **settings: Any) -> Iterator[str]:
+    gateway = Gateway(store, budget=settings.pop("budget", BUDGET), on_error=settings.pop("on_error", "pass"))
+    with serving(gateway, ProxySettings(upstream=server.url, **settings)) as url:
+        yield url
+
+
+@contextmanager
+def proxy(store: Store, steps: int = 1, **script: Any) -> Iterator[tuple[StrictProvider, str]]:
+    settings = {key: script.pop(key) for key in ("max_body", "concurrency", "budget", "on_error") if key in script}
+    with strict_provider(steps, **script) as server, proxied(server, store, **settings) as url:
+        yield server, url
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("api", AGENTS)
+def test_a_run_through_the_proxy(api: str, stream: bool) -> None:
+    store = MemoryStore()
+    agent_class, client = AGENTS[api]
+    with proxy(store, STEPS, limit=LIMIT) as (server, url):
+        assert run(agent_class(client(url), stream=stream)) == ANSWER
+        metrics = httpx2.get(f"{url}/metrics").text
+        assert httpx2.get(f"{url}/healthz").text == "ok\n"
+    assert faults(server) == NONE
+    (name,) = store.names()
+    assert name.startswith("key-")
+    assert "transom_overflows_total 1.0" in metrics
+    assert f'transom_requests_total{{kind="model",status="200"}} {STEPS}.0' in metrics
+
+
+def test_a_second_proxy_on_the_store_goes_on(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/proxy.db"
+    with strict_provider(STEPS) as server:
+        with proxied(server, url) as first:
+            agent = AGENTS["anthropic"][0](anthropic_client(first))
+            for _ in range(STEPS // 2):
+                agent.step()
+        with proxied(server, url) as second:
+            agent.client = anthropic_client(second)
+            assert run(agent) == ANSWER
+    assert faults(server) == NONE
+    assert len(open_store(url).names()) == 1
+
+
+def test_two_keys_never_see_each_other_and_keys_are_not_stored(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/proxy.db"
+    with strict_provider(1) as server, proxied(server, url) as proxy_url:
+        talks = [said(TASK), said(TASK)]
+        for turn in range(3):
+            for number, talk in enumerate(talks):
+                client = openai.OpenAI(api_key=f"sk-secret-key-{number}", base_url=f"{proxy_url}/v1")
+                client.chat.completions.create(model="m", messages=talk)
+                talk += [{"role": "assistant", "content": ANSWER}, {"role": "user", "content": f"mine-{number}-{turn}"}]
+    assert faults(server) == NONE
+    store = open_store(url)
+    assert len({name.partition("/")[0] for name in store.names()}) == 2 == len(store.names())
+    assert [f"mine-{1 - at % 2}" in json.dumps(body) for at, (_, body) in enumerate(server.requests)] == [False] * 6
+    assert all(b"sk-secret-key" not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+def test_packed_bodies(kind: str) -> None:
+    body = json.dumps({"model": "m", "messages": said(TASK)}).encode()
+    packed = gzip.compress(body) if kind == "gzip" else zstandard.compress(body)
+    with proxy(MemoryStore()) as (server, url):
+        answer = httpx2.post(f"{url}/v1/chat/completions", content=packed, headers={"content-encoding": kind})
+    assert answer.json()["choices"][0]["message"]["content"] == ANSWER
+    assert faults(server) == NONE
+
+
+@pytest.mark.parametrize(
+    ("headers", "content", "status"),
+    [
+        ({}, b"x" * 2_000, 413),
+        ({"content-encoding": "gzip"}, gzip.compress(b"x" * 2_000), 413),
+        ({"content-encoding": "zstd"}, zstandard.compress(b"x" * 2_000), 413),
+        ({"content-encoding": "br"}, b"x", 415),
+        ({"content-encoding": "gzip"}, b"not gzip", 400),
+    ],
+)
+def test_bodies_that_are_refused(headers: dict[str, str], content: bytes, status: int) -> None:
+    with proxy(MemoryStore(), max_body=1_000) as (server, url):
+        answer = httpx2.post(f"{url}/v1/chat/completions", content=content, headers=headers)
+    assert answer.status_code == status
+    assert answer.json()["error"]["type"] == "transom_proxy_error"
+    assert server.requests == []
+
+
+def test_an_error_of_the_provider_arrives_as_it_was_and_a_missing_one_is_a_502() -> None:
+    with proxy(MemoryStore(), limit=10) as (server, url):
+        with pytest.raises(openai.BadRequestError) as raised:
+            openai_client(url).chat.completions.create(model="m", messages=said(TASK))
+        assert raised.value.code == "context_length_exceeded"
+    server.url = "http://127.0.0.1:9"
+    with proxied(server, MemoryStore()) as url:
+        answer = httpx2.post(f"{url}/v1/chat/completions", json={"model": "m", "messages": said(TASK)})
+    assert (answer.status_code, "cannot be reached" in answer.text) == (502, True)
+
+
+def test_a_stream_that_breaks_upstream_breaks_at_the_client_and_goes_on() -> None:
+    store = MemoryStore()
+    with proxy(store, 6, breaks_at=3) as (server, url):
+        agent = AGENTS["anthropic"][0](anthropic_client(url), stream=True)
+        answer, broken = "", 0
+        for _ in range(9):
+            try:
+                if answer := agent.step():
+                    break
+            except httpx2.RemoteProtocolError:
+                broken += 1
+    assert (answer, broken) == (ANSWER, 1)
+    assert faults(server) == NONE
+    assert len(store.names()) == 1
+
+
+def test_a_client_that_goes_away_frees_its_conversation() -> None:
+    store = MemoryStore()
+    with proxy(store, 6, stalls_at=2) as (server, url):
+        agent = AGENTS["openai"][0](openai_client(url))
+        agent.step()
+        with agent.client.chat.completions.create(**agent.arguments(), stream=True) as events:
+            next(iter(events))
+        time.sleep(0.3)  # until the proxy has seen it
+        assert "transom_in_flight 0.0" in httpx2.get(f"{url}/metrics").text
+        assert run(agent) == ANSWER
+    assert faults(server) == NONE
+    assert len(store.names()) == 1
+
+
+def test_tokens_are_counted_as_they_would_be_sent() -> None:
+    with proxy(MemoryStore(), STEPS, limit=LIMIT) as (_, url):
+        agent = AGENTS["anthropic"][0](anthropic_client(url))
+        assert run(agent) == ANSWER
+        counted = httpx2.post(
+            f"{url}/v1/messages/count_tokens",
+            json={
+                "model": "m",
+                "messages": json.loads(json.dumps(agent.messages, default=lambda each: each.model_dump())),
+            },
+            headers={"x-api-key": "sk-ant-test"},
+        ).json()["input_tokens"]
+    assert 500 < counted < LIMIT
+
+
+def test_too_many_requests_at_once_are_refused_and_the_others_answered() -> None:
+    store = MemoryStore()
+    with proxy(store, concurrency=4) as (server, url):
+        body = {"model": "m", "messages": said(TASK)}
+        with ThreadPoolExecutor(16) as pool:
+            answers = list(
+                pool.map(lambda _: httpx2.post(f"{url}/v1/chat/completions", json=body).status_code, range(32))
+            )
+    assert set(answers) <= {200, 503}
+    assert answers.count(200) == len(server.requests) >= 4
+    assert faults(server) == NONE
+
+
+def test_a_large_body_passes() -> None:
+    with proxy(MemoryStore(), budget=100_000_000) as (server, url):
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 8_000_000}}
+        content = [{"type": "text", "text": TASK}, image]
+        body = {"model": "m", "messages": [{"role": "user", "content": content}]}
+        answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+    assert answer.status_code == 200
+    assert faults(server) == NONE
