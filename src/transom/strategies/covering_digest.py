@@ -145,8 +145,9 @@ class Digest(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable, indexes, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """A summary of the turns that a compaction would fold now. None in a small room if the model's last summary was
-        left out of the window: the next one would be paid for and left out, too."""
+        """A summary of the turns that a compaction would fold now. None without a model, unless the request waits for
+        it: the record quotes better in the same room. None in a small room if the model's last summary was left out of
+        the window: the next one would be paid for and left out, too."""
         yield from self.scaled(target.policy_trigger, target.policy_target)._wants(view, target)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
@@ -180,7 +181,8 @@ class Digest(Struct, frozen=True, kw_only=True):
         )
 
     def _wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        if self.summary and not self._last_summary_was_left_out(view, target):
+        is_wanted = target.summaries_cost or target.waits_for_wants
+        if self.summary and is_wanted and not self._last_summary_was_left_out(view, target):
             cut = self._cut(view, target)
             old, free = cut.old, cut.free
             if _can_hide_a_unit(view, target, old):

@@ -171,7 +171,9 @@ class _FoldedTurns:
         self.first_indexed = first
         self.beside = visible(view, target, folded)  # what the window shows beside the new records
         self.changes = Changes(view, target, self.index)
-        self._unquoted: dict[int, RecordTurn] = {}
+        self._turns: dict[tuple[int, str], RecordTurn] = {}
+        self._readable: dict[int, list[tuple[str, int]]] = {}
+        self._shown: dict[int, Sequence[Span]] = {}
 
     @cached_property
     def totals(self) -> tuple[str, int, int]:
@@ -310,23 +312,24 @@ class _FoldedTurns:
         if left > MIN_FOR_WORDS * room:
             cover_words(view, index, choice, left, self.units, self.beside, without=self._left_out)
         chosen: Spans = {}
-        read: dict[int, list[tuple[str, int]]] = {}
         for at in sorted(choice.taken):
             passage = passages[at]
-            if passage.entry not in read:  # once, not for each passage of it
-                read[passage.entry] = readable(self._fact(passage.entry))
-            text = read[passage.entry][passage.text][0]
-            spans = chosen.setdefault(passage.entry, {}).setdefault(passage.text, [])
-            if lines := self.failures.lines_in(passage):
-                spans.extend(lines)
-                continue
-            start, end = passage.start, passage.end
-            if passage.margin:
-                start, end = with_margins(text, start, end, index.json_elements(text))
-            is_talk = passage.text == 0 and index.at(view, passage.entry).from_turn
-            end = behind_announcement(text, end) if is_talk else end
-            spans.append(self._inside(passage.entry, start, end))
+            if (shown := self._shown.get(at)) is None:
+                shown = self._shown[at] = self._spans_of(passage)
+            chosen.setdefault(passage.entry, {}).setdefault(passage.text, []).extend(shown)
         return chosen
+
+    def _spans_of(self, passage: Passage) -> Sequence[Span]:
+        """What is quoted of a passage that was chosen: its lines that say what failed, else all of it with margins."""
+        if lines := self.failures.lines_in(passage):
+            return lines
+        text = self._texts(passage.entry)[passage.text][0]
+        start, end = passage.start, passage.end
+        if passage.margin:
+            start, end = with_margins(text, start, end, self.index.json_elements(text))
+        if passage.text == 0 and self.index.at(self.view, passage.entry).from_turn:
+            end = behind_announcement(text, end)
+        return [self._inside(passage.entry, start, end)]
 
     # ---- what the record says
 
@@ -338,7 +341,7 @@ class _FoldedTurns:
 
     def turns(self, spans: Spans) -> list[RecordTurn]:
         """The units as turns of a record, with what is quoted of them; those that are older than the index as one."""
-        turns = [self._turn(unit, spans) if _is_in(unit, spans) else self._unquoted_turn(unit) for unit in self.units]
+        turns = [self._turn_of(unit, spans) for unit in self.units]
         if self.older > 0:
             entries = self.totals[0].split()
             first, end = entries[1], entries[-1]
@@ -360,10 +363,18 @@ class _FoldedTurns:
             lines.append(texts.plan_line(self.target.reference(seq), texts.disarmed(plan, self.view.notes)))
         return lines
 
-    def _unquoted_turn(self, unit: Unit) -> RecordTurn:
-        """A unit of which nothing is quoted as a turn, cached: all tries of a record have most of these."""
-        if (found := self._unquoted.get(unit.key)) is None:
-            found = self._unquoted[unit.key] = self._turn(unit, {})
+    def _turn_of(self, unit: Unit, spans: Spans) -> RecordTurn:
+        """A unit as a turn, cached: from one try of a record to the next, most turns quote the same."""
+        quoted = {seq: spans[seq] for seq in unit.seqs if seq in spans}
+        key = unit.key, str(quoted)
+        if (found := self._turns.get(key)) is None:
+            found = self._turns[key] = self._turn(unit, quoted)
+        return found
+
+    def _texts(self, seq: int) -> list[tuple[str, int]]:
+        """The readable texts of an entry, cached."""
+        if (found := self._readable.get(seq)) is None:
+            found = self._readable[seq] = readable(self._fact(seq))
         return found
 
     def _turn(self, unit: Unit, spans: Spans) -> RecordTurn:
@@ -430,7 +441,7 @@ class _FoldedTurns:
         if seq not in spans:
             return []
         fact = self._fact(seq)
-        sources = readable(fact)
+        sources = self._texts(seq)
         first_call = len(sources) - (len(fact.calls) if isinstance(fact, Assistant) else 0)
         is_result = self.index.at(self.view, seq).result is not None
         return [
@@ -446,7 +457,7 @@ class _FoldedTurns:
         fact = self._fact(seq)
         if seq not in spans or not isinstance(fact, Assistant):
             return {}
-        first_call = len(readable(fact)) - len(fact.calls)
+        first_call = len(self._texts(seq)) - len(fact.calls)
         facts = self.index.at(self.view, seq).calls
         found: dict[int, tuple[str, list[str]]] = {}
         for number in sorted(number for number in spans[seq] if number >= first_call):
@@ -459,11 +470,6 @@ class _FoldedTurns:
         fact = self.view.fetch(seq).body
         assert isinstance(fact, Fact)
         return fact
-
-
-def _is_in(unit: Unit, spans: Spans) -> bool:
-    """Whether something of a unit is in the spans."""
-    return not spans.keys().isdisjoint(unit.seqs)
 
 
 def _is_within(passage: Passage, spans: Spans) -> bool:
