@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13
 
-.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange dialects histories spans reasoning streams writers laws growth local embedders bench policies costs record unchanged extras release runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange dialects histories spans reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs reference clean
 
 setup: .venv/.made
 
@@ -125,6 +125,9 @@ costs: setup  ## a fixed trigger and a priced one over the long recorded convers
 
 record: setup  ## what a model finds in its windows; BESIDE= the src folder of another version, N= conversations of each family
 	$(RUN) python benchmarks/record.py $(DATA) --n $(or $(N),4) $(if $(BESIDE),--beside $(BESIDE))
+
+fires: setup  ## how often each pattern and each row of the tables of a record fires; N= conversations of each family
+	$(RUN) python benchmarks/fires.py $(DATA) --n $(or $(N),4)
 
 reference: setup  ## docs/reference, from the docstrings and the commands; the examples of records; the sample of the demo
 	$(RUN) python -m scripts.reference

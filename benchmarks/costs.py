@@ -3,8 +3,7 @@
     python benchmarks/costs.py FOLDER [--families claude_code,codex] [--budgets 16000,64000] [--every 1] [--jobs N]
 
 Every conversation of more than 150 messages is replayed. No model is called. In place of a model, code makes the
-summaries, and each is priced as if a model had made it: the cheaper of a forked and a flat request, and the answer. In
-the row "without a model" they are what such a conversation shows: shorter, and free.
+summaries, and each is priced as if a model had made it: the cheaper of a forked and a flat request, and the answer.
 Costs are relative to sending everything at every call, by the same prices.
 """
 
@@ -45,21 +44,16 @@ POLICIES = ("default", "summary")
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One row of the table: a policy, and whether these prices decide when and how it compacts.
-
-    `has_model`: its summaries are as long, and priced, as if a model made them. Otherwise they are what the policy
-    shows where there is no model: shorter, and free.
-    """
+    """One row of the table: a policy, and whether these prices decide when and how it compacts."""
 
     policy: str
     prices: str | None = None
-    has_model: bool = True
 
     @property
     def label(self) -> str:
         """The first column."""
         trigger = "0.8 → 0.5" if self.policy.endswith(FIXED) else f"{self.prices} prices" if self.prices else "full"
-        return f"{self.policy.removesuffix(FIXED)}{'' if self.has_model else ' without a model'}, {trigger}"
+        return f"{self.policy.removesuffix(FIXED)}, {trigger}"
 
 
 class Costs(Struct, frozen=True, kw_only=True):
@@ -91,9 +85,8 @@ class StandIn:
 
 
 def rows() -> list[Row]:
-    """Each policy at a full window, at the fixed trigger, and by each price list; and summaries without a model."""
-    without_model = Row(policy="summary", has_model=False)
-    every = [
+    """Each policy at a full window, at the fixed trigger, and by each price list."""
+    return [
         row
         for policy in POLICIES
         for row in (
@@ -102,21 +95,20 @@ def rows() -> list[Row]:
             *(Row(policy=policy, prices=name) for name in PRICES),
         )
     ]
-    return [*every, without_model]
 
 
 def replay_one(job: tuple[Recorded, Row, int]) -> Costs:
     """One conversation under one row."""
     record, row, budget = job
     head, facts = record.facts()
-    has_model = row.has_model and row.policy.startswith("summary")
+    has_summaries = row.policy.startswith("summary")
     conversation = Conversation(
         MemoryStore().open(record.id),
         budget=Budget(context=budget, prices=None if row.prices is None else PRICES[row.prices]),
         policy=policy_named(row.policy),
         counter=o200k(),
         system=head,
-        summarizer=SummarySettings(summarizer=StandIn(), pool=InPlace()) if has_model else None,
+        summarizer=SummarySettings(summarizer=StandIn(), pool=InPlace()) if has_summaries else None,
     )
     tools, injected = tools_for(record, conversation.dialect.name), record.injected_in(facts)
     steps = timed_steps(conversation, facts, [], tools=tools, injected=injected)

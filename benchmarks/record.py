@@ -1,6 +1,6 @@
 """What a model finds in its windows: one table for the records of one or two versions of the code.
 
-    python benchmarks/record.py DATA [--beside SRC] [--policies default,keep_recent=.4] [--n 4] [--only facts,names]
+    python benchmarks/record.py DATA [--beside SRC] [--policies default,recall] [--n 4] [--only facts,names]
 
 DATA holds `conversations/claude_code.jsonl.gz` and the others. SRC is the `src` folder of another version, measured in
 a process of its own. `--n`: conversations of each family.
@@ -33,15 +33,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from policies import BANK, DIALOGUES, FAMILIES, SHARE, bank, chinese
 from transom.cli.replay import timed_steps
 from transom.conversation.conversation import Conversation
 from transom.conversation.replaying.replay import ReplayStep
 from transom.core.budget import Budget
 from transom.core.message import Raw
-from transom.core.policy import Policy
 from transom.core.unit import FoldedSlot
 from transom.evaluation.compare import Label, Seen, compared, tokens_of
 from transom.evaluation.grounding import History, grounding, identifiers, occurrences, texts_of
@@ -49,7 +46,6 @@ from transom.importers import Recorded, read
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import policy_named
 from transom.stores import MemoryStore
-from transom.strategies import Digest
 from transom.tokenizer import o200k
 
 QUESTIONS = ("asked", "history", "state", "values", "next")
@@ -133,16 +129,6 @@ def numbers(folder: Path, name: str, n: int, parts: Sequence[str]) -> dict[str, 
     return found
 
 
-def policy_of(name: str) -> Policy:
-    """A named policy, or the default with another share for the newest turns (`keep_recent=.4`)."""
-    if not name.startswith("keep_recent="):
-        return policy_named(name)
-    share = float(name.partition("=")[2])
-    default = policy_named("default")
-    steps = tuple(one.with_keep_recent(share) if isinstance(one, Digest) else one for one in default.pressure)
-    return replace(default, pressure=steps)
-
-
 def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f}" if whole else "–"
 
@@ -211,7 +197,7 @@ def steps_of(
     conversation = Conversation(
         MemoryStore().open("yardstick"),
         budget=Budget(context=budget),
-        policy=policy_of(name),
+        policy=policy_named(name),
         counter=o200k(),
         system=head,
     )

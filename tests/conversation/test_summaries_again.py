@@ -150,7 +150,13 @@ def test_a_note_that_has_no_room_is_told() -> None:
 
 def test_a_record_stays_to_the_letter_when_its_summary_leaves() -> None:
     conv = transom.Conversation.open(
-        "memory:", "c", budget=9_000, policy="summary", counter=WordCounter(), system="Brief.", summarizer="extractive"
+        "memory:",
+        "c",
+        budget=9_000,
+        policy="summary",
+        counter=WordCounter(),
+        system="Brief.",
+        summarizer=Scripted(then=ANSWER),
     )
     with conv:
         left = layers = 0

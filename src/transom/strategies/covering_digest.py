@@ -181,8 +181,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         )
 
     def _wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        is_wanted = target.summaries_cost or target.waits_for_wants
-        if self.summary and is_wanted and not self._last_summary_was_left_out(view, target):
+        if self.summary and not self._last_summary_was_left_out(view, target):
             cut = self._cut(view, target)
             old, free = cut.old, cut.free
             if _can_hide_a_unit(view, target, old):
@@ -211,8 +210,8 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     def _last_summary_was_left_out(self, view: View, target: Target) -> bool:
         """Whether summaries cost something and the last one was not worth its room, which is small."""
-        is_free = not target.summaries_cost or target.waits_for_wants
-        return not is_free and takes_more_than(self.summary, whole_room(view, target)) and is_left_out(view)
+        is_wanted = target.waits_for_wants
+        return not is_wanted and takes_more_than(self.summary, whole_room(view, target)) and is_left_out(view)
 
     def _folds(self, view: View, target: Target, cut: _Cut, shown: ShownSummary | None) -> Iterator[Fold]:
         """The folds of the old slots. `shown`: the summary that they show; None: no summary."""

@@ -26,13 +26,6 @@ EXACT_SHARE = 0.2
 MAX_TYPED_NAMES = 12
 """A message of the user with more names is a paste; the names in any other were typed."""
 
-QUOTED_SHARE = 0.25
-"""The share of its room that a summary gets which no model makes: its words are quotes, and the record quotes better. A
-summary with notes gets all of the room, and so does one that is waited for."""
-
-MIN_QUOTED = 128
-"""Tokens that such a summary may have in any case."""
-
 MOST_TOKENS = 4_096
 """The longest summary, however large the window is."""
 
@@ -57,13 +50,16 @@ def takes_more_than(share: float, room: float) -> bool:
 
 
 def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: float, most: float) -> Iterator[Summarise]:
-    """The want for a summary of everything up to the end of these slots, which a compaction folds; none if there is
-    too little that no summary covers. If the target says so, the summary of the same turns is made again then, from its
-    sources: the summary that it went on from, and the turns since.
+    """The want for a summary of everything up to the end of these slots, which a compaction folds. None if there is too
+    little that no summary covers, and none without a model unless the request waits for it.
+
+    If the target says so, the summary of the same turns is made again then, from its sources: the summary that it went
+    on from, and the turns since.
 
     `free`: the tokens of F. `most`: the tokens that the summary may have.
     """
-    if not slots or most < 1:
+    is_wanted = target.waits_for_wants or target.summaries_cost  # without a model the record quotes better
+    if not slots or most < 1 or not is_wanted:
         return
     last = slots[-1].last
     prior_seq, prior = next(_to_go_on_from(view, last), (None, None))
@@ -73,8 +69,6 @@ def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: flo
         units = _units_after(view, prior, last)
     if not units or (not target.waits_for_wants and sum(unit.size.tokens for unit in units) < LEAST_GAIN * free):
         return
-    if not target.summaries_cost and not target.waits_for_wants and (prior is None or not prior.notes):
-        most = max(QUOTED_SHARE * most, min(most, MIN_QUOTED))
     most = int(min(MOST_TOKENS, most))
     exact, typed = _exact_values(view, target, units, EXACT_SHARE * most)
     yield Summarise(

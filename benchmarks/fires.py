@@ -1,0 +1,150 @@
+"""How often each pattern and each row of the tables of a record fires over recorded conversations.
+
+    python benchmarks/fires.py DATA [--n 4] [--below 1]
+
+Conversations of every family are replayed at small budgets, `--n` of each. Printed are the rows of the table of tools,
+and the patterns of `strategies` that matched fewer than `--below` times, with how often they were tried. A pattern that
+never matches is to be deleted; a new one comes with its count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import transom.strategies
+from transom.conversation.conversation import Conversation
+from transom.conversation.replay import replay
+from transom.core.budget import Budget
+from transom.core.message import Text
+from transom.errors import TransomError
+from transom.importers import read
+from transom.importers.as_openai_chat import as_openai_chat
+from transom.policies import policy_named
+from transom.stores import MemoryStore
+from transom.strategies.digest import tool_lines
+from transom.tokenizer import o200k
+
+BESIDE_HEAD = 6_000
+"""Tokens of the budget of a conversation, beside twice those of its head: few, so that most of its turns are folded."""
+
+tried, matched = Counter[str](), Counter[str]()
+rows = Counter[str]()
+
+
+class Counted:
+    """A pattern that counts how often it is tried and how often it matches."""
+
+    def __init__(self, name: str, pattern: re.Pattern[str]) -> None:
+        self._name, self._pattern = name, pattern
+        self.pattern, self.flags = pattern.pattern, pattern.flags
+
+    def search(self, *args: Any) -> re.Match[str] | None:
+        return self._one(self._pattern.search(*args))
+
+    def match(self, *args: Any) -> re.Match[str] | None:
+        return self._one(self._pattern.match(*args))
+
+    def fullmatch(self, *args: Any) -> re.Match[str] | None:
+        return self._one(self._pattern.fullmatch(*args))
+
+    def finditer(self, *args: Any) -> Iterator[re.Match[str]]:
+        tried[self._name] += 1
+        for found in self._pattern.finditer(*args):
+            matched[self._name] += 1
+            yield found
+
+    def findall(self, *args: Any) -> list[Any]:
+        tried[self._name] += 1
+        found = self._pattern.findall(*args)
+        matched[self._name] += len(found)
+        return found
+
+    def sub(self, *args: Any) -> str:
+        tried[self._name] += 1
+        text, count = self._pattern.subn(*args)
+        matched[self._name] += count
+        return text
+
+    def split(self, *args: Any) -> list[Any]:
+        tried[self._name] += 1
+        found = self._pattern.split(*args)
+        matched[self._name] += len(found) - 1
+        return found
+
+    def _one(self, found: re.Match[str] | None) -> re.Match[str] | None:
+        tried[self._name] += 1
+        matched[self._name] += found is not None
+        return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--n", type=int, default=4)
+    parser.add_argument("--below", type=int, default=1)
+    args = parser.parse_args()
+    count_patterns()
+    tool_lines._subject = counted_rows(tool_lines._subject)
+    for file in sorted((args.data / "conversations").glob("*.jsonl.gz")):
+        found = [as_openai_chat(record) for record in read(file)]
+        for record in islice(found[:: max(1, len(found) // args.n)], args.n):
+            head, facts = record.facts()
+            size = sum(o200k().count(part.text) for one in head for part in one.parts if isinstance(part, Text))
+            conversation = Conversation(
+                MemoryStore().open("fires"),
+                budget=Budget(context=BESIDE_HEAD + 2 * size),
+                policy=policy_named("default"),
+                counter=o200k(),
+                system=head,
+            )
+            try:
+                for _ in replay(conversation, facts, injected=record.injected_in(facts)):
+                    pass
+            except TransomError as problem:
+                print(f"{record.id}: {problem}")
+    print("rows of the table of tools:")
+    for row, times in rows.most_common():
+        print(f"{times:8,} {row}")
+    print(f"patterns: {len(tried):,} tried; matched fewer than {args.below:,} times:")
+    for name in sorted(tried):
+        if matched[name] < args.below:
+            print(f"{matched[name]:8,} of {tried[name]:8,} {name}")
+
+
+def count_patterns() -> None:
+    """Put a counting pattern in the place of each pattern of the modules of strategies, wherever it is imported."""
+    modules = [
+        importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(transom.strategies.__path__, "transom.strategies.")
+    ]
+    counting: dict[int, Counted] = {}
+    for module in modules:
+        for name, value in list(vars(module).items()):
+            if isinstance(value, re.Pattern):
+                one = counting.setdefault(id(value), Counted(f"{module.__name__.rpartition('.')[2]}.{name}", value))
+                tried[one._name] += 0
+                setattr(module, name, one)
+
+
+def counted_rows(subject: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that finds the row of a call, counting what it says of the result."""
+
+    def counted(call: Any, values: Any, table: Any) -> Any:
+        words, said = tool_lines._verbs(call, values), subject(call, values, table)
+        row = next((sorted(row.words)[:3] for row in table if words & row.words and row.says == said[1]), "generic")
+        rows[f"{said[1]}: {row}"] += 1
+        return said
+
+    return counted
+
+
+if __name__ == "__main__":
+    main()
