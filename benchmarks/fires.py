@@ -21,7 +21,7 @@ from typing import Any
 
 import transom.strategies
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import replay
+from transom.conversation.replaying.replay import replay
 from transom.core.budget import Budget
 from transom.core.message import Text
 from transom.errors import TransomError
