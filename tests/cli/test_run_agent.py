@@ -8,17 +8,14 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "http"))
-
 from strict_provider import ANSWER, strict_provider
-
 from transom.cli.run_agent import with_base_urls
 from transom.stores import open_store
 
 HERE = Path(__file__).parents[1]
 AGENT = f"""
 import sys
-sys.path[:0] = [{str(HERE)!r}, {str(HERE / "http")!r}]
+sys.path[:0] = [{str(HERE)!r}]
 import openai
 from sdk_agents import ChatAgent
 agent = ChatAgent(openai.OpenAI(api_key="sk-test"))

@@ -37,7 +37,7 @@ from transom.providers.base import Provider, model_name
 from transom.providers.models import cost_by_name
 from transom.providers.sdk_errors import error_kind
 from transom.redaction import without_keys
-from transom.stores.prefix_index import Place
+from transom.stores.prefix_index import KnownPrefix
 from transom.wire.dialect import Dialect
 
 _logger = logging.getLogger(__name__)
@@ -218,7 +218,7 @@ class Exchange:
             conv._use_system(body.system)  # pyright: ignore[reportPrivateUsage] - of this request
         if new:
             opened.length = 1 + conv._append_facts(new)[-1]  # pyright: ignore[reportPrivateUsage] - parsed already
-        gateway.matcher.add((self._digest, Place(opened.name, opened.length)))
+        gateway.matcher.add((self._digest, KnownPrefix(opened.name, opened.length)))
         return conv
 
     def _begin_stream(self, dialect: Dialect) -> Generator[NextChunk, Any, tuple[Reply, ProviderError | None]]:
@@ -313,7 +313,7 @@ class Exchange:
         try:
             at = opened.conv.append(turn, Meta(model=named, cost=cost_by_name(turn.usage, named)))
             opened.length = at + 1
-            place = Place(opened.name, opened.length)
+            place = KnownPrefix(opened.name, opened.length)
             ids = digests.after_calls(self._digest, turn)
             self._gateway.matcher.add((ids, place), (digests.after(self._digest, turn), place))
         except TransomError as error:

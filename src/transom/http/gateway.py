@@ -32,7 +32,7 @@ from transom.policies import policy_named
 from transom.providers.models import context_size
 from transom.redaction import Redacting
 from transom.stores import Store, fork_log, open_store
-from transom.stores.prefix_index import Place, prefix_index
+from transom.stores.prefix_index import KnownPrefix, prefix_index
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 
@@ -230,7 +230,7 @@ class Gateway:
 
     # ---- private
 
-    def _go_on(self, place: Place, body: CallBody, tenant: str, session: str) -> OpenConversation | None:
+    def _go_on(self, place: KnownPrefix, body: CallBody, tenant: str, session: str) -> OpenConversation | None:
         """The conversation at this place, or a fork of it; None if a new one must begin. Raises UnknownLog."""
         opened = self._take(place.name)
         if opened is not None:
@@ -255,7 +255,7 @@ class Gateway:
         self._prepare(fork, body, tenant, session)
         return fork
 
-    def _is_end(self, opened: OpenConversation, place: Place) -> bool:
+    def _is_end(self, opened: OpenConversation, place: KnownPrefix) -> bool:
         """Whether the log says nothing more to the client than what is before this place. Raises UnknownLog."""
         log = opened.conv.log
         if len(log) < place.length:

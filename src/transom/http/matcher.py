@@ -17,7 +17,7 @@ import msgspec
 from transom.core.message import Assistant, Fact
 from transom.http import digests
 from transom.http.digests import Digest
-from transom.stores.prefix_index import Place, PrefixIndex, PrefixIndexInMemory
+from transom.stores.prefix_index import KnownPrefix, PrefixIndex, PrefixIndexInMemory
 from transom.wire.dialect import Dialect
 
 MOST_DIGESTS = 1 << 16
@@ -30,7 +30,7 @@ class Match(NamedTuple):
     """What is known of a list of messages. `place`: where its longest known beginning ends; None if nothing is known.
     `new`: the facts behind it. `digest`: of the whole list."""
 
-    place: Place | None
+    place: KnownPrefix | None
     new: list[Fact]
     digest: Digest
 
@@ -77,7 +77,7 @@ class Matcher:
                 return Match(place, facts, whole)
         return Match(None, facts if not parsed_from else _parsed(messages, 0, start, dialect)[0], whole)
 
-    def add(self, *places: tuple[Digest | None, Place]) -> None:
+    def add(self, *places: tuple[Digest | None, KnownPrefix]) -> None:
         """Remember these places. A digest that is None is left out."""
         known = [(digest, place) for digest, place in places if digest is not None]
         self._near.add(known)
@@ -88,7 +88,7 @@ class Matcher:
         for index in (self._near, self._index):
             index.forget([name])
 
-    def _newest_known(self, boundaries: Sequence[_Boundary]) -> tuple[_Boundary, Place] | None:
+    def _newest_known(self, boundaries: Sequence[_Boundary]) -> tuple[_Boundary, KnownPrefix] | None:
         """The first of the boundaries, the longest first, that is known in an index."""
         keys = list(dict.fromkeys(key for each in boundaries for key in (each.digest, each.ids) if key is not None))
         found = self._near.find(keys)

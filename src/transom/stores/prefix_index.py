@@ -29,7 +29,7 @@ MOST_IN_MEMORY = 1 << 17
 """Digests that an index in memory has; of more, the oldest are dropped."""
 
 
-class Place(NamedTuple):
+class KnownPrefix(NamedTuple):
     """Where a beginning of messages ends: in the conversation `name`, whose log has `length` entries up to there."""
 
     name: str
@@ -39,11 +39,11 @@ class Place(NamedTuple):
 class PrefixIndex(Protocol):
     """Places by the digests of the messages that end there. Every method may be called from any thread."""
 
-    def find(self, keys: Sequence[bytes]) -> dict[bytes, Place]:
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, KnownPrefix]:
         """The places of those of the keys that are known."""
         ...
 
-    def add(self, places: Iterable[tuple[bytes, Place]]) -> None:
+    def add(self, places: Iterable[tuple[bytes, KnownPrefix]]) -> None:
         """Store these places; a key that is known gets the new one."""
         ...
 
@@ -58,17 +58,17 @@ class PrefixIndexFile:
     def __init__(self, path: str) -> None:
         self._file = IndexFile(path, _TABLES, "index of message prefixes")
 
-    def find(self, keys: Sequence[bytes]) -> dict[bytes, Place]:
-        out: dict[bytes, Place] = {}
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, KnownPrefix]:
+        out: dict[bytes, KnownPrefix] = {}
         with self._file.reading() as db:
             for at in range(0, len(keys), _AT_ONCE):
                 some = keys[at : at + _AT_ONCE]
                 marks = ", ".join("?" * len(some))
                 rows = db.execute(f"SELECT key, name, length FROM prefixes WHERE key IN ({marks})", some)  # noqa: S608 - marks
-                out.update((key, Place(name, length)) for key, name, length in rows)
+                out.update((key, KnownPrefix(name, length)) for key, name, length in rows)
         return out
 
-    def add(self, places: Iterable[tuple[bytes, Place]]) -> None:
+    def add(self, places: Iterable[tuple[bytes, KnownPrefix]]) -> None:
         with self._file.writing() as db:
             db.executemany("INSERT OR REPLACE INTO prefixes VALUES (?, ?, ?)", [(key, *place) for key, place in places])
 
@@ -86,16 +86,16 @@ class PrefixIndexInMemory:
     """An index of this process, with the newest `most` places."""
 
     def __init__(self, most: int = MOST_IN_MEMORY) -> None:
-        self._most, self._places = most, dict[bytes, Place]()
+        self._most, self._places = most, dict[bytes, KnownPrefix]()
         self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def find(self, keys: Sequence[bytes]) -> dict[bytes, Place]:
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, KnownPrefix]:
         return {key: place for key in keys if (place := self._places.get(key)) is not None}
 
-    def add(self, places: Iterable[tuple[bytes, Place]]) -> None:
+    def add(self, places: Iterable[tuple[bytes, KnownPrefix]]) -> None:
         with self._lock:
             for key, place in places:
                 self._places.pop(key, None)  # the newest is the last

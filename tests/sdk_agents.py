@@ -9,6 +9,7 @@ from typing import Any
 import anthropic
 import openai
 from google import genai
+
 from strict_provider import TASK, TOOL
 
 SYSTEM = "You count lines."
