@@ -36,7 +36,6 @@ from transom.core.message import Fact, Head
 from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.core.summary import Summary
-from transom.core.summary_limits import SummaryLimits
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
 from transom.core.total_usage import TotalUsage
@@ -105,7 +104,6 @@ __all__ = [
     "StoredLog",
     "SubAgent",
     "Summary",
-    "SummaryLimits",
     "SummarySettings",
     "TokenCounter",
     "Tool",

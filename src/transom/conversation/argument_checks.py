@@ -17,13 +17,13 @@ from transom.core.budget import UNLIMITED, Budget, tokens_from
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta
 from transom.core.log import Owner
-from transom.core.message import Fact, Instruction, Raw, is_empty
+from transom.core.message import Fact, Instruction, Raw
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool, tool_names
 from transom.core.view import View
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.dialect import Dialect
-from transom.wire.fields import DEPTH, compact_json, json_copy
+from transom.wire.fields import DEPTH, json_copy
 
 Content = str | Sequence[Raw]
 """A text, or a list of content parts in the form of the dialect."""
@@ -48,7 +48,7 @@ def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversatio
     if isinstance(store, str | os.PathLike) and not os.fspath(cast("str", store)):
         raise InvalidSetting("store: must be a URL, a path or a store, not an empty text")
     if not isinstance(id, str) or not id:
-        raise InvalidSetting(f"id: must be a text of at least one character, not {_kind(id)}")
+        raise InvalidSetting(f"id: must be a text of at least one character, not {kind_of(id)}")
     if id.startswith("."):
         from transom.search.source import check_name  # noqa: PLC0415 - search is loaded at first use
 
@@ -131,7 +131,7 @@ def clock(value: object) -> Clock:
 def number(name: str, entry: object) -> int:
     """Return the number of an entry as an int. Raises InvalidEdit if it is none, or no log can have so many entries."""
     if not isinstance(entry, int) or isinstance(entry, bool):
-        raise InvalidEdit(f"{name}: the number of an entry is needed, not {_kind(entry)}")
+        raise InvalidEdit(f"{name}: the number of an entry is needed, not {kind_of(entry)}")
     if abs(entry) >= UNLIMITED:
         raise InvalidEdit(f"{name}: there is no entry {quote(entry)}")
     return entry
@@ -140,7 +140,7 @@ def number(name: str, entry: object) -> int:
 def reason(name: str, why: object) -> str:
     """Return the reason of an edit as a plain text. Raises InvalidEdit if it is no text."""
     if not isinstance(why, str):
-        raise InvalidEdit(f"{name}: why must be a text, not {_kind(why)}")
+        raise InvalidEdit(f"{name}: why must be a text, not {kind_of(why)}")
     return str.__str__(why)
 
 
@@ -151,7 +151,7 @@ MOST_CHARACTERS = 20_000
 def focus(value: object) -> str:
     """Return the focus of a summary. Raises InvalidSetting if it is no text, or too long."""
     if not isinstance(value, str):
-        raise InvalidSetting(f"focus: must be a text, not {_kind(value)}")
+        raise InvalidSetting(f"focus: must be a text, not {kind_of(value)}")
     _must_be_short("focus", len(value))
     return str.__str__(value)
 
@@ -160,7 +160,7 @@ def notes(value: object) -> tuple[str, ...]:
     """Return the notes for a summary, given as one text or several. Raises InvalidSetting if they are too long."""
     given = (value,) if isinstance(value, str) else value
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in cast("list[object]", given)):
-        raise InvalidSetting(f"notes: must be a text, or a list of texts, not {_kind(value)}")
+        raise InvalidSetting(f"notes: must be a text, or a list of texts, not {kind_of(value)}")
     found = tuple(str.__str__(one) for one in cast("list[str]", given) if one.strip())
     _must_be_short("notes", sum(map(len, found)))
     return found
@@ -177,7 +177,7 @@ def edit(value: object) -> Edit:
     """Return a copy of an edit whose texts are plain `str`. Raises InvalidEdit for a wrong type of the edit or of a
     field. Whether the edit applies to a view is not checked here."""
     if not isinstance(value, (Fold, Trim, Pin, Undo)):
-        raise InvalidEdit(f"a Fold, Trim, Pin or Undo is needed, not {_kind(value)}")
+        raise InvalidEdit(f"a Fold, Trim, Pin or Undo is needed, not {kind_of(value)}")
     name, why = type(value).__name__.lower(), reason(type(value).__name__.lower(), value.why)
     if isinstance(value, Fold):
         number(name, value.first)
@@ -200,16 +200,16 @@ def _with_valid_fields(name: str, value: AnEdit) -> AnEdit:
 
 def _plain_text(name: str, text: object) -> str:
     if not isinstance(text, str):
-        raise InvalidEdit(f"{name}: a text is needed, not {_kind(text)}")
+        raise InvalidEdit(f"{name}: a text is needed, not {kind_of(text)}")
     return str.__str__(text)
 
 
 def fact(value: object, meta: object) -> Fact:
     """Return a fact that is logged with this `Meta`, or with none. Raises InvalidMessage if one is something else."""
     if not isinstance(value, Fact):
-        raise InvalidMessage("append", f"a fact is needed, not {_kind(value)}")
+        raise InvalidMessage("append", f"a fact is needed, not {kind_of(value)}")
     if meta is not None and not isinstance(meta, Meta):
-        raise InvalidMessage("append", f"meta must be a Meta or None, not {_kind(meta)}")
+        raise InvalidMessage("append", f"meta must be a Meta or None, not {kind_of(meta)}")
     return value
 
 
@@ -224,7 +224,7 @@ def owner(user_id: object, session_id: object) -> Owner | None:
     """Return the owner of a conversation; None if neither id is given. Raises InvalidSetting."""
     for name, value in (("user_id", user_id), ("session_id", session_id)):
         if value is not None and (not isinstance(value, str) or not value):
-            raise InvalidSetting(f"{name}: must be a text of at least one character, not {_kind(value)}")
+            raise InvalidSetting(f"{name}: must be a text of at least one character, not {kind_of(value)}")
     if user_id is None and session_id is None:
         return None
     return Owner(cast("str", user_id or ""), cast("str", session_id or ""))
@@ -233,68 +233,15 @@ def owner(user_id: object, session_id: object) -> Owner | None:
 def call_id(value: object) -> str:
     """Return the id of a tool call as a plain text; it may be empty. Raises InvalidMessage."""
     if not isinstance(value, str):
-        raise InvalidMessage("tool_result", f"call_id must be a string, not {_kind(value)}")
+        raise InvalidMessage("tool_result", f"call_id must be a string, not {kind_of(value)}")
     return str.__str__(value)
-
-
-def content(where: str, value: object) -> str | list[Any] | Raw:
-    """Return content for a dialect to parse: a text, an object, or a list of parts, copied. Raises InvalidMessage."""
-    if isinstance(value, str):
-        return str.__str__(value)  # of an enum, or another kind of str, the text alone
-    if isinstance(value, dict):
-        return cast("Raw", value)
-    if isinstance(value, (list, tuple)):
-        return list(cast("Sequence[Any]", value))
-    raise InvalidMessage(where, f"content must be a string or a list of parts, not {_kind(value)}")
-
-
-def user_message(dialect: Dialect, value: object) -> Fact:
-    """Return what a user says, parsed. Raises InvalidMessage for what is no message, and for one with nothing in it."""
-    fact = dialect.parse_user(content("user", value))
-    if is_empty(fact):
-        raise InvalidMessage("user", "the message is empty, and no provider takes that")
-    return fact
 
 
 def view(where: str, value: object) -> View:
     """Return a view. Raises InvalidSetting for what is none."""
     if not isinstance(value, View):
-        raise InvalidSetting(f"{where}: must be a View, not {_kind(value)}")
+        raise InvalidSetting(f"{where}: must be a View, not {kind_of(value)}")
     return value
-
-
-_PART_TYPES = frozenset(
-    (
-        *("text", "input_text", "output_text", "refusal", "search_result", "tool_reference"),
-        *("image", "image_url", "input_image", "input_audio", "audio", "document", "file", "input_file"),
-    )
-)
-_PART_KEYS = frozenset(("text", "inlineData", "inline_data", "fileData", "file_data", "functionResponse"))
-"""The keys that make an object a part of Gemini's."""
-
-
-def tool_content(value: object) -> str | list[Any] | Raw:
-    """Return a tool's answer: a text, an object, a list of content parts; any other JSON value becomes its JSON text.
-
-    Raises InvalidMessage for what is not JSON.
-    """
-    if isinstance(value, str):
-        return str.__str__(value)
-    given = list(cast("Sequence[Any]", value)) if isinstance(value, tuple) else value
-    plain = json_copy({"content": given}, "tool_result")["content"]
-    if isinstance(plain, dict):
-        return cast("Raw", plain)
-    if isinstance(plain, list) and plain and all(map(_is_part, cast("list[object]", plain))):
-        return cast("list[Any]", plain)
-    return compact_json(cast("object", plain))
-
-
-def _is_part(item: object) -> bool:
-    if not isinstance(item, dict):
-        return False
-    fields = cast("Raw", item)
-    kind = fields.get("type")
-    return kind in _PART_TYPES if isinstance(kind, str) else any(key in fields for key in _PART_KEYS)
 
 
 def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
@@ -304,12 +251,12 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
     InvalidMessage.
     """
     if not isinstance(tools, (list, tuple)):
-        raise InvalidMessage("request", f"tools must be a list of functions, Tools or objects, not {_kind(tools)}")
+        raise InvalidMessage("request", f"tools must be a list of functions, Tools or objects, not {kind_of(tools)}")
     given = cast("Sequence[object]", tools)
     wanted = [tool.schema() if isinstance(tool, Tool) else tool for tool in given]
     for at, tool in enumerate(wanted):
         if not isinstance(tool, dict):
-            raise InvalidMessage("request", f"tools[{at}] must be a function, a Tool or an object, not {_kind(tool)}")
+            raise InvalidMessage("request", f"tools[{at}] must be a function, a Tool or an object, not {kind_of(tool)}")
     if wanted == list(known):
         return known
     ordered = _in_known_order(cast("list[Raw]", wanted), known)
@@ -350,13 +297,13 @@ def state(given: object) -> dict[str, State]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise InvalidSetting(f"state: must map keys to texts or functions that return a text, not {_kind(given)}")
+        raise InvalidSetting(f"state: must map keys to texts or functions that return a text, not {kind_of(given)}")
     for key, value in cast("Mapping[object, object]", given).items():
         if not isinstance(key, str) or not key:
-            raise InvalidSetting(f"state: a key must be a text of at least one character, not {_kind(key)}")
+            raise InvalidSetting(f"state: a key must be a text of at least one character, not {kind_of(key)}")
         if not isinstance(value, str) and not callable(value):
             name = quote(key)
-            raise InvalidSetting(f"state: {name} must be a text or a function that returns one, not {_kind(value)}")
+            raise InvalidSetting(f"state: {name} must be a text or a function that returns one, not {kind_of(value)}")
     return {str.__str__(key): value for key, value in cast("Mapping[str, State]", given).items()}
 
 
@@ -440,7 +387,9 @@ def current_texts(given: Mapping[str, State]) -> dict[str, str]:
         with naming_function("state", key):
             text = cast("object", value if isinstance(value, str) else value())
         if text is not None and not isinstance(text, str):
-            raise InvalidSetting(f"state: the function for {quote(key)} must return a text or None, not {_kind(text)}")
+            raise InvalidSetting(
+                f"state: the function for {quote(key)} must return a text or None, not {kind_of(text)}"
+            )
         if text:
             texts[key] = str.__str__(text)
     return texts
@@ -457,7 +406,8 @@ def naming_function(setting: str, key: str) -> Generator[None]:
         raise
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Return the name of a value's type, as errors give it."""
     if isinstance(value, str) and not value:
         return "an empty text"
     return "None" if value is None else shorten(type(value).__name__)

@@ -17,9 +17,11 @@ from transom.conversation import argument_checks as check
 from transom.conversation.access.lease import Lease, pauses
 from transom.conversation.access.owned_store import OwnedStore
 from transom.conversation.access.thread_guard import Guard
-from transom.conversation.appending.append_facts import append_facts, parse_result, split_head
+from transom.conversation.appending.log_writer import Subscriber
 from transom.conversation.appending.mcp_results import read_mcp
+from transom.conversation.appending.parsing import parse_result, split_head, tool_content, user_message
 from transom.conversation.argument_checks import Content, State
+from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.failures import (
     RequestFailures,
@@ -33,7 +35,7 @@ from transom.conversation.failures import (
 from transom.conversation.function_tool import ToolLike
 from transom.conversation.model_calls.reply import model_of_reply
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
-from transom.conversation.planning.modes import Directive, Mode, ModeChange, Profile, tagged
+from transom.conversation.planning.modes import Directive, Mode, ModeChange, Profile
 from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request, render_body
 from transom.conversation.runs.agent_loop import RunSteps
@@ -109,6 +111,8 @@ class Conversation:
         """Begin with these parts: those of `__init__`, or those that a fork has made."""
         lease = Lease(planner.writer.log, planner.settings.clock)
         self._planner, self._summaries, self._guard = planner, summaries, Guard(lease)
+        self._writer, self._bus = planner.writer, EventBus()
+        self._writer.subscribe(_publisher(self._bus, planner))
         finalize(self, lease.release_later).atexit = False  # of a conversation that nobody closes
         self._steps = SummarizingPlanner(planner, summaries, self._guard)
         self._runs: WeakSet[PublishedSteps] = WeakSet()
@@ -184,12 +188,12 @@ class Conversation:
     @property
     def log(self) -> StoredLog:
         """The log of everything that happened."""
-        return self._planner.writer.log
+        return self._writer.log
 
     @property
     def settings(self) -> Settings:
         """The settings of the next request: open another conversation with them, or with a few changed."""
-        return replace(self._planner.settings, owner=self._planner.writer.owner)
+        return replace(self._planner.settings, owner=self._writer.owner)
 
     @property
     def dialect(self) -> Dialect:
@@ -239,21 +243,21 @@ class Conversation:
     @property
     def user_id(self) -> str:
         """Whose conversation it is; empty if nobody's."""
-        return self._planner.writer.owner.user_id
+        return self._writer.owner.user_id
 
     @property
     def session_id(self) -> str:
         """The session that it belongs to; empty if none."""
-        return self._planner.writer.owner.session_id
+        return self._writer.owner.session_id
 
     @property
     def tags(self) -> Meta:
         """The mode, the run and the agent that every new fact has in its `Meta`."""
-        return self._planner.tags
+        return self._writer.tags
 
     @tags.setter
     def tags(self, tags: Meta) -> None:
-        self._planner.tags = check.tags(tags)
+        self._writer.tags = check.tags(tags)
 
     @property
     def mode(self) -> str:
@@ -273,7 +277,7 @@ class Conversation:
     @property
     def view(self) -> View:
         """What the log shows now."""
-        return self._planner.view
+        return self._writer.view
 
     @property
     def usage(self) -> ConversationUsage:
@@ -296,7 +300,7 @@ class Conversation:
     def user(self, content: Content) -> int:
         """Log a user message, and return the number of its entry. Raises InvalidMessage, with nothing stored, also if
         the message is empty."""
-        return self._append_facts([check.user_message(self.dialect, content)])[0]
+        return self._append_facts([user_message(self.dialect, content)])[0]
 
     @_locked
     def observe(self, reply: object) -> int:
@@ -390,7 +394,7 @@ class Conversation:
         real result already, the second one is stored but never shown, and `logging` gets a warning.
         """
         mcp = read_mcp(content)
-        given = check.tool_content(content if mcp is None else mcp.parts)
+        given = tool_content(content if mcp is None else mcp.parts)
         failed = failed or (mcp is not None and mcp.failed)
         fact = parse_result(self.dialect, check.call_id(call_id), given)
         return self._append_facts([replace(fact, failed=True) if failed else fact], known_calls_only=True)[0]
@@ -595,7 +599,7 @@ class Conversation:
         """
         self._guard.must_be_open()
         wanted = check.edit(Pin(entry=check.number("pin", entry), why=check.reason("pin", why)))
-        writer = self._planner.writer
+        writer = self._writer
         if pin_by_hand(writer.view, entry) is not None:
             writer.catch_up()  # somebody else may have taken it back
         writer.append_new(
@@ -617,7 +621,7 @@ class Conversation:
         if edit is not None:
             return [self.edit(Undo(edit=check.number("undo", edit), why=reason))]
         self.last_edit()  # raises if there is none
-        writer = self._planner.writer
+        writer = self._writer
         return [entry.seq for entry in writer.append_new(lambda view, at: undo_last(view, why=reason, at=at))]
 
     @_locked
@@ -625,7 +629,7 @@ class Conversation:
         """Append an edit, and return its number. Raises InvalidEdit, with nothing stored, if it does not apply."""
         self._guard.must_be_open()
         wanted = check.edit(edit)
-        (entry,) = self._planner.writer.append_new(lambda view, at: (_edit_entry(view, wanted, at),))
+        (entry,) = self._writer.append_new(lambda view, at: (_edit_entry(view, wanted, at),))
         return entry.seq
 
     @_locked
@@ -700,7 +704,7 @@ class Conversation:
         is locked. It may read the conversation, and must be quick. An exception that it raises is reported with
         `logging`, and changes nothing.
         """
-        return self._planner.bus.subscribe(kind, callback)
+        return self._bus.subscribe(kind, callback)
 
     @contextmanager
     def lease(self, wait: float = 0) -> Generator[None]:
@@ -771,7 +775,7 @@ class Conversation:
         with ExitStack() as steps:  # the last one first; each is done also if one before it fails
             if self._store is not None:
                 steps.callback(self._store.close)
-            steps.callback(self._planner.writer.close)
+            steps.callback(self._writer.close)
             steps.callback(setattr, self._guard, "is_closed", True)
             steps.callback(self._guard.lease.release)
             steps.callback(self._steps.abandon)
@@ -798,7 +802,7 @@ class Conversation:
     def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> RunSteps:  # noqa: A002
         """The steps of a run, for a driver."""
         steps = start(self, input, options, stream=stream, exclusively=self._exclusively, use_model=self._use_model)
-        published = PublishedSteps(steps, self._planner.bus)
+        published = PublishedSteps(steps, self._bus)
         self._runs.add(published)
         return published
 
@@ -807,7 +811,7 @@ class Conversation:
         """While a run is at work: only one at a time. It knows what others have logged before."""
         with self._guard.run():
             with self._guard.lock:
-                self._planner.writer.catch_up()
+                self._writer.catch_up()
             yield
 
     @_locked
@@ -825,19 +829,29 @@ class Conversation:
         self._guard.must_be_open()
         if (redact := self._planner.settings.redact) is not None:  # what is recalled comes from elsewhere
             facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
-        new = append_facts(self._planner.writer, facts, tagged(meta, self.tags), known_calls_only=known_calls_only)
+        new = self._writer.append_facts(facts, meta, known_calls_only=known_calls_only)
         if self._failures.are_recent and any(isinstance(fact, (Assistant, User)) for fact in facts):
             self._failures.forget()
             self._planner.use_limits_of(self._planner.model, was_refused=False)
         if any(isinstance(fact, Assistant) and not fact.calls for fact in facts):  # the turn of one's own loop is over
             self._guard.lease.release()
-        self._steps.take_finished()
         return new
 
 
 def _warn_of_assumed_budget() -> None:
     """Warn that no budget was given. The warning shows the line that called `open` (`stacklevel`)."""
     warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=3)
+
+
+def _publisher(bus: EventBus, planner: RequestPlanner) -> Subscriber:
+    """Publishes what is appended, if anybody listens. It does not hold the conversation, which so is freed at once."""
+
+    def publish(before: View, after: View, entries: Sequence[Entry]) -> None:
+        if bus.callbacks:
+            log, policy = planner.writer.log.name, planner.settings.policy.name
+            bus.publish_append(before, after, entries, log=log, policy=policy, usage=planner.usage)
+
+    return publish
 
 
 def _edit_entry(view: View, edit: Edit, at: float) -> Entry:

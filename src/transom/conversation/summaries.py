@@ -13,7 +13,6 @@ from typing import TypeVar, cast
 from msgspec.structs import replace
 
 from transom.conversation.access.thread_guard import Guard
-from transom.conversation.appending.append_facts import append_facts
 from transom.conversation.argument_checks import State
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import ToolLike
@@ -27,6 +26,7 @@ from transom.conversation.summary_job import (
     run_job,
 )
 from transom.conversation.worker_pool import Ticket
+from transom.core.entry import Meta
 from transom.core.message import Failure
 from transom.core.policy import Policy
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summarise, Summary, SummaryOptions
@@ -66,6 +66,8 @@ class SummarizingPlanner:
 
     def __init__(self, planner: RequestPlanner, summaries: SummaryScheduler, guard: Guard) -> None:
         self._planner, self._summaries, self._guard = planner, summaries, guard
+        self._stop_watching: Callable[[], None] = lambda: None
+        """Ends the look behind each append whether the summary in the background is done."""
 
     def compact(self, asked: SummaryOptions, *, within_run: bool = False) -> SummarySteps[Compacted]:
         """Compact now, with a summary if the policy shows summaries.
@@ -130,6 +132,7 @@ class SummarizingPlanner:
             if planned.window is not None:
                 if planned.want is not None:
                     self._summaries.start(self._with_what_is_known(planned.want), policy)
+                    self._stop_watching = self._planner.writer.subscribe(lambda *_: self.take_finished())
                 return finish(planned.window)
             assert planned.want is not None
             wanted = self._summaries.awaited(self._with_what_is_known(planned.want), policy)
@@ -171,6 +174,7 @@ class SummarizingPlanner:
         `request()` must give the same request again, and a new entry would change it."""
         if self._planner.view.in_flight is not None or (outcome := self._summaries.finished()) is None:
             return
+        self._stop_watching()
         summary = self._failure_logged(outcome)
         if summary is not None and self._is_news(summary):
             self._planner.writer.append_new(lambda view, at: (view.entry(summary, at),))
@@ -179,6 +183,7 @@ class SummarizingPlanner:
 
     def abandon(self) -> None:
         """Give up a summary in the background, and log the usage of its requests."""
+        self._stop_watching()
         if (job := self._summaries.abandon()) is not None:
             self._log_unused(job.so_far(), ABANDONED)
 
@@ -208,13 +213,13 @@ class SummarizingPlanner:
         if outcome.usage is None or outcome.error or self._guard.is_closed:
             return
         failure = Failure(failure=UNUSED_SUMMARY, error=shorten(why), model=outcome.model, usage=outcome.usage)
-        append_facts(self._planner.writer, [failure], replace(self._planner.tags, cost=outcome.cost))
+        self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
 
     def _failure_logged(self, outcome: SummaryOutcome) -> Summary | None:
         """The summary that was made, by the fallback if need be; a failure is logged."""
         if outcome.error:
             failure = Failure(failure=NO_SUMMARY, error=outcome.error, model=outcome.model, usage=outcome.usage)
-            append_facts(self._planner.writer, [failure], replace(self._planner.tags, cost=outcome.cost))
+            self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
         return outcome.summary
 
     def _is_news(self, summary: Summary, *, may_replace: bool = False, known: int | None = None) -> bool:

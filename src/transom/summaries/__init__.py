@@ -14,6 +14,7 @@ from transom.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from transom.core.summary import SourceTurn, Summarise, Summary
+    from transom.core.summary_limits import SummaryLimits
     from transom.summaries.base import Answer, Ask, Model, Summarizer
     from transom.summaries.extractive import Extractive, fallback_summary
     from transom.summaries.llm import LlmSummarizer
@@ -34,6 +35,7 @@ __all__ = [
     "Summarise",
     "Summarizer",
     "Summary",
+    "SummaryLimits",
     "fallback_summary",
 ]
 
@@ -41,6 +43,7 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "core.summary": ("SourceTurn", "Summarise", "Summary"),
+        "core.summary_limits": ("SummaryLimits",),
         "summaries.base": ("Answer", "Ask", "Model", "Summarizer"),
         "summaries.extractive": ("Extractive", "fallback_summary"),
         "summaries.llm": ("LlmSummarizer",),

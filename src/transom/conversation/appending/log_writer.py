@@ -1,4 +1,4 @@
-"""The newest view of a log, kept up to date by whoever appends to it.
+"""The way into a log: everything that is appended goes through its writer, which knows the newest view.
 
 Facts are never stale: when another writer was first, they are appended behind its entries. What was decided for a view
 (edits, a plan) is stale as soon as somebody else appends: then nothing is stored, and the caller decides again.
@@ -6,17 +6,22 @@ Facts are never stale: when another writer was first, they are appended behind i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import cast
+
+from msgspec.structs import replace
 
 from transom.clock import Clock
-from transom.core.entry import Entry
+from transom.core.entry import Body, Entry, Meta
 from transom.core.log import Owner, PendingLog, owned, owner_of
+from transom.core.message import Assistant, Call, Fact, ToolResult
 from transom.core.plan import Plan
 from transom.core.reducer import apply
 from transom.core.tokens import FormatCounter
-from transom.core.view import View
-from transom.errors import Conflict, InvalidMessage, InvalidSetting, StoreUnavailable, UnknownLog, quote
+from transom.core.view import STRAY, View
+from transom.errors import Conflict, InvalidMessage, InvalidSetting, StoreUnavailable, UnknownLog, quote, shorten
 from transom.stores import StoredLog, open_view
 from transom.stores.snapshot import encode_view
 
@@ -25,22 +30,78 @@ SNAPSHOT_GROWTH = 1.25
 """A snapshot is written when the log has grown by a quarter since the last: the work stays in proportion to the log."""
 
 
-OnAppend = Callable[[View, View, Sequence[Entry]], None]
+Subscriber = Callable[[View, View, Sequence[Entry]], None]
 """Called behind each append, also one of another writer: the view before, the view after, the entries."""
+
+NAMED_CALLS = 8
+"""How many open calls a warning names."""
+
+_logger = logging.getLogger(__name__)
 
 
 class LogWriter:
     """A log and the view of all its entries that this handle knows."""
 
-    def __init__(
-        self, log: StoredLog, counter: FormatCounter, clock: Clock, on_append: OnAppend, owner: Owner | None = None
-    ) -> None:
+    def __init__(self, log: StoredLog, counter: FormatCounter, clock: Clock, owner: Owner | None = None) -> None:
         self.log, self.wanted_owner = log, owner
-        self._on_append = on_append
+        self.tags = Meta()
+        """The mode, the run and the agent that are stored with every fact."""
+        self._subscribers: tuple[Subscriber, ...] = ()
         self.view = open_view(log, counter)
         self._check_owner()
         self._clock = clock
         self._mark_saved(self.view.length)
+
+    def subscribe(self, callback: Subscriber) -> Callable[[], None]:
+        """Have `callback` called behind each append. Returns a function that ends the subscription."""
+        self._subscribers = (*self._subscribers, callback)
+
+        def unsubscribe() -> None:
+            self._subscribers = tuple(each for each in self._subscribers if each is not callback)
+
+        return unsubscribe
+
+    def count_with(self, counter: FormatCounter) -> None:
+        """Build the view anew, with the sizes that another dialect has."""
+        self.view = open_view(self.log, counter)
+        self._mark_saved(self.view.length)
+
+    def append_facts(
+        self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
+    ) -> list[int]:
+        """Append the facts, all in one go and with the tags, and return their seqs.
+
+        Warns of a result that no window will show, because its call is not open and was not given up. An importer
+        (`meta.source`) reports these itself. With `known_calls_only`, a result of a call that the log never had raises
+        InvalidMessage; one more result of an answered call is stored, and the warning is all.
+        """
+        meta = tagged(meta, self.tags)
+        strays: list[ToolResult] = []
+        waiting: list[str] = []
+
+        def entries_of(view: View, at: float) -> list[Entry]:
+            bodies = _at_its_request(facts, view.in_flight)
+            return [
+                replace(view.entry(cast("Body", body), at, meta), seq=view.length + number)
+                for number, body in enumerate(bodies)
+            ]
+
+        def check(before: View, after: View, entries: Sequence[Entry]) -> None:
+            late = after.late_results  # in a note of the next request
+            bodies = [entry.body for entry in entries if after.unit_of[entry.seq] == STRAY and entry.seq not in late]
+            strays[:] = [body for body in bodies if isinstance(body, ToolResult)]
+            if strays:
+                waiting[:] = _open_call_ids(before)
+            if strays and known_calls_only and not _knows_call(before, strays[0].call):
+                raise InvalidMessage("tool_result", _stray_line(strays[0].call, waiting))
+
+        entries = self.append_new(entries_of, check)
+        if strays and (meta is None or meta.source is None):
+            more = f" ({len(strays):,} results)" if len(strays) > 1 else ""
+            _logger.warning(
+                "tool result: %s; it is stored, and never shown%s", _stray_line(strays[0].call, waiting), more
+            )
+        return [entry.seq for entry in entries]
 
     def append_new(
         self,
@@ -82,8 +143,12 @@ class LogWriter:
         before, self.view = self.view, after
         if after.length >= self._snapshot_at:
             self.save_snapshot()
-        self._on_append(before, after, entries)
+        self._tell(before, after, entries)
         return True
+
+    def _tell(self, before: View, after: View, entries: Sequence[Entry]) -> None:
+        for callback in self._subscribers:
+            callback(before, after, entries)
 
     @property
     def owner(self) -> Owner:
@@ -98,7 +163,7 @@ class LogWriter:
                 self._check_owner()
             entries = list(self.log.read(before.length))
             self.view = apply(before, entries)
-            self._on_append(before, self.view, entries)
+            self._tell(before, self.view, entries)
 
     def _check_owner(self) -> None:
         """Raises InvalidSetting if the log began as somebody else's. Whose it is, the message does not say."""
@@ -119,7 +184,7 @@ class LogWriter:
 
     def close(self) -> None:
         """Leave a last snapshot of a log that is long enough to need one. Nothing is appended from now on."""
-        self._on_append = _nothing  # whoever is called holds this writer: so both go without the garbage collector
+        self._subscribers = ()  # whoever is called holds this writer: so both go without the garbage collector
         if self.view.length >= SNAPSHOT_AT and self.view.length > self._saved:
             self.save_snapshot()
 
@@ -128,5 +193,50 @@ class LogWriter:
         self._snapshot_at = max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * length))
 
 
-def _nothing(*_: object) -> None:
-    """Nobody is called."""
+def tagged(meta: Meta | None, tags: Meta) -> Meta | None:
+    """The meta data of a fact, with the mode, run and agent of `tags` where it names none."""
+    own = meta or Meta()
+    names = {name: getattr(own, name) or getattr(tags, name) for name in ("mode", "run_id", "agent_id")}
+    return replace(own, **names) if any(names.values()) else meta
+
+
+def _at_its_request(facts: Sequence[Fact], in_flight: Entry | None) -> Iterator[Fact]:
+    """The facts; the first reply among them that does not name its request answers the one in flight."""
+    for fact in facts:
+        if isinstance(fact, Assistant) and fact.answers is None and in_flight is not None:
+            yield replace(fact, answers=in_flight.seq)
+            in_flight = None
+        else:
+            yield fact
+
+
+def _open_call_ids(view: View) -> list[str]:
+    """The ids of the calls that wait for a result; of a call without an id, its name."""
+    ids: list[str] = []
+    for key in view.open_units:
+        unit = view.open_unit(key)
+        turn = unit.first_fact
+        assert isinstance(turn, Assistant)
+        ids += [turn.calls[index].id or turn.calls[index].name for index in unit.open_calls]
+    return ids
+
+
+def _knows_call(view: View, label: str) -> bool:
+    """Whether any reply of the log has a call that is answered by this label. Reads the log, newest first."""
+    for seq in range(view.length - 1, -1, -1):
+        body = view.log[seq].body
+        if isinstance(body, Assistant) and any(_is_answered_by(label, call) for call in body.calls):
+            return True
+    return False
+
+
+def _is_answered_by(label: str, call: Call) -> bool:
+    return label == call.id if call.id else label in {"", call.name}
+
+
+def _stray_line(label: str, open_ids: list[str]) -> str:
+    """Why a result finds no open call, with the ids of those that are open."""
+    waiting = ", ".join(quote(each, 60) for each in open_ids[:NAMED_CALLS])
+    if len(open_ids) > NAMED_CALLS:
+        waiting += f" and {len(open_ids) - NAMED_CALLS:,} more"
+    return shorten(f"no open call has the id {quote(label, 60)}; open calls: {waiting or 'none'}", 300)

@@ -14,10 +14,8 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from transom import texts
-from transom.core.entry import Meta
 from transom.core.message import Head, Instruction, Note, Text
 from transom.core.plan import Plan
 from transom.core.state_notes import visible_note
@@ -186,13 +184,6 @@ def _check_texts(name: str, settings: Profile | Directive | None) -> None:
             raise InvalidSetting(
                 f"{name}: {field} must be {'a text' if kind is str else 'True or False'}, not {quote(value)}"
             )
-
-
-def tagged(meta: Meta | None, tags: Meta) -> Meta | None:
-    """The meta data of a fact, with the mode, run and agent of `tags` where it names none."""
-    own = meta or Meta()
-    names = {name: getattr(own, name) or getattr(tags, name) for name in ("mode", "run_id", "agent_id")}
-    return replace(own, **names) if any(names.values()) else meta
 
 
 def system_text(messages: Sequence[Instruction]) -> str:

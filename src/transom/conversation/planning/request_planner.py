@@ -11,9 +11,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
-from transom.conversation.appending.log_writer import LogWriter
+from transom.conversation.appending.log_writer import LogWriter, tagged
 from transom.conversation.argument_checks import State
-from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import ToolLike, tool_schemas
 from transom.conversation.planning.head_parts import divided, part_messages
@@ -28,13 +27,12 @@ from transom.conversation.planning.modes import (
     checked,
     mode_notes,
     system_text,
-    tagged,
 )
 from transom.conversation.request import render_body
 from transom.conversation.settings import ASSUMED, Settings
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
-from transom.core.entry import Entry, Meta
+from transom.core.entry import Entry
 from transom.core.frame import Frame
 from transom.core.index_cache import IndexCache
 from transom.core.message import Assistant, Head, Instruction, Raw
@@ -66,12 +64,10 @@ class RequestPlanner:
 
     def __init__(self, log: StoredLog, settings: Settings) -> None:
         self.settings = settings
+        self.writer = LogWriter(log, settings.dialect.format_counter(settings.counter), settings.clock, settings.owner)
         self.indexes = IndexCache()
-        self.tags = Meta()  # stored with every fact that is appended
         self.mode: ModeSettings | None = None
         self.cache_marks = False  # whether the last request had Anthropic's cache marks
-        self.bus = EventBus()
-        self.writer = self._writer_of(log)
         user_id = self.writer.owner.user_id
         check.must_be_of_user("state", settings.state, user_id)
         check.must_be_of_user("head_parts", settings.head_parts, user_id)
@@ -96,7 +92,7 @@ class RequestPlanner:
     def fork(self, log: StoredLog) -> RequestPlanner:
         """A planner with these settings for another log."""
         other = RequestPlanner(log, self.settings)
-        other.tags, other.mode = self.tags, self.mode
+        other.writer.tags, other.mode = self.writer.tags, self.mode
         other._known_context, other._model = self._known_context, self._model
         return other
 
@@ -126,7 +122,8 @@ class RequestPlanner:
         if dialect == known:  # a name for another form of the same dialect
             return
         self.settings = replace(self.settings, dialect=dialect)
-        self.writer, self._sent_window, self.indexes = self._writer_of(self.writer.log), None, IndexCache()
+        self.writer.count_with(dialect.format_counter(self.settings.counter))
+        self._sent_window, self.indexes = None, IndexCache()
         self.frame = replace(self.frame, required_user_turn=dialect.required_user_turn)
 
     @property
@@ -155,7 +152,7 @@ class RequestPlanner:
         """Change the mode. Raises InvalidSetting; BudgetImpossible, with the mode as it was."""
         wanted: Mode
         wanted, directive = checked(mode, profile, directive)
-        before, tags = self.mode, self.tags
+        before, tags = self.mode, self.writer.tags
         profile = profile or (Profile() if before is None else before.profile)
         self.mode = ModeSettings(
             mode=wanted,
@@ -164,12 +161,12 @@ class RequestPlanner:
             directive=directive,
             new_head=new_head,
         )
-        self.tags = replace(tags, mode=wanted, run_id=self.mode.run_id)
+        self.writer.tags = replace(tags, mode=wanted, run_id=self.mode.run_id)
         self._of_earlier_mode = {}
         try:
             _, done = self._plan_next(self._frame_of(None, None), None, None)
         except BaseException:
-            self.mode, self.tags = before, tags
+            self.mode, self.writer.tags = before, tags
             raise
         return change_of("" if before is None else before.mode, self.mode, self.view, done)
 
@@ -257,15 +254,6 @@ class RequestPlanner:
 
     # ---- private
 
-    def _writer_of(self, log: StoredLog) -> LogWriter:
-        settings = self.settings
-        counter = settings.dialect.format_counter(settings.counter)
-        return LogWriter(log, counter, settings.clock, self._appended, settings.owner)
-
-    def _appended(self, before: View, after: View, entries: Sequence[Entry]) -> None:
-        log, policy = self.writer.log.name, self.settings.policy.name
-        self.bus.publish_append(before, after, entries, log=log, policy=policy, usage=self.usage)
-
     def _request_in_flight(self, frame: Frame) -> Window | None:
         """The window of the request in flight, if nothing has happened since and nothing else is wanted."""
         sent = self.view.in_flight
@@ -324,7 +312,7 @@ class RequestPlanner:
             at=self.settings.clock(),
             ref=self.settings.ref,
             indexes=self.indexes,
-            meta=tagged(None, self.tags),
+            meta=tagged(None, self.writer.tags),
             summary_options=options,
             summary=summary,
         )

@@ -21,8 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import texts
-from transom.conversation import argument_checks as check
-from transom.conversation.appending.append_facts import parse_result
+from transom.conversation.appending.parsing import parse_result, user_message
 from transom.conversation.events import (
     Compacted,
     Event,
@@ -148,7 +147,7 @@ class AgentLoop:
 
     def user(self, content: Any) -> None:
         """Log what the user says. Raises InvalidMessage."""
-        self._log(check.user_message(self._conv.dialect, content))
+        self._log(user_message(self._conv.dialect, content))
 
     # ---- limits
 

@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from transom import texts
-from transom.conversation import argument_checks as check
 from transom.conversation.appending.mcp_results import read_mcp
+from transom.conversation.appending.parsing import tool_content
 from transom.conversation.function_tool import error_text
 from transom.conversation.runs.work import ToolOutcome
 from transom.errors import InvalidMessage
@@ -44,7 +44,7 @@ def result_content(value: object) -> object:
     if isinstance(value, (Generator, AsyncGenerator)):
         raise TypeError("it is a generator; the tool must return a list or a text")
     try:
-        content = check.tool_content(_json_value(msgspec.to_builtins(value, builtin_types=_BINARY, enc_hook=_fields)))
+        content = tool_content(_json_value(msgspec.to_builtins(value, builtin_types=_BINARY, enc_hook=_fields)))
     except (InvalidMessage, TypeError, ValueError, RecursionError):
         content = str(value)
     return texts.NO_OUTPUT if content == "" else content

@@ -1,0 +1,102 @@
+"""What callers say, as facts: messages, what the user says, what a tool returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from transom.conversation.argument_checks import kind_of
+from transom.core.message import Fact, Head, Instruction, Raw, is_empty
+from transom.errors import InvalidMessage
+from transom.wire.dialect import Dialect, Placed
+from transom.wire.dialects import dialect_named
+from transom.wire.fields import compact_json, json_copy
+from transom.wire.media import form_of_parts
+from transom.wire.openai import OPENAI_CHAT
+from transom.wire.translate import translate_fact
+
+
+def split_head(
+    messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT
+) -> tuple[list[Instruction], list[Placed]]:
+    """The leading instructions, and every later fact with the position of its message. Raises InvalidMessage.
+
+    A message is a dict, or a client library's object that can dump itself as one.
+    """
+    facts = dialect.parse(messages, where)
+    head: list[Instruction] = []
+    for _, fact in facts:
+        if not isinstance(fact, Instruction):
+            break
+        head.append(fact)
+    if not dialect.render_head(Head(messages=tuple(head))):  # this dialect has no system messages among the others
+        return [], facts
+    return head, facts[len(head) :]
+
+
+def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw) -> Fact:
+    """A tool result. An object goes to a dialect that takes objects; for the others it is its JSON text. Parts in the
+    form of another API are translated."""
+    if isinstance(content, dict):
+        with suppress(InvalidMessage):
+            return dialect.parse_tool_result(call_id, content)
+        content = compact_json(content)
+    form = form_of_parts(content) if isinstance(content, list) else None
+    own = dialect.parse_tool_result(call_id, "").dialect
+    if form is None or form == own:
+        return dialect.parse_tool_result(call_id, content)
+    return translate_fact(dialect_named(form).parse_tool_result(call_id, content), own)
+
+
+def user_message(dialect: Dialect, value: object) -> Fact:
+    """Return what a user says, parsed. Raises InvalidMessage for what is no message, and for one with nothing in it."""
+    fact = dialect.parse_user(_content("user", value))
+    if is_empty(fact):
+        raise InvalidMessage("user", "the message is empty, and no provider takes that")
+    return fact
+
+
+def _content(where: str, value: object) -> str | list[Any] | Raw:
+    """Return content for a dialect to parse: a text, an object, or a list of parts, copied. Raises InvalidMessage."""
+    if isinstance(value, str):
+        return str.__str__(value)  # of an enum, or another kind of str, the text alone
+    if isinstance(value, dict):
+        return cast("Raw", value)
+    if isinstance(value, (list, tuple)):
+        return list(cast("Sequence[Any]", value))
+    raise InvalidMessage(where, f"content must be a string or a list of parts, not {kind_of(value)}")
+
+
+_PART_TYPES = frozenset(
+    (
+        *("text", "input_text", "output_text", "refusal", "search_result", "tool_reference"),
+        *("image", "image_url", "input_image", "input_audio", "audio", "document", "file", "input_file"),
+    )
+)
+_PART_KEYS = frozenset(("text", "inlineData", "inline_data", "fileData", "file_data", "functionResponse"))
+"""The keys that make an object a part of Gemini's."""
+
+
+def tool_content(value: object) -> str | list[Any] | Raw:
+    """Return a tool's answer: a text, an object, a list of content parts; any other JSON value becomes its JSON text.
+
+    Raises InvalidMessage for what is not JSON.
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    given = list(cast("Sequence[Any]", value)) if isinstance(value, tuple) else value
+    plain = json_copy({"content": given}, "tool_result")["content"]
+    if isinstance(plain, dict):
+        return cast("Raw", plain)
+    if isinstance(plain, list) and plain and all(map(_is_part, cast("list[object]", plain))):
+        return cast("list[Any]", plain)
+    return compact_json(cast("object", plain))
+
+
+def _is_part(item: object) -> bool:
+    if not isinstance(item, dict):
+        return False
+    fields = cast("Raw", item)
+    kind = fields.get("type")
+    return kind in _PART_TYPES if isinstance(kind, str) else any(key in fields for key in _PART_KEYS)
