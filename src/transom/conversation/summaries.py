@@ -132,7 +132,7 @@ class SummarizingPlanner:
             if planned.window is not None:
                 if planned.want is not None:
                     self._summaries.start(self._with_what_is_known(planned.want), policy)
-                    self._stop_watching = self._planner.writer.subscribe(lambda *_: self.take_finished())
+                    self._stop_watching = self._planner.writer.subscribe(self._look_for_finished)
                 return finish(planned.window)
             assert planned.want is not None
             wanted = self._summaries.awaited(self._with_what_is_known(planned.want), policy)
@@ -180,6 +180,10 @@ class SummarizingPlanner:
             self._planner.writer.append_new(lambda view, at: (view.entry(summary, at),))
         elif summary is not None:
             self._log_unused(outcome, NEWER)
+
+    def _look_for_finished(self, *_: object) -> None:
+        """Behind an append: take in the summary in the background, if it is done."""
+        self.take_finished()
 
     def abandon(self) -> None:
         """Give up a summary in the background, and log the usage of its requests."""
