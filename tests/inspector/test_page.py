@@ -25,6 +25,7 @@ from transom import Conversation
 from transom.core.edit import Fold
 from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Call, Text, ToolResult, User
+from transom.policies import POLICIES
 from transom.stores import open_store
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -97,7 +98,7 @@ def wait_for_call(page, call):
 def long_log(store, name, calls):
     """A conversation of many calls, written without planning: windows of about 100 messages, folded at every 50th."""
     log, entries = store.open(name), []
-    counter = "o200k_base/openai"
+    counter = "o200k_base"
 
     def add(body, *tokens):
         entries.append(Entry(seq=len(entries), at=1e9 + len(entries), body=body, tokens=tokens, counter=counter))
@@ -121,7 +122,7 @@ def long_log(store, name, calls):
 def test_the_first_picture_and_steps_are_fast(browser, url):
     store = open_store(url)
     for number in range(1_000):
-        text = Entry(seq=0, at=1e9, body=User(parts=(Text("hello"),)), tokens=(4, 1), counter="o200k_base/openai")
+        text = Entry(seq=0, at=1e9, body=User(parts=(Text("hello"),)), tokens=(4, 1), counter="o200k_base")
         store.open(f"support {number}").append([text], 0)
     long_log(store, "long", CALLS)
     with served(url) as link:
@@ -265,6 +266,12 @@ def test_a_dry_run_and_then_the_real_one(browser, url):
         assert "900 tokens" in page.locator(".dry").text_content()
         page.keyboard.press("Escape")
         page.wait_for_selector(".dry", state="detached")
+        page.get_by_label("Context window").fill("5000")
+        page.get_by_role("button", name="All policies").click()
+        page.wait_for_function("n => document.querySelectorAll('.compared tbody tr').length === n", arg=len(POLICIES))
+        page.locator(".compared").get_by_role("button", name="sliding", exact=True).click()
+        page.wait_for_selector(".dry")
+        assert "with the policy sliding" in page.locator(".dry").text_content()
 
 
 def test_only_looking(browser, url):
@@ -292,6 +299,7 @@ def test_every_control_is_reached_by_the_keyboard(browser, url):
             page.keyboard.press("Tab")
             reached.add(page.evaluate("document.activeElement.dataset.at"))
         assert {str(at) for at in range(wanted)} <= reached
+        page.evaluate("document.activeElement.blur()")
         page.keyboard.press("?")
         page.wait_for_selector("dialog")
         page.keyboard.press("Escape")

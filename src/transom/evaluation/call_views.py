@@ -59,9 +59,9 @@ class CallViews:
         batch: list[Entry] = []
         for entry in self.log.read(start, stop):
             if isinstance(entry.body, Sent):
-                self._apply(batch)
                 self._sent.append(entry.seq)
                 if self.calls % self._stride == 0:
+                    self._apply(batch)
                     self._keep()
             batch.append(entry)
             if len(batch) >= BATCH:
