@@ -15,10 +15,10 @@ import httpx2
 import openai
 import pytest
 import zstandard
-from sdk_agents import AGENTS, anthropic_client, openai_client
-from strict_provider import ANSWER, TASK, StrictProvider, strict_provider
 from test_wrap import BUDGET, LIMIT, NONE, STEPS, faults, run, said
 
+from sdk_agents import AGENTS, anthropic_client, openai_client
+from strict_provider import ANSWER, TASK, StrictProvider, strict_provider
 from transom.http import Gateway
 from transom.proxy.app import ProxySettings
 from transom.proxy.serve import serving
