@@ -24,7 +24,7 @@ from pydantic import BaseModel
 
 import transom
 from transom.conversation import events
-from transom.providers.base import Provider
+from transom.providers import Provider
 from transom.providers.scripted import Scripted, call
 from transom.stores import open_store
 

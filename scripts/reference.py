@@ -49,6 +49,16 @@ MODULES = {
     "transom.redaction": "Secrets that are named and not shown.",
     "transom.telemetry": "OpenTelemetry spans of a run.",
     "transom.testing": "Builders, fakes and test suites for code of your own.",
+    "transom.core.message": "What happened: the facts of a log, and the parts of a message.",
+    "transom.stores.checks": "What every store checks, for a store of your own.",
+    "transom.stores.locks": "A lock on a file, for a store of your own.",
+    "transom.tokenizer": "Token counts.",
+    "transom.search.embedders": "Search by meaning.",
+    "transom.providers.openai": "OpenAI's APIs, and servers that speak them.",
+    "transom.providers.models": "What a model costs, and how long its context is.",
+    "transom.providers.scripted": "A provider without a model, for tests and examples.",
+    "transom.wire.openai": "The Chat Completions API and its variants.",
+    "transom.wire.anthropic": "Anthropic's API and its variants.",
 }
 """The modules whose `__all__` is public, and what each is for."""
 
@@ -81,7 +91,8 @@ def index_page() -> str:
         rows.append(f"| [{module}]({module}.md) | {about} {names} |")
     listed = ", ".join(f"`{name}`" for name in command_group().commands)
     rows.append(f"| [Command line]({COMMANDS}.md) | {listed} |")
-    head = "# Reference\n\nWritten by `make reference` from the docstrings and commands."
+    rule = "What is listed here is public: names, their parameters and fields, the commands. The rest may change in any"
+    head = f"# Reference\n\n{rule} release ([what is stable](../stability.md)).\n\nWritten by `make reference`."
     return "\n".join([head, "", "| page | what it has |", "|---|---|", *rows, ""])
 
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 from transom.core.tokens import replace_surrogates
 
+__all__ = ["o200k"]
+
 if TYPE_CHECKING:
     import tiktoken
 

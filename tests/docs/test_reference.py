@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pkgutil
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from scripts.reference import (
@@ -69,11 +71,15 @@ def test_every_method_has_a_section_and_a_docstring(module: str, member: str) ->
 
 @pytest.mark.parametrize(("module", "name", "field"), FIELDS)
 def test_every_field_is_explained(module: str, name: str, field: str) -> None:
-    """By a text behind it, which is a row of a table, or by its name in the docstring of the class."""
+    """By a text behind it, which is a row of a table, or by its name in the docstring of the class, or of its public
+    base class that has it."""
     kind = getattr(import_module(module), name)
-    assert field in field_texts(kind) or f"`{field}`" in doc(kind), f"{module}.{name}.{field}"
+    bases = [base for base in kind.__mro__[1:] if base.__name__ in dict(map(reversed, NAMES)) and field in fields(base)]
+    owner = bases[-1] if bases else kind
+    assert field in field_texts(owner) or f"`{field}`" in doc(owner), f"{module}.{name}.{field}"
     section = PAGES[f"{module}.md"].split(f"\n## {name}\n")[1].split("\n## ")[0]
-    assert f"\n| `{field}` | " in section or f"`{field}`" in section
+    if owner is kind:
+        assert f"\n| `{field}` | " in section or f"`{field}`" in section
     assert f"{field}: " in section, "its type"
 
 
@@ -92,3 +98,21 @@ def test_the_files_are_current() -> None:
     assert written.keys() == PAGES.keys(), "run `make reference`"
     for name, text in PAGES.items():
         assert written[name] == text, f"docs/reference/{name} is not what the code says: run `make reference`"
+
+
+LISTED = {module: set(public_names(import_module(module))) for module in MODULES}
+IMPORT = re.compile(r"^\s*from (transom[\w.]*) import (?:\(([^)]*)\)|([^\n#]*))", re.MULTILINE)
+PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
+ROOT = FOLDER.parent.parent
+SHOWN = [ROOT / "README.md", *(page for page in ROOT.glob("docs/**/*.md") if FOLDER not in page.parents)]
+SHOWN += sorted(ROOT.glob("examples/**/*.py"))
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=lambda path: path.name)
+def test_pages_and_examples_import_only_what_is_listed(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    code = text if path.suffix == ".py" else "\n".join(PYTHON.findall(text))
+    for found in IMPORT.finditer(code):
+        for name in filter(None, (each.partition(" as ")[0].strip() for each in (found[2] or found[3]).split(","))):
+            is_module = f"{found[1]}.{name}" in LISTED
+            assert is_module or name in LISTED.get(found[1], ()), f"{found[1]}.{name} is not in the reference"

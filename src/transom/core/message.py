@@ -11,6 +11,30 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct, field
 
+__all__ = [
+    "REASONING_REFUSED",
+    "Assistant",
+    "Call",
+    "Fact",
+    "Failure",
+    "Handoff",
+    "Head",
+    "Instruction",
+    "Media",
+    "Note",
+    "Opaque",
+    "Other",
+    "Raw",
+    "Reasoning",
+    "Recalled",
+    "Text",
+    "ToolResult",
+    "Usage",
+    "User",
+    "own_text",
+    "parts_of",
+]
+
 Raw = dict[str, Any]
 """A JSON object in the format in which it was given."""
 Shape = Literal["text", "parts", "null", "absent"]
@@ -20,21 +44,24 @@ MediaKind = Literal["image", "file"]
 
 
 class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="text"):
-    """A run of text. `extra` holds the other keys of the provider's part, such as a cache marker."""
+    """A run of text. `text`: its words. `extra` holds the other keys of the provider's part, such as a cache marker."""
 
     text: str
     extra: Raw | None = None
 
 
 class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="media"):
-    """An image, or a file of any other kind (document, audio). `raw` is the provider's own part, unchanged."""
+    """An image, or a file of any other kind (document, audio). `media`: which of both.
+
+    `raw` is the provider's own part, unchanged.
+    """
 
     media: MediaKind
     raw: Raw
 
 
 class Other(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="other"):
-    """A part of a kind that we do not know. It is kept unchanged, and its strings are counted as text.
+    """A part of a kind that we do not know. It is kept unchanged (`raw`), and its strings are counted as text.
 
     `compaction`: true for a part of the provider's own compaction, which stands for everything before its turn. No edit
     changes it.
@@ -50,8 +77,8 @@ Part = Text | Media | Other
 class Call(Struct, frozen=True, gc=False, omit_defaults=True):
     """A tool call, as the model wrote it.
 
-    `args`: the arguments as text, which need not be JSON. `legacy`: true for an OpenAI `function_call`, which has no
-    id.
+    `id`: the provider's id. `name`: the tool. `args`: the arguments as text, which need not be JSON. `extra`: the other
+    keys of the call. `legacy`: true for an OpenAI `function_call`, which has no id.
     """
 
     id: str
@@ -64,8 +91,9 @@ class Call(Struct, frozen=True, gc=False, omit_defaults=True):
 class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True):
     """A text of the model's reasoning.
 
-    `field`: its key in the provider's format. `bound`: signed for the exact prefix that it was made on (system prompt,
-    tools, and everything before it). On another prefix a provider refuses or drops it, so no window shows it there.
+    `text`: its words. `extra`: the other keys of its part. `field`: its key in the provider's format. `bound`: signed
+    for the exact prefix that it was made on (system prompt, tools, and everything before it). On another prefix a
+    provider refuses or drops it, so no window shows it there.
     """
 
     text: str
@@ -119,13 +147,13 @@ class User(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="u
 
 
 class Instruction(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="instruction"):
-    """A system or developer message: part of a head, or a message in the middle of a conversation."""
+    """A system or developer message: part of a head, or a message in the middle of a conversation. `role`: which."""
 
     role: Literal["system", "developer"] = "system"
 
 
 class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="assistant"):
-    """One turn of the model: content, tool calls and reasoning.
+    """One turn of the model: content, tool calls (`calls`) and reasoning (`reasoning`).
 
     - `answers`: the seq of the `Sent` that it replies to; None if it came without a request of ours.
     - `usage`: what the provider reported for the request; None if nothing.
@@ -172,8 +200,8 @@ class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
 
 
 class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="note"):
-    """A text that we add. With a `key` it announces state: the newest note of a key is the one that holds. Without a
-    key it gives a late result, or is a user turn that the provider requires.
+    """A text that we add (`text`). With a `key` it announces state: the newest note of a key is the one that holds.
+    Without a key it gives a late result, or is a user turn that the provider requires.
 
     `refs`: the seqs of the late results that it gives.
     """
@@ -184,7 +212,7 @@ class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="n
 
 
 class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="recalled"):
-    """Text of old entries that is brought back to the end of the window.
+    """Text of old entries (`text`) that is brought back to the end of the window.
 
     `refs`: the seqs of these entries. `why`: the reason, for people. A plan adds it if its policy recalls; a caller may
     add one with `Conversation.append`.
@@ -226,8 +254,8 @@ class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
 
 
 class Handoff(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="handoff"):
-    """The result of another agent or run, as one text. A caller adds it with `Conversation.append`. `source`: who made
-    it."""
+    """The result of another agent or run, as one text (`text`). A caller adds it with `Conversation.append`. `source`:
+    who made it."""
 
     text: str
     source: str = ""
@@ -246,7 +274,7 @@ class Head(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Opaque(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="opaque"):
-    """An entry of a kind that this version does not know. It is kept unchanged and not shown."""
+    """An entry of a kind that this version does not know. It is kept unchanged (`raw`) and not shown."""
 
     raw: Raw
 

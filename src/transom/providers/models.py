@@ -25,7 +25,8 @@ _PRICE_LISTS = {"gemini": "google", "responses": "openai"}
 
 
 class TokenPrices(Struct, frozen=True, kw_only=True):
-    """US dollars for a million tokens. `cache_read`, `cache_write`: the same as `input` if not given.
+    """US dollars for a million tokens: of the request (`input`) and of the answer (`output`). `cache_read`,
+    `cache_write`: the same as `input` if not given.
 
     Raises InvalidSetting if a price is not a finite number of at least 0.
     """

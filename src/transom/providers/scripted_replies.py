@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 class ScriptedCall(NamedTuple):
-    """A tool call of a scripted reply. `arguments`: a JSON text, or whatever else the model wrote.
+    """A tool call of a scripted reply. `name`: of the tool. `arguments`: a JSON text, or whatever else the model wrote.
 
     `id`: one is made if empty.
     """
@@ -25,7 +25,8 @@ class ScriptedCall(NamedTuple):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What a scripted model answers. `stop`: the stop reason in the API's own word; the usual one if empty.
+    """What a scripted model answers: `text`, `reasoning`, `calls`. `stop`: the stop reason in the API's own word; the
+    usual one if empty.
 
     `tokens`: of the answer; estimated from its text if None. `delay`: seconds before the reply or its first chunk.
     """

@@ -9,6 +9,8 @@ from typing import Any
 from transom.errors import InvalidSetting
 from transom.extras import install_command
 
+__all__ = ["FastEmbedder", "Model2VecEmbedder"]
+
 
 class FastEmbedder:
     """An embedder with a model of the library fastembed (`transom[fastembed]`), by its name there.

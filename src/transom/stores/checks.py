@@ -10,6 +10,8 @@ from transom.core.entry import Entry
 from transom.errors import StoreDamaged, StoreUnavailable, UnknownLog
 from transom.search.source import is_own_log
 
+__all__ = ["check_index", "check_seqs", "check_snapshot", "listed_names", "log_forgotten", "no_such_log"]
+
 
 def listed_names(names: Iterable[str], prefix: str = "") -> list[str]:
     """Return what `Store.names` returns, from the names of all logs of a store, Transom's own included."""

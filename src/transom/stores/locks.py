@@ -7,6 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO
 
+__all__ = ["locked"]
+
 if sys.platform == "win32":
     import msvcrt
 

@@ -126,6 +126,7 @@ class AnthropicDialect(Dialect, frozen=True):
 
 
 ANTHROPIC = AnthropicDialect()
+"""Anthropic's own API."""
 
 ANTHROPIC_BEDROCK = AnthropicDialect(f"{DIALECT_NAME}_bedrock", user_first=True)
 """Claude on Amazon Bedrock: messages are read in the same way, and the first one must be the user's."""

@@ -130,4 +130,7 @@ def _parts(content: str | list[Raw]) -> list[Raw]:
 _JOINED = frozenset({"role", "content", "tool_calls"})
 
 OPENAI_CHAT = OpenAIChatDialect()
+"""OpenAI's own API."""
+
 ALTERNATING = OpenAIChatDialect(alternate=True)
+"""Servers that refuse two messages of one role in a row."""
