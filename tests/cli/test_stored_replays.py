@@ -210,7 +210,7 @@ def test_conversations_of_a_store(run, folder):
     assert (claude["id"], claude["calls"], claude["dialect"]) == ("claude", 0, "anthropic")
     assert run("conversations", "--store", "jsonl:///logs", "--full", "--json") == (0, out, "")
     short = json.loads(run("conversations", "--json")[1])["conversations"]
-    assert short == [{**each, "calls": None, "size": None} for each in found["conversations"]]
+    assert short == [{**each, "calls": None, "size": None, "cost": None} for each in found["conversations"]]
     error = "transom: a store is given twice: as STORE and with --store\n"
     assert run("conversations", "jsonl:///logs", *store) == (2, "", error)
     code, out, _ = run("conversations")
@@ -221,12 +221,13 @@ def test_conversations_of_a_store(run, folder):
     assert (code, head, titles.split()) == (
         0,
         "jsonl:///logs: 2 conversations",
-        ["entries", "calls", "size", "last", "entry", "dialect", "id"],
+        ["entries", "calls", "size", "cost", "last", "entry", "dialect", "id"],
     )
-    assert [(row.split()[0], row.split()[-2:]) for row in rows] == [
-        (str(one["entries"]), ["openai", "one"]),
-        (str(claude["entries"]), ["anthropic", "claude"]),
-    ]
+    for row, stored in zip(rows, (one, claude), strict=True):
+        assert row.split()[0] == str(stored["entries"])
+        assert f" {stored['dialect']}" in row
+        assert row.partition(f" {stored['id']}  ")[2].rstrip("…") in stored["title"]
+    assert run("conversations", "--user", "nobody")[1] == "jsonl:///logs: 0 conversations\n"
 
 
 def test_a_list_reads_the_ends_of_conversations_only(tmp_path):
@@ -242,7 +243,9 @@ def test_a_list_reads_the_ends_of_conversations_only(tmp_path):
 
         store.open = lambda name: Counted(store, name)
         (one,) = conversations_in(store)
-        assert one == StoredConversation(id="long", entries=1_000, first=said[0].at, last=said[-1].at, dialect="openai")
+        assert one == StoredConversation(
+            id="long", title="x", entries=1_000, first=said[0].at, last=said[-1].at, dialect="openai"
+        )
         assert set(read) <= {*range(FIRST_ENTRIES), 999}
         (full,) = conversations_in(store, full=True)
         assert (full.calls, full.size) == (0, sum(len(encode(entry)) for entry in store.open("long").read()))

@@ -29,7 +29,7 @@ COMMANDS = {
     "undo": ("chat of bob", "--dry-run"),
     "export": ("chat of bob", "--format", "openai", "-o", EXPORTED),
     "compact": ("chat of bob", "--budget", 4_000, "--policy", "default"),
-    "conversations": (),
+    "conversations": ("--user", "bob"),
     "fork": ("chat of bob", "--name", "fork of bob"),
     "window": ("chat of bob", "--budget", 8_000),
     "read": ("chat of bob", "entries 0-3"),

@@ -321,7 +321,8 @@ class Compact(Struct, frozen=True, kw_only=True):
 
 @command("conversations", "List the conversations of a store.")
 class Conversations(Struct, frozen=True, kw_only=True):
-    """List the conversations of a store: entries, time of the last entry, dialect, id.
+    """List the conversations of a store: entries, time of the last entry, dialect, id, and the beginning of the first
+    message.
 
     With --full, exit code 1 if anything is damaged.
     """
@@ -329,6 +330,7 @@ class Conversations(Struct, frozen=True, kw_only=True):
     store: o.StoreArgument = None
     from_store: o.SameStore = None
     full: o.FullList = False
+    user: o.User = None
     json: o.Json = False
 
 

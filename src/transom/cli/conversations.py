@@ -21,7 +21,8 @@ def run(options: Conversations) -> int:
         raise InvalidSetting("a store is given twice: as STORE and with --store")
     url = store_url(options.store or options.from_store)
     with existing_store(url) as store, ProgressBar() as progress:
-        conversations = list(conversations_in(store, full=options.full, update=progress.update))
+        every = conversations_in(store, full=options.full, update=progress.update)
+        conversations = [one for one in every if options.user in (None, one.user_id)]
     code = DAMAGED if options.full and any(one.damaged for one in conversations) else 0
     if options.json:
         print_json({"store": without_password(url), "conversations": conversations})
@@ -29,14 +30,15 @@ def run(options: Conversations) -> int:
     console = terminal()
     print_line(console, (f"{one_line(without_password(url))}: {counted(len(conversations), 'conversation')}", "bold"))
     if conversations:
-        figures = f"{'calls':>7} {'size':>9} " if options.full else ""
+        figures = f"{'calls':>7} {'size':>9} {'cost':>9} " if options.full else ""
         print_line(console, (f"{'entries':>9} {figures}{'last entry':<16} {'dialect':<10} id", "bold"))
     for one in conversations:
         last = "" if one.last is None else minute_of(one.last)
-        figures = f"{one.calls or 0:>7,} {_bytes(one.size or 0):>9} " if options.full else ""
+        cost = "" if one.cost is None else f"${one.cost:.4f}"
+        figures = f"{one.calls or 0:>7,} {_bytes(one.size or 0):>9} {cost:>9} " if options.full else ""
         entries = "damaged" if one.entries is None else f"{one.entries:,}"
         line = f"{entries:>9} {figures}{last:<16} {one.dialect or '':<10} "
-        print_line(console, (line, "red" if one.damaged else ""), one_line(one.id))
+        print_line(console, (line, "red" if one.damaged else ""), one_line(one.id), (f"  {one_line(one.title)}", "dim"))
     for one in conversations:
         if one.damaged:
             print_notice(f"{one.id}: {one.damaged}")

@@ -265,7 +265,7 @@ AgentUpstream = Annotated[
 NoOpen = Annotated[bool, Option("--no-open", help="Do not open a browser, only print the link.")]
 ReadOnly = Annotated[bool, Option("--read-only", help="Nothing can be changed from the page.")]
 FullList = Annotated[
-    bool, Option("--full", help="Read all entries: count model calls and bytes, and find every damaged conversation.")
+    bool, Option("--full", help="Read all entries: model calls, bytes, cost, and every damaged conversation.")
 ]
 As = Annotated[
     Literal["table", "text"],

@@ -10,6 +10,7 @@ from transom.stores.fork import fork_log
 from transom.stores.jsonl import JsonlStore
 from transom.stores.memory import MemoryStore
 from transom.stores.opening import open_view
+from transom.stores.overview import StoredConversation, list_conversations
 from transom.stores.sqlite import SqliteStore
 from transom.stores.urls import open_store
 from transom.stores.usage import usage_by_conversation, usage_by_run, usage_of
@@ -19,11 +20,13 @@ __all__ = [
     "MemoryStore",
     "SqliteStore",
     "Store",
+    "StoredConversation",
     "StoredLog",
     "decode_entry",
     "encode_entry",
     "follow",
     "fork_log",
+    "list_conversations",
     "open_store",
     "open_view",
     "usage_by_conversation",

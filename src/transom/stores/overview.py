@@ -1,20 +1,27 @@
-"""Lists the conversations of a store: how long each is, when something was said last, whether it can be read."""
+"""Lists the conversations of a store: what each is about, how long it is, what it cost, whether it can be read."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.codec import encode
-from transom.core.entry import Sent
-from transom.errors import StoreDamaged, UnknownLog
+from transom.core.entry import Entry, Sent
+from transom.core.log import Owner
+from transom.core.message import Text, User
+from transom.core.total_usage import TotalUsage
+from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, quote, shorten
 from transom.stores.base import Store, StoredLog
 from transom.stores.jsonl import JsonlStore
+from transom.stores.urls import open_store
 
 FIRST_ENTRIES = 8
 """How many entries from the first on are read to find one that was counted, which says for which dialect."""
+TITLE_CHARACTERS = 80
+"""The most characters of a title."""
 _CHUNK = 5_000
 """Entries that are read between two updates of the progress bar."""
 
@@ -22,20 +29,51 @@ _CHUNK = 5_000
 class StoredConversation(Struct, frozen=True, kw_only=True):
     """A conversation of a store.
 
-    `entries`: how many it has, None if it cannot be read; `first`, `last`: when its first and last entries were
-    appended, in seconds since the epoch; `dialect`: the one its entries were counted for, None if nothing was counted;
-    `damaged`: the error if it cannot be read. Only a full list has `calls`, how many requests were sent, and `size`,
-    the bytes of its entries, and looks for damage in all of them.
+    `title`: the first line of the user's first message, at most 80 characters; empty if the first entries have none.
+    `user_id`, `session_id`: whose it is, and the session that it belongs to; empty if nobody's, and none. `entries`:
+    how many it has, None if it cannot be read; `first`, `last`: when its first and last entries were appended, in
+    seconds since the epoch; `dialect`: the one its entries were counted for, None if nothing was counted; `damaged`:
+    the error if it cannot be read.
+
+    Only a full description has the rest, and looks for damage in all entries. `calls`: how many requests were sent.
+    `size`: the bytes of its entries. `cost`: what its own requests cost, in US dollars, as far as prices are known;
+    None if none is.
     """
 
     id: str
+    title: str = ""
+    user_id: str = ""
+    session_id: str = ""
     entries: int | None = 0
     calls: int | None = None
     first: float | None = None
     last: float | None = None
     size: int | None = None
+    cost: float | None = None
     dialect: str | None = None
     damaged: str = ""
+
+
+def list_conversations(
+    store: str | os.PathLike[str] | Store, *, user_id: str | None = None, limit: int = 50
+) -> list[StoredConversation]:
+    """The conversations of a store, or of one of its users, described in full: the one that was used last comes first.
+
+    `limit`: at most this number. All entries of these are read, for their size and cost; of the others the first ones
+    and the last one. `store`: a URL, a path, or a store object. Logs of sub-agents are conversations of their own.
+    Raises InvalidSetting, StoreUnavailable.
+    """
+    if type(limit) is not int or limit < 0:
+        raise InvalidSetting(f"list_conversations: limit must be a whole number, at least 0, not {quote(limit)}")
+    opened = open_store(store)
+    try:
+        found = [one for one in conversations_in(opened) if user_id in (None, one.user_id)]
+        found.sort(key=lambda one: (one.last or 0.0, one.id), reverse=True)
+        full = (described(opened, one.id, full=True) if not one.damaged else one for one in found[:limit])
+        return [one for one in full if one is not None]
+    finally:
+        if opened is not store:
+            opened.close()
 
 
 def conversations_in(
@@ -83,26 +121,41 @@ def _described(log: StoredLog) -> StoredConversation:
     """Describe a conversation by its first entries and its last one."""
     if not len(log):
         return StoredConversation(id=log.name)
-    counters = (entry.counter for entry in log.read(0, FIRST_ENTRIES))
+    first = list(log.read(0, FIRST_ENTRIES))
+    owner = Owner() if (meta := first[0].meta) is None else Owner(meta.user_id, meta.session_id)
+    counters = (entry.counter for entry in first)
     return StoredConversation(
         id=log.name,
+        title=next((title for entry in first if (title := _title_of(entry))), ""),
+        user_id=owner.user_id,
+        session_id=owner.session_id,
         entries=len(log),
-        first=log[0].at,
+        first=first[0].at,
         last=log[len(log) - 1].at,
-        dialect=next(filter(None, map(_dialect_of, counters)), None),
+        dialect=next((dialect for counter in counters if (dialect := _dialect_of(counter))), None),
     )
 
 
 def _described_in_full(log: StoredLog, show: Callable[[float], None]) -> StoredConversation:
     """Describe a conversation by all its entries."""
-    calls, size, dialect = 0, 0, None
+    calls, size, dialect, usage = 0, 0, None, TotalUsage()
     for entry in log.read():
         if entry.seq % _CHUNK == 0:
             show(entry.seq / len(log))
         calls += isinstance(entry.body, Sent)
         size += len(encode(entry))
         dialect = dialect or _dialect_of(entry.counter)
-    return replace(_described(log), calls=calls, size=size, dialect=dialect)
+        usage = usage.plus_entry(entry, agents=False)
+    cost = usage.dollars if usage.dollars or usage.cost is not None else None
+    return replace(_described(log), calls=calls, size=size, cost=cost, dialect=dialect)
+
+
+def _title_of(entry: Entry) -> str:
+    """The first line of a user's message; empty for any other entry."""
+    if not isinstance(entry.body, User) or (entry.meta is not None and entry.meta.injected):
+        return ""
+    text = "".join(part.text for part in entry.body.parts if isinstance(part, Text)).strip()
+    return shorten(text.partition("\n")[0].strip(), TITLE_CHARACTERS)
 
 
 def _dialect_of(counter: str) -> str | None:
