@@ -3,7 +3,7 @@ summary."""
 
 from __future__ import annotations
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from transom.core.message import Address
 
@@ -26,7 +26,7 @@ class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     first: int
     last: int
     text: str
-    excerpted: tuple[int, ...] = field(default=(), name="carries")
+    excerpted: tuple[int, ...] = ()
     quotes: tuple[int, ...] = ()
     summary: int | None = None
     summary_end: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.message import (
@@ -38,11 +38,11 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
       the decision to have a summary made for the next one.
     """
 
-    fingerprint: str = field(name="digest")
+    fingerprint: str
     limit: int
     tokens: int
     messages: int
-    shared_tokens: int = field(default=0, name="kept")
+    shared_tokens: int = 0
     breaks: tuple[int, int, str] | None = None
     costs: CompactionCosts | None = None
 

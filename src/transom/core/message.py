@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 __all__ = [
     "REASONING_REFUSED",
@@ -139,7 +139,7 @@ class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     shape: Shape = "text"
     extra: Raw | None = None
     dialect: str = "openai"
-    separate: bool = field(default=False, name="apart")
+    separate: bool = False
 
 
 class User(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="user"):
@@ -195,7 +195,7 @@ class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
     call: str = ""
     failed: bool = False
     place: tuple[int, int] | None = None
-    synthetic: bool = field(default=False, name="made")
+    synthetic: bool = False
     legacy: bool = False
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import inf
 from typing import cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from transom.errors import InvalidSetting, quote
 
@@ -105,7 +105,7 @@ class SinceBreak(Struct, frozen=True, gc=False):
 
     first_tokens: int = 0
     new_tokens: int = 0
-    excess_tokens: int = field(default=0, name="carried")
+    excess_tokens: int = 0
 
     def next_request(self, tokens: int, shared: int, *, broke: bool) -> SinceBreak:
         """The sums after one more request of `tokens` tokens, the first `shared` of which are as in the request before.
