@@ -134,8 +134,11 @@ def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
 
 def tokens_of_summaries(view: View, slots: Sequence[Slot], counter: TokenCounter) -> int:
     """Tokens of the summaries with which the records among these slots begin."""
-    found = (fold for slot in slots if (fold := fold_of(view, slot)) is not None and fold.summary is not None)
-    return sum(max(0, counter.count(fold.text) - counter.count(_record_of(fold))) for fold in found)
+    tokens = 0
+    for slot in slots:
+        if isinstance(slot, FoldedSlot) and (fold := fold_of(view, slot)) is not None and fold.summary is not None:
+            tokens += max(0, slot.tokens - counter.count(_record_of(fold)))
+    return tokens
 
 
 def short_end(run: Sequence[Slot], of_summary: int, share: float, least: int) -> tuple[int, float]:
