@@ -20,7 +20,7 @@ from transom.core.summary import Summarise, Summary
 from transom.policies import policy_named
 from transom.policies.plain import LAST_RESORT
 from transom.stores import MemoryStore
-from transom.strategies import Mask, Omit
+from transom.strategies import OldResults, Omit, Shorten, Together, line
 from transom.testing.fakes import FakeClock, WordCounter
 
 
@@ -72,7 +72,7 @@ def sums(sent: list[Sent]) -> list[CompactionCosts]:
 
 
 OMIT = Choice(name="omit", strategies=(Omit(least=0.0),))
-MASK = Choice(name="mask", strategies=(Mask(last=2, polling=1, first=0),))
+MASK = Choice(name="mask", strategies=(Shorten(OldResults(last=2, polling=1, first=0), line, "mask", Together(0.0)),))
 BOTH = Policy(
     name="both", pressure=OMIT.strategies, last_resort=LAST_RESORT, trigger=1.0, target=0.3, choices=(OMIT, MASK)
 )

@@ -7,21 +7,31 @@ from msgspec.structs import replace
 from transom import Budget, Policy
 from transom.policies import POLICIES as NAMES
 from transom.policies import policy_named
-from transom.policies.plain import LAST_RESORT
-from transom.strategies.arrival import Clip, Stub
-from transom.strategies.dedupe import Dedupe, ErrorPurge, Superseded
-from transom.strategies.elide import DropMedia
+from transom.policies.plain import LAST_RESORT, OLD_MEDIA
+from transom.strategies import (
+    Clip,
+    Duplicates,
+    Enough,
+    FailedArguments,
+    FreshResults,
+    LargeOldResults,
+    OldResults,
+    Shorten,
+    Stub,
+    Superseded,
+    Together,
+    line,
+    marker,
+)
 from transom.strategies.head_tail import HeadTail, Rounds
-from transom.strategies.observation_masking import Mask
 from transom.strategies.omission import Omit
 from transom.strategies.rolling_digest import RollingRecord
-from transom.strategies.stale_results import StubStale
 
 STRATEGIES = {
-    "dedupe": Dedupe(tokens=20, least=0.0),
-    "superseded": Superseded(least=0.0),
-    "error purge": ErrorPurge(turns=1, tokens=1, least=0.0),
-    "mask": Mask(last=1, polling=2),
+    "dedupe": Shorten(Duplicates(tokens=20), marker, "duplicate", Together(0.0)),
+    "superseded": Shorten(Superseded(), marker, "superseded", Together(0.0)),
+    "error purge": Shorten(FailedArguments(turns=1, tokens=1), marker, "failed call", Together(0.0)),
+    "mask": Shorten(OldResults(last=1, polling=2), line, "mask", Together(0.0)),
     "head and tail": HeadTail(first=1, last=2, least=0.0),
     "head and tail in tokens": HeadTail(first=60, last=90, tokens=True, least=0.0),
     "rounds": Rounds(last=1, least=0.0),
@@ -32,6 +42,8 @@ NAMED = tuple(map(policy_named, NAMES))
 FEW = Budget(context=300, max_messages=6)
 ROLLING = RollingRecord(first=1, tail=30, last=2, rounds=2, least=0.0)
 
+STUBS = Shorten(FreshResults(characters=300), Stub(), "stub")
+
 POLICIES = (
     *(
         Policy(name=name, pressure=(strategy,), last_resort=LAST_RESORT, trigger=0.4, target=0.1)
@@ -40,19 +52,18 @@ POLICIES = (
     *NAMED,
     *(replace(policy, name=f"{policy.name} early", trigger=0.3, target=0.1, own_limits=FEW) for policy in NAMED),
     Policy(name="one digest", pressure=(ROLLING,), last_resort=LAST_RESORT, trigger=0.3, target=0.2),
-    Policy(name="stubs", arrival=(Stub(characters=300),), pressure=(Omit(),), last_resort=LAST_RESORT),
+    Policy(
+        name="stubs",
+        arrival=(Shorten(FreshResults(characters=300), Stub(), "stub"),),
+        pressure=(Omit(),),
+        last_resort=LAST_RESORT,
+    ),
     Policy(
         name="clips",
-        arrival=(Clip(tokens=40),),
-        pressure=(StubStale(keep=50, free=20),),
+        arrival=(Shorten(FreshResults(), Clip(tokens=40), "clip"),),
+        pressure=(Shorten(LargeOldResults(keep=50), Stub(60), "stale", Enough(tokens=20)),),
         last_resort=LAST_RESORT,
         trigger=0.5,
     ),
-    Policy(
-        name="media",
-        pressure=(DropMedia(only_as_needed=True), Omit()),
-        last_resort=LAST_RESORT,
-        trigger=0.3,
-        target=0.1,
-    ),
+    Policy(name="media", pressure=(OLD_MEDIA, Omit()), last_resort=LAST_RESORT, trigger=0.3, target=0.1),
 )

@@ -12,7 +12,7 @@ from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
 from transom.core.unit import FoldedSlot, Unit
 from transom.policies import POLICIES, policy_named
-from transom.strategies.observation_masking import Mask
+from transom.strategies.omission import Omit
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.wire.openai import violations
 
@@ -120,10 +120,10 @@ def test_the_names_there_are():
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"pressure": (Mask,)}, r"pressure needs Mask\(\)"),
+        ({"pressure": (Omit,)}, r"pressure needs Omit\(\)"),
         ({"pressure": "digest"}, "pressure must be a tuple of strategies"),
         ({"keep": (5,)}, "keep must be a tuple of callables"),
-        ({"recall": [Mask()]}, "recall must be a tuple of callables"),
+        ({"recall": [Omit()]}, "recall must be a tuple of callables"),
         ({"last_resort": None}, "last_resort must be"),
         ({"trigger": -1}, "trigger must be a share"),
         ({"target": float("nan")}, "target must be a share"),
@@ -132,7 +132,7 @@ def test_the_names_there_are():
         ({"trigger": 5}, "trigger must be a share of the room, from 0 to 1, not 5"),
         ({"target": 1.5}, "target must be a share of the room, from 0 to 1, not 1.5"),
         ({"trigger": 0.2, "target": 0.9}, "target 0.9 must not be above trigger 0.2"),
-        ({"pressure": Mask()}, "pressure must be a tuple of strategies"),
+        ({"pressure": Omit()}, "pressure must be a tuple of strategies"),
     ],
 )
 def test_a_policy_of_ones_own_is_checked_when_it_is_made(fields, said):

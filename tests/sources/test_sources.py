@@ -16,8 +16,10 @@ from transom import Budget, Conversation, fit
 from transom.conversation.request import render
 from transom.core.message import Failure, Text, ToolResult
 from transom.policies import policy_named
-from transom.strategies.arrival import Clip
 from transom.strategies.keep import KeepTools, KeepUsers
+from transom.strategies.shorten.forms import Clip
+from transom.strategies.shorten.selectors import FreshResults
+from transom.strategies.shorten.shorten import Shorten
 from transom.testing import WordCounter
 from transom.tokenizer import o200k
 
@@ -44,7 +46,7 @@ def messages(conv: Conversation) -> list[dict]:
 
 
 def test_tool_outputs_over_5000_tokens_are_truncated_with_a_marker():
-    conv = opened(context=100_000, arrival=(Clip(),))
+    conv = opened(context=100_000, arrival=(Shorten(FreshResults(), Clip(), "clip"),))
     conv.user("go")
     turn(conv, 0, words=6_000)
     shown = messages(conv)[-1]["content"]
@@ -56,7 +58,7 @@ def test_tool_outputs_over_5000_tokens_are_truncated_with_a_marker():
 
 @pytest.mark.parametrize(("unit", "shortened"), [("tokens", True), ("bytes", True), ("none", False)])
 def test_truncation_is_configurable_by_policy(unit, shortened):
-    conv = opened(context=100_000, arrival=(Clip(unit=unit),))
+    conv = opened(context=100_000, arrival=(Shorten(FreshResults(), Clip(unit=unit), "clip"),))
     conv.user("go")
     turn(conv, 0, words=6_000)
     assert ("truncated" in messages(conv)[-1]["content"]) == shortened

@@ -13,13 +13,22 @@ from transom.core.message import Media, Text, ToolResult
 from transom.core.tokens import apply_trim
 from transom.errors import InvalidSetting
 from transom.policies.plain import LAST_RESORT
-from transom.strategies.arrival import TOKEN_BYTES, Clip, Stub
-from transom.strategies.stale_results import StubStale
+from transom.strategies.shorten.forms import TOKEN_BYTES, Clip, Stub
+from transom.strategies.shorten.selectors import FreshResults, LargeOldResults
+from transom.strategies.shorten.shorten import Enough, Shorten
 from transom.testing.builders import image
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.texts import READ_BACK
 
 WORDS = WordCounter()
+
+
+def clipped(**settings):
+    return Shorten(FreshResults(), Clip(**settings), "clip")
+
+
+def stubbed(**settings):
+    return Shorten(FreshResults(**settings), Stub(), "stub")
 
 
 def opened(*arrival, context=1_000_000, pressure=(), trigger=0.95):
@@ -57,7 +66,7 @@ ROWS = "\n".join(f"row {n:06}" for n in range(3_000))
 
 
 def test_half_from_the_start_and_half_from_the_end_around_the_marker():
-    text = text_of(Clip(tokens=1_000), ROWS)
+    text = text_of(clipped(tokens=1_000), ROWS)
     first, marker, last = (
         text.partition("\n[…")[0],
         text[text.index("\n[…") :].partition("]\n")[0],
@@ -72,29 +81,29 @@ def test_half_from_the_start_and_half_from_the_end_around_the_marker():
 
 
 def test_a_fifth_more_is_allowed_for_serialisation():
-    clip = Clip(tokens=1_000)
+    clip = clipped(tokens=1_000)
     whole = "x" * 4 * 1_200
     assert text_of(clip, whole) == whole
     assert WORDS.count(text_of(clip, whole + "y")) <= 1_000
-    assert WORDS.count(text_of(Clip(tokens=1_000, allowance=1.0), whole)) <= 1_000
+    assert WORDS.count(text_of(clipped(tokens=1_000, allowance=1.0), whole)) <= 1_000
 
 
 def test_the_total_of_lines_is_optional():
-    assert " of 3,000 lines; whole in entry 2]" in text_of(Clip(tokens=1_000), ROWS)
-    bare = text_of(Clip(tokens=1_000, header=False), ROWS)
+    assert " of 3,000 lines; whole in entry 2]" in text_of(clipped(tokens=1_000), ROWS)
+    bare = text_of(clipped(tokens=1_000, header=False), ROWS)
     assert "lines" not in bare
     assert "tokens truncated; whole in entry 2]" in bare
-    assert "lines" not in text_of(Clip(tokens=1_000), "x" * 40_000)
+    assert "lines" not in text_of(clipped(tokens=1_000), "x" * 40_000)
 
 
 def test_none_clips_nothing():
-    assert text_of(Clip(tokens=10, unit="none"), ROWS) == ROWS
-    assert text_of(Clip(tokens=10), ROWS) != ROWS
+    assert text_of(clipped(tokens=10, unit="none"), ROWS) == ROWS
+    assert text_of(clipped(tokens=10), ROWS) != ROWS
 
 
 def test_another_unit_is_refused():
     with pytest.raises(InvalidSetting, match="must be tokens, bytes or none, not 'lines'"):
-        Clip(unit="lines")
+        clipped(unit="lines")
 
 
 CHARACTERS = st.text(st.sampled_from("ab \n汉👩é\u0301\ud83d"), min_size=1, max_size=60)
@@ -102,7 +111,7 @@ CHARACTERS = st.text(st.sampled_from("ab \n汉👩é\u0301\ud83d"), min_size=1, 
 
 @given(CHARACTERS, st.integers(1, 60), st.integers(20, 400), st.booleans())
 def test_bytes_are_a_limit_and_no_character_is_cut(piece, times, tokens, header):
-    whole, clip = piece * times * 20, Clip(tokens=tokens, unit="bytes", header=header)
+    whole, clip = piece * times * 20, clipped(tokens=tokens, unit="bytes", header=header)
     cap, size = tokens * TOKEN_BYTES, len(whole.encode("utf-8", "replace"))
     text = text_of(clip, whole)
     if size <= cap * clip.allowance:
@@ -117,8 +126,8 @@ def test_bytes_are_a_limit_and_no_character_is_cut(piece, times, tokens, header)
 def test_bytes_and_tokens_are_counted_apart():
     """CJK by this counter: four characters a token, three bytes a character."""
     whole = "汉" * 4_000
-    assert text_of(Clip(tokens=1_000), whole) == whole
-    cut = text_of(Clip(tokens=1_000, unit="bytes"), whole)
+    assert text_of(clipped(tokens=1_000), whole) == whole
+    cut = text_of(clipped(tokens=1_000, unit="bytes"), whole)
     assert 3_500 < len(cut.encode()) <= 4_000
     gone = 1_000 - cut.count("汉") // 4
     assert abs(int(cut.partition("[…")[2].partition(" tokens")[0]) - gone) <= 1
@@ -126,7 +135,7 @@ def test_bytes_and_tokens_are_counted_apart():
 
 @pytest.mark.parametrize("unit", ["tokens", "bytes"])
 def test_parts_share_one_budget_and_images_stay(unit):
-    clip = Clip(tokens=1_000, unit=unit)
+    clip = clipped(tokens=1_000, unit=unit)
     parts = shown(clip, "short", "a" * 30_000, image(), "b" * 50_000, "")
     assert parts[0] == Text("short")
     assert isinstance(parts[2], Media)
@@ -139,19 +148,19 @@ def test_parts_share_one_budget_and_images_stay(unit):
 
 
 def test_many_parts_that_are_small_alone_are_cut_together():
-    parts = shown(Clip(tokens=1_000), *(["x" * 400] * 20))
+    parts = shown(clipped(tokens=1_000), *(["x" * 400] * 20))
     assert sum(WORDS.count(part.text) for part in parts) <= 1_000
-    assert shown(Clip(tokens=2_000), *(["x" * 400] * 20)) == tuple([Text("x" * 400)] * 20)
+    assert shown(clipped(tokens=2_000), *(["x" * 400] * 20)) == tuple([Text("x" * 400)] * 20)
 
 
 def test_small_windows_clip_earlier():
-    conv = opened(Clip(), context=2_000)
+    conv = opened(clipped(), context=2_000)
     ran(conv, "x" * 4_000)
     assert WORDS.count(render(conv.plan_request())["messages"][-1]["content"]) <= 500
 
 
 @pytest.mark.parametrize("tool", sorted(READ_BACK))
-@pytest.mark.parametrize("arrival", [Clip(tokens=100), Clip(tokens=100, unit="bytes"), Stub(characters=100)])
+@pytest.mark.parametrize("arrival", [clipped(tokens=100), clipped(tokens=100, unit="bytes"), stubbed(characters=100)])
 def test_what_is_read_back_is_not_offloaded_again(arrival, tool):
     conv = opened(arrival)
     ran(conv, ROWS, tool=tool)
@@ -161,7 +170,7 @@ def test_what_is_read_back_is_not_offloaded_again(arrival, tool):
 
 
 def test_a_read_back_beside_other_calls_is_left_alone_and_they_are_not():
-    conv = opened(Clip(tokens=100))
+    conv = opened(clipped(tokens=100))
     calls = [
         {"id": label, "type": "function", "function": {"name": name, "arguments": "{}"}}
         for label, name in (("a", "sh"), ("b", "transom_read"), ("c", "sh"))
@@ -178,7 +187,9 @@ def test_a_read_back_beside_other_calls_is_left_alone_and_they_are_not():
 
 def test_a_stale_read_back_is_not_stubbed():
     """It is the newer of the two, so that it would be the first to go."""
-    conv = opened(context=12_000, pressure=(StubStale(keep=100, free=1),), trigger=0.5)
+    conv = opened(
+        context=12_000, pressure=(Shorten(LargeOldResults(keep=100), Stub(60), "stale", Enough(tokens=1)),), trigger=0.5
+    )
     gone = ran(conv, "s" * 12_000, tool="sh", label="s")
     kept = ran(conv, "r" * 12_000, tool="transom_read", label="r")
     for number in range(3):
@@ -192,7 +203,7 @@ def test_a_stale_read_back_is_not_stubbed():
 
 def test_a_read_back_that_does_not_fit_is_still_made_to_fit():
     """Never offloaded is not never cut: the limit comes first."""
-    conv = opened(Clip(), context=1_000)
+    conv = opened(clipped(), context=1_000)
     entry = ran(conv, ROWS, tool="transom_read")
     window = conv.plan_request()
     assert window.tokens <= 1_000

@@ -9,14 +9,20 @@ from proposals import proposals, seen, target_of
 
 from transom.core.edit import Pin, Trim, Undo
 from transom.core.message import Text, ToolResult
-from transom.strategies.dedupe import Dedupe, ErrorPurge, Superseded
+from transom.strategies import Duplicates, FailedArguments, Shorten, Superseded, Together, marker
 from transom.testing import call, image, result, says, talk
 
 LONG = "a line of a file\n" * 60
 OTHER = "another line of it\n" * 60
-COPIES = Dedupe(least=0.0)
-OVERTAKEN = Superseded(least=0.0)
-FAILED = ErrorPurge(least=0.0)
+
+
+def marked(which, least=0.0):
+    return Shorten(which, marker, "marked", Together(least))
+
+
+COPIES = marked(Duplicates())
+OVERTAKEN = marked(Superseded())
+FAILED = marked(FailedArguments())
 
 
 def read(path="a.py", text=LONG, tool="read_file", **args):
@@ -53,13 +59,13 @@ def test_the_newest_copy_may_stand_in_the_newest_turn():
 
 def test_short_copies_stay():
     assert proposals(COPIES, talk("go", *ran("ok " * 50), *ran("ok " * 50), "on")) == {}
-    assert proposals(Dedupe(tokens=30, least=0.0), talk("go", *ran("ok " * 50), *ran("ok " * 50), "on"))
+    assert proposals(marked(Duplicates(tokens=30)), talk("go", *ran("ok " * 50), *ran("ok " * 50), "on"))
 
 
 def test_one_batch_or_nothing():
     log = talk("go", *ran(), *ran(), *ran(), "on")  # each frees about 240 tokens
-    assert len(proposals(Dedupe(least=0.4), log, context=1_000)) == 2
-    assert proposals(Dedupe(least=0.6), log, context=1_000) == {}
+    assert len(proposals(marked(Duplicates(), 0.4), log, context=1_000)) == 2
+    assert proposals(marked(Duplicates(), 0.6), log, context=1_000) == {}
 
 
 def test_a_copy_that_shows_less_is_no_place_to_point_to():
@@ -148,7 +154,7 @@ def test_an_editor_does_what_its_command_says():
 def test_which_words_read_and_which_arguments_name_a_file_can_be_set():
     log = talk("go", *ran(tool="peek", args='{"doc": "x"}'), *ran(tool="peek", args='{"doc": "x"}'), "on")
     assert proposals(OVERTAKEN, log) == {}
-    assert proposals(Superseded(reads=("peek",), least=0.0), log) == {2: OUTDATED.format(4, 2)}
+    assert proposals(marked(Superseded(reads=("peek",))), log) == {2: OUTDATED.format(4, 2)}
 
 
 ODD = ('{"path": 7}', '{"path": ""}', json.dumps({"path": "x" * 300}), '{"mode": ["a"]}')
@@ -199,7 +205,7 @@ def test_only_the_failed_one_of_parallel_calls_loses_its_arguments():
 def test_short_arguments_stay_and_so_does_what_is_not_worth_a_break():
     short = json.dumps({"cmd": "ls " * 100})
     assert proposals(FAILED, talk("go", *ran("Error: no", "sh", short), *FOUR)) == {}
-    assert proposals(ErrorPurge(tokens=50), talk("go", *ran("Error: no", "sh", short), *FOUR))
+    assert proposals(marked(FailedArguments(tokens=50), 0.02), talk("go", *ran("Error: no", "sh", short), *FOUR))
     log = talk("go", *ran("Error: no", "edit", BIG), *FOUR)
-    assert proposals(ErrorPurge(), log, context=1_000)
-    assert proposals(ErrorPurge(), log, context=100_000) == {}
+    assert proposals(marked(FailedArguments(), 0.02), log, context=1_000)
+    assert proposals(marked(FailedArguments(), 0.02), log, context=100_000) == {}

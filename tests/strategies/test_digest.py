@@ -343,4 +343,4 @@ def test_a_look_leaves_no_trace_in_later_plans():
 
 
 def test_the_default_policy_has_the_digest():
-    assert [type(strategy).__name__ for strategy in DEFAULT.pressure] == ["DropMedia", "DropReasoning", "Digest"]
+    assert [type(strategy).__name__ for strategy in DEFAULT.pressure] == ["Shorten", "Shorten", "Digest"]

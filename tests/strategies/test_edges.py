@@ -12,7 +12,9 @@ from transom import Budget, BudgetImpossible, Conversation, Policy
 from transom.conversation.request import render
 from transom.core.edit import Fold, Undo
 from transom.core.message import Instruction, Note, Text, ToolResult
-from transom.strategies.arrival import Stub
+from transom.strategies.shorten.forms import Stub
+from transom.strategies.shorten.selectors import FreshResults
+from transom.strategies.shorten.shorten import Shorten
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.tokenizer import ENDLESS, o200k
 
@@ -212,8 +214,11 @@ def test_a_state_announced_again_names_what_it_replaces():
     assert all(fold.text == f"[entry {fold.first}: said again later]" for fold in folds)
 
 
+STUBS = Shorten(FreshResults(characters=7_000), Stub(), "stub")
+
+
 def test_a_stub_has_a_preview_and_a_reference():
-    conv = opened(context=20_000, policy=Policy(name="stubs", arrival=(Stub(),)))
+    conv = opened(context=20_000, policy=Policy(name="stubs", arrival=(STUBS,)))
     conv.user("read it")
     conv.observe(asks("x"))
     conv.tool_result("x", "\n".join(f"line {number}" for number in range(2_000)))
@@ -222,7 +227,7 @@ def test_a_stub_has_a_preview_and_a_reference():
     assert shown.endswith("\nline 1999")
     assert "\n[sh output stored: 4,723 tokens, 2,000 lines; whole in entry 2]\n" in shown
     assert WordCounter().count(shown) < 250
-    small = opened(context=2_000, policy=Policy(name="stubs", arrival=(Stub(),)))
+    small = opened(context=2_000, policy=Policy(name="stubs", arrival=(STUBS,)))
     small.user("read it")
     small.observe(asks("x"))
     small.tool_result("x", "y" * 1_200)

@@ -18,7 +18,7 @@ from transom.core.unit import FoldedSlot
 from transom.evaluation.explain import explain
 from transom.policies.plain import LAST_RESORT
 from transom.strategies.keep import KeepUsers
-from transom.strategies.key_message_fallbacks import last_rounds, outlines, previews
+from transom.strategies.key_message_fallbacks import last_rounds
 from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
 from transom.strategies.sentences.collect import collect_statements
 from transom.strategies.sentences.salience import statements
@@ -201,7 +201,7 @@ def test_what_a_later_statement_replaced_is_not_kept_for_being_among_the_newest(
 
 def test_under_pressure_what_somebody_pinned_stays_whole():
     conv = opened(
-        Policy(name="key", pressure=(previews, outlines), last_resort=LAST_RESORT, trigger=0.5, target=0.1), 4_000
+        Policy(name="key", pressure=(PREVIEWS, OUTLINES), last_resort=LAST_RESORT, trigger=0.5, target=0.1), 4_000
     )
     conv.user("go")
     entries = []
@@ -282,10 +282,10 @@ def test_previews_then_outlines_then_the_last_rounds():
     log = talk(
         "go", call("sh"), result("out " * 900), long, *[item for at in range(6) for item in (f"wish {at}", says(CHAT))]
     )
-    _, view = applied(log, previews, lambda view: target_of(view, 100))
+    _, view = applied(log, PREVIEWS, lambda view: target_of(view, 100))
     assert "output stored" in view.slots[1].shown_facts()[1].parts[0].text
     assert view.slots[1].size.tokens < 200
-    _, view = applied(log, outlines, lambda view: target_of(view, 100))
+    _, view = applied(log, OUTLINES, lambda view: target_of(view, 100))
     kept = view.slots[2].shown_facts()[0].parts[0].text
     assert kept.startswith("What I want is this.\nIt is one paragraph.\n […")
     assert kept.endswith("; whole in entry 3] - first point\n- second point\n…\n")
@@ -299,8 +299,8 @@ def test_previews_then_outlines_then_the_last_rounds():
 
 def test_required_texts_are_outlined_only_where_nothing_fits():
     log = talk("- point\n\n" + CHAT * 20, says("ok"))
-    assert applied(log, outlines, lambda view: target_of(view, 100, required=(0,)))[1].length == len(log)
-    assert applied(log, outlines, lambda view: target_of(view, 100, required=(0,), over_limit=True))[1].length > len(
+    assert applied(log, OUTLINES, lambda view: target_of(view, 100, required=(0,)))[1].length == len(log)
+    assert applied(log, OUTLINES, lambda view: target_of(view, 100, required=(0,), over_limit=True))[1].length > len(
         log
     )
 

@@ -11,10 +11,26 @@ from transom.conversation.request import render
 from transom.core.edit import Pin, Trim, Undo
 from transom.core.tokens import Size
 from transom.policies.plain import LAST_RESORT
-from transom.strategies import Dedupe, DropReasoning, Mask, StubStale
+from transom.strategies import (
+    Duplicates,
+    Enough,
+    LargeOldResults,
+    OldReasoning,
+    OldResults,
+    Shorten,
+    Stub,
+    Together,
+    gone,
+    line,
+    marker,
+)
 from transom.testing import WordCounter, call, result, says, talk
 
 ROWS = "a row of output\n" * 40
+
+
+def lines(**settings):
+    return Shorten(OldResults(**settings), line, "mask", Together(0.0))
 
 
 def work(count, tool="sh", text=ROWS):
@@ -26,25 +42,25 @@ def work(count, tool="sh", text=ROWS):
     ("count", "masked"), [(3, []), (9, []), (10, [4, 6, 8, 10]), (14, [4, 6, 8, 10]), (15, [*range(4, 22, 2)])]
 )
 def test_the_border_moves_a_batch_at_a_time_and_the_first_stays(count, masked):
-    strategy = Mask(last=5, polling=5)
+    strategy = lines(last=5, polling=5)
     assert list(proposals(strategy, work(count))) == masked
 
 
 def test_a_result_becomes_one_line_with_its_reference():
-    shown = proposals(Mask(last=1, polling=1), work(3, text="Exit code 1\n" + ROWS))
+    shown = proposals(lines(last=1, polling=1), work(3, text="Exit code 1\n" + ROWS))
     assert shown == {4: "[old sh output left out: exit code 1, 42 lines; whole in entry 4]"}
-    assert list(proposals(Mask(last=1, polling=1, first=0), work(3))) == [2, 4]
+    assert list(proposals(lines(last=1, polling=1, first=0), work(3))) == [2, 4]
 
 
 def test_named_tools_stay_and_the_newest_unit_in_any_case():
-    assert proposals(Mask(last=0, polling=1, tools=frozenset(("sh",))), work(4)) == {}
-    assert list(proposals(Mask(last=0, polling=1, first=0), work(4))) == [2, 4, 6]
+    assert proposals(lines(last=0, polling=1, tools=frozenset(("sh",))), work(4)) == {}
+    assert list(proposals(lines(last=0, polling=1, first=0), work(4))) == [2, 4, 6]
     parallel = talk("go", call("sh"), call("sh"), call("sh"), result(ROWS), result(ROWS), result(ROWS))
-    assert proposals(Mask(last=0, polling=1, first=0), parallel) == {}
+    assert proposals(lines(last=0, polling=1, first=0), parallel) == {}
 
 
 def test_pinned_restored_read_back_open_and_short_results_stay():
-    log, strategy = work(4), Mask(last=1, polling=1, first=0)
+    log, strategy = work(4), lines(last=1, polling=1, first=0)
     assert list(proposals(strategy, log, Pin(entry=2))) == [4, 6]
     back = (Trim(entry=4, part=("text", 0), note="[entry 4]"), Undo(edit=len(log)))
     assert list(proposals(strategy, log, *back)) == [2, 6]
@@ -52,12 +68,12 @@ def test_pinned_restored_read_back_open_and_short_results_stay():
     assert proposals(strategy, work(4, tool="transom_grep")) == {}
     assert proposals(strategy, work(4, text="ok " * 40)) == {}
     still = talk("go", call("sh"), call("sh"), result(ROWS), says("meanwhile"), "on")
-    assert proposals(Mask(last=0, polling=1, first=0), still) == {}
+    assert proposals(lines(last=0, polling=1, first=0), still) == {}
 
 
 def test_between_batches_the_window_only_grows():
     policy = Policy(
-        name="masks", pressure=(Mask(last=5, polling=10),), last_resort=LAST_RESORT, trigger=0.0, target=0.0
+        name="masks", pressure=(lines(last=5, polling=10),), last_resort=LAST_RESORT, trigger=0.0, target=0.0
     )
     conv = Conversation.open("memory:", "m", budget=Budget(context=100_000), policy=policy, counter=WordCounter())
     conv.user("go")
@@ -74,10 +90,10 @@ def test_between_batches_the_window_only_grows():
 
 
 FOR_TEXTS = [
-    Mask(last=1, polling=1),
-    Dedupe(tokens=20, least=0.0),
-    StubStale(keep=0, free=0, preview=1),
-    DropReasoning(least=0.0),
+    lines(last=1, polling=1),
+    Shorten(Duplicates(tokens=20), marker, "duplicate", Together(0.0)),
+    Shorten(LargeOldResults(keep=0, preview=1), Stub(1), "stale", Enough(tokens=0)),
+    Shorten(OldReasoning(), gone, "old reasoning", Together(0.0)),
 ]
 
 

@@ -7,13 +7,17 @@ from msgspec.structs import replace
 from omission_policy import OMISSION
 from transom import Budget, Conversation
 from transom.conversation.request import render
-from transom.strategies.reasoning import DropReasoning
+from transom.strategies import OldReasoning, Shorten, Together, gone
 from transom.testing import WordCounter
 
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
-def thinking(context: int, strategy: DropReasoning, *, pin: bool = False) -> list[dict]:
+def dropped(least: float = 0.05, *, current: bool = False) -> Shorten:
+    return Shorten(OldReasoning(current=current), gone, "old reasoning", Together(least))
+
+
+def thinking(context: int, strategy: Shorten, *, pin: bool = False) -> list[dict]:
     policy = replace(OMISSION, pressure=(strategy,))
     conv = Conversation.open("memory:", "x", budget=Budget(context=context), policy=policy, counter=WordCounter())
     for question in ("first", "second", "third"):
@@ -34,18 +38,18 @@ def thoughts(window: list[dict]) -> list[str]:
 
 
 def test_reasoning_before_the_newest_user_message_goes_in_one_batch():
-    assert len(thoughts(thinking(10_000, DropReasoning()))) == 6
-    assert thoughts(thinking(400, DropReasoning())) == ["third 0", "third 1"]
+    assert len(thoughts(thinking(10_000, dropped()))) == 6
+    assert thoughts(thinking(400, dropped())) == ["third 0", "third 1"]
 
 
 def test_that_of_the_turn_at_work_goes_only_where_the_provider_does_not_want_it():
-    assert thoughts(thinking(350, DropReasoning(current=True))) == ["third 1"]
+    assert thoughts(thinking(350, dropped(current=True))) == ["third 1"]
 
 
 def test_that_of_a_turn_somebody_pinned_stays():
-    pinned = thinking(400, DropReasoning(), pin=True)
+    pinned = thinking(400, dropped(), pin=True)
     assert thoughts(pinned) == ["first 0", "third 0", "third 1"]
 
 
 def test_too_little_to_be_worth_a_break_is_left():
-    assert len(thoughts(thinking(500, DropReasoning(least=0.9)))) >= 5
+    assert len(thoughts(thinking(500, dropped(0.9)))) >= 5

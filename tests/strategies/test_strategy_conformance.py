@@ -9,21 +9,26 @@ from hypothesis import settings
 from msgspec.structs import replace
 
 from transom.policies import policy_named
+from transom.policies.plain import OLD_MEDIA, OLD_REASONING
 from transom.recall import Recall
 from transom.strategies import (
     Clip,
     ClipTurn,
-    Dedupe,
     Digest,
-    DropMedia,
-    DropReasoning,
+    Duplicates,
+    Enough,
+    FreshResults,
     HeadTail,
     KeyMessages,
-    Mask,
+    LargeOldResults,
+    OldResults,
     Omit,
     RollingRecord,
+    Shorten,
     Stub,
-    StubStale,
+    Together,
+    line,
+    marker,
 )
 from transom.testing import PolicyConformance, StrategyConformance
 
@@ -32,7 +37,7 @@ FEW = None if os.environ.get("HYPOTHESIS_PROFILE") else 12
 
 
 class TestClip(StrategyConformance):
-    strategy, arrival, examples = Clip(tokens=40), True, FEW
+    strategy, arrival, examples = Shorten(FreshResults(), Clip(tokens=40), "clip"), True, FEW
 
 
 class TestClipTurn(StrategyConformance):
@@ -56,23 +61,23 @@ def test_a_slow_machine_is_not_a_mistake_of_a_strategy():
 
 
 class TestStub(StrategyConformance):
-    strategy, arrival, examples = Stub(characters=300), True, FEW
+    strategy, arrival, examples = Shorten(FreshResults(characters=300), Stub(), "stub"), True, FEW
 
 
-class TestDedupe(StrategyConformance):
-    strategy, examples = Dedupe(tokens=20, least=0.0), FEW
+class TestDuplicates(StrategyConformance):
+    strategy, examples = Shorten(Duplicates(tokens=20), marker, "duplicate", Together(0.0)), FEW
 
 
 class TestDigest(StrategyConformance):
     strategy, examples = Digest(), FEW
 
 
-class TestDropMedia(StrategyConformance):
-    strategy, examples = DropMedia(only_as_needed=True), FEW
+class TestMedia(StrategyConformance):
+    strategy, examples = OLD_MEDIA, FEW
 
 
-class TestDropReasoning(StrategyConformance):
-    strategy, examples = DropReasoning(), FEW
+class TestReasoning(StrategyConformance):
+    strategy, examples = OLD_REASONING, FEW
 
 
 class TestHeadTail(StrategyConformance):
@@ -83,8 +88,8 @@ class TestKeyMessages(StrategyConformance):
     strategy, examples = KeyMessages(), FEW
 
 
-class TestMask(StrategyConformance):
-    strategy, examples = Mask(last=1, polling=2), FEW
+class TestOldResults(StrategyConformance):
+    strategy, examples = Shorten(OldResults(last=1, polling=2), line, "mask", Together(0.0)), FEW
 
 
 class TestOmit(StrategyConformance):
@@ -95,8 +100,8 @@ class TestRolling(StrategyConformance):
     strategy, examples = RollingRecord(first=1, tail=30, last=2, rounds=2, least=0.0), FEW
 
 
-class TestStubStale(StrategyConformance):
-    strategy, examples = StubStale(keep=50, free=20), FEW
+class TestLargeOldResults(StrategyConformance):
+    strategy, examples = Shorten(LargeOldResults(keep=50), Stub(60), "stale", Enough(tokens=20)), FEW
 
 
 class TestDefault(PolicyConformance):

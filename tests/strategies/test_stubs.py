@@ -11,7 +11,7 @@ from proposals import WORDS, seen, target_of
 
 from transom.core.message import Text, ToolResult
 from transom.core.tokens import trimmed_text
-from transom.strategies.text.parts import TextPart, text_parts
+from transom.strategies.text.parts import ShownPart, shown_parts
 from transom.strategies.text.stubs import ending, outcome, shorten_to_lines, tool_words
 from transom.strategies.text.stubs import stub as stub_trim
 from transom.testing import call, result, talk
@@ -23,8 +23,8 @@ def stub(text, tool="sh", preview=60):
     """A result as its stub shows it."""
     view = seen(talk("go", call(tool), result(text), "on"))
     unit = view.unit(1)
-    (part,) = text_parts(view, unit, of_results=True)
-    trim = stub_trim(view, unit, target_of(view), part, preview, "stub")
+    (part,) = shown_parts(view, unit, "results")
+    trim = stub_trim(view, target_of(view), part, preview)
     assert view.refusal(trim) is None
     shown = trimmed_text(text, trim.keep, trim.note)
     assert WORDS.count(shown) <= preview + WORDS.count(trim.note)
@@ -135,7 +135,7 @@ def test_a_tool_name_is_words_however_it_is_written(name):
 
 def test_overlapping_lines_are_shown_once_and_whole():
     text = "".join(chr(97 + at % 26) for at in range(4_000))
-    part = TextPart(0, ("text", 0), text, 1_000, 1_000)
+    part = ShownPart(0, ("text", 0), text, 1_000, 1_000)
     keep, _ = shorten_to_lines(part, 60, WORDS, "[entry 0]", "[entry 0]", [(400, 440), (410, 420), (430, 460)])
     assert (400, 460) in keep
 
@@ -149,7 +149,7 @@ def test_a_stub_fits_its_room_whatever_the_lines(before, after, cap, lines):
     tokens = WORDS.count(text)
     spans = [(at, at + size) for at, size in lines]
     keep, note = shorten_to_lines(
-        TextPart(0, ("text", 0), text, tokens, tokens), cap, WORDS, "[whole in entry 0]", "[entry 0]", spans
+        ShownPart(0, ("text", 0), text, tokens, tokens), cap, WORDS, "[whole in entry 0]", "[entry 0]", spans
     )
     assert WORDS.count(trimmed_text(text, keep, note)) <= max(cap, WORDS.count("[entry 0]"))
     assert all(a < b <= len(text) for a, b in keep)

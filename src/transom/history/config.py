@@ -19,8 +19,9 @@ from transom.errors import InvalidSetting
 from transom.history.diff import removed_runs
 from transom.policies.plain import LAST_RESORT, PASSTHROUGH
 from transom.strategies.omission import omission
-from transom.strategies.text.parts import result_texts
-from transom.strategies.text.stubs import stub
+from transom.strategies.shorten.forms import Stub
+from transom.strategies.shorten.shorten import Shorten
+from transom.strategies.text.parts import ShownPart, result_texts
 
 TARGET_SHARE = 0.8
 """A compaction ends at this share of the trigger. A smaller gain would not be worth a break of the cached prefix."""
@@ -102,12 +103,15 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
 
         Pinned turns, and turns that the user has restored, stay whole.
         """
+        return Shorten(self._large_results, Stub(PREVIEW_TOKENS), "compaction")(view, target)
+
+    def _large_results(self, view: View, target: Target) -> Iterator[ShownPart]:  # noqa: ARG002 - as every selector's
         threshold = max(self.compaction_token_threshold, 4 * PREVIEW_TOKENS)
         for slot in view.slots[: self._preserved(view)]:
             if isinstance(slot, Unit) and not slot.pins and not view.user_restored(slot):
                 for parts in result_texts(view, slot):
                     if sum(part.shown_tokens for part in parts) > threshold:
-                        yield from (stub(view, slot, target, part, PREVIEW_TOKENS, "compaction") for part in parts)
+                        yield from parts
 
     def leave_out(self, view: View, target: Target) -> Iterator[Edit]:
         """A strategy: fold the turns before the preserved ones into a marker, and before the newest turn in any

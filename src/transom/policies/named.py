@@ -11,24 +11,27 @@ from __future__ import annotations
 
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.policy import Policy, Strategy
-from transom.policies.plain import LAST_RESORT
-from transom.strategies.arrival import Clip, Stub
-from transom.strategies.dedupe import Superseded
+from transom.policies.plain import LAST_RESORT, OLD_MEDIA
 from transom.strategies.digest.tool_lines import PLAN_TOOLS
-from transom.strategies.elide import DropMedia
 from transom.strategies.keep import KeepTools, KeepUsers
 from transom.strategies.key_messages import KEY_STEPS, KeepKey
-from transom.strategies.observation_masking import Mask
 from transom.strategies.omission import Omit
 from transom.strategies.rolling_digest import RollingRecord
-from transom.strategies.stale_results import StubStale
+from transom.strategies.shorten.forms import Clip, Stub, line, marker
+from transom.strategies.shorten.repeated import Superseded
+from transom.strategies.shorten.selectors import FreshResults, LargeOldResults, OldResults
+from transom.strategies.shorten.shorten import Enough, Shorten, Together
 
 READS = ("Read:file_path", "read_file:path", "view:path")
 """Tools that read a file, each with the argument that names it."""
 
 
-MEDIA = DropMedia(only_as_needed=True)
-"""The first step of most policies, for windows with too many images or bytes: drop old images and files."""
+def _masked(old: OldResults) -> Shorten:
+    """Old results as one line each, as many as there are (SWE-agent's observation masking)."""
+    return Shorten(old, line, "mask", Together(0.0))
+
+
+_PRUNED = Shorten(LargeOldResults(keep=40_000, preview=20), Stub(20), "stale", Enough(tokens=20_000))
 
 FULL: tuple[Strategy, ...] = (RollingRecord(tail=8_000), *LAST_RESORT)
 """The last resort of most policies, for a window that does not fit: one large fold with a digest, which the last
@@ -36,8 +39,8 @@ resort would leave out, and then the last resort."""
 
 DYNAMIQ = Policy(
     name="dynamiq",
-    arrival=(Stub(characters=7_000),),
-    pressure=(MEDIA, RollingRecord(tail=10_000)),
+    arrival=(Shorten(FreshResults(characters=7_000), Stub(), "stub"),),
+    pressure=(OLD_MEDIA, RollingRecord(tail=10_000)),
     last_resort=FULL,
     trigger=0.8,
 )
@@ -50,8 +53,8 @@ summary; the request is a message of its own; the window is checked before each 
 
 WEAKINCENTIVES = Policy(
     name="weakincentives",
-    arrival=(Clip(tokens=500, unit="bytes", allowance=1.0, header=False),),
-    pressure=(MEDIA, Omit(least=0.0)),
+    arrival=(Shorten(FreshResults(), Clip(tokens=500, unit="bytes", allowance=1.0, header=False), "clip"),),
+    pressure=(OLD_MEDIA, Omit(least=0.0)),
     last_resort=LAST_RESORT,
     trigger=1.0,
     target=0.75,
@@ -66,8 +69,8 @@ messages.
 AGENTICLOOP = Policy(
     name="agenticloop",
     keep=(KeepTools(PLAN_TOOLS), KeepUsers(tokens=20_000)),
-    arrival=(Clip(tokens=5_000),),
-    pressure=(MEDIA, RollingRecord()),
+    arrival=(Shorten(FreshResults(), Clip(tokens=5_000), "clip"),),
+    pressure=(OLD_MEDIA, RollingRecord()),
     last_resort=FULL,
     trigger=1.0,
     own_limits=Budget(context=60_000, max_messages=100),
@@ -83,8 +86,8 @@ before it had; the task is not the first to be folded; no compaction between two
 CREWAGENT = Policy(
     name="crewagent",
     keep=(KeepTools(PLAN_TOOLS), KeepKey(newest=10)),
-    arrival=(Stub(),),
-    pressure=(MEDIA, *KEY_STEPS),
+    arrival=(Shorten(FreshResults(characters=7_000), Stub(), "stub"),),
+    pressure=(OLD_MEDIA, *KEY_STEPS),
     last_resort=LAST_RESORT,
     trigger=0.8,
     target=0.5,
@@ -102,8 +105,8 @@ window is not made.
 CODEX = Policy(
     name="codex",
     keep=(KeepUsers(tokens=20_000),),
-    arrival=(Clip(tokens=2_500, unit="bytes"),),
-    pressure=(MEDIA, RollingRecord()),
+    arrival=(Shorten(FreshResults(), Clip(tokens=2_500, unit="bytes"), "clip"),),
+    pressure=(OLD_MEDIA, RollingRecord()),
     last_resort=FULL,
     trigger=0.9,
 )
@@ -117,7 +120,7 @@ not made.
 
 OPENHANDS = Policy(
     name="openhands",
-    pressure=(MEDIA, RollingRecord(first=3, tail=UNLIMITED, tail_share=0.5, last=35)),
+    pressure=(OLD_MEDIA, RollingRecord(first=3, tail=UNLIMITED, tail_share=0.5, last=35)),
     last_resort=FULL,
     trigger=1.0,
     own_limits=Budget(context=UNLIMITED, max_messages=80),
@@ -132,8 +135,8 @@ fewer than 4 may stay; an earlier summary is made again from the original entrie
 CLAUDE_CODE = Policy(
     name="claude_code",
     keep=(KeepTools(PLAN_TOOLS), KeepTools(READS, most=5, tokens=5_000, fraction=0.04)),
-    arrival=(Stub(characters=30_000),),
-    pressure=(MEDIA, Mask(last=3, polling=1, first=0), RollingRecord(size=8_000, tail=40_000)),
+    arrival=(Shorten(FreshResults(characters=30_000), Stub(), "stub"),),
+    pressure=(OLD_MEDIA, _masked(OldResults(last=3, polling=1, first=0)), RollingRecord(size=8_000, tail=40_000)),
     last_resort=FULL,
     trigger=0.83,
 )
@@ -148,7 +151,7 @@ reference; rules are in the head and are not compacted; compactions do not follo
 
 MANUS = Policy(
     name="manus",
-    pressure=(MEDIA, Mask(last=8, polling=1, first=0), RollingRecord(tail=10_000)),
+    pressure=(OLD_MEDIA, _masked(OldResults(last=8, polling=1, first=0)), RollingRecord(tail=10_000)),
     last_resort=FULL,
     trigger=0.6,
     target=0.4,
@@ -163,7 +166,7 @@ Left out: masking of tools (the caller's), files as memory, compact arguments, t
 OPENCODE = Policy(
     name="opencode",
     keep=(KeepTools(("skill",)),),
-    pressure=(MEDIA, StubStale(keep=40_000, free=20_000, preview=20), RollingRecord(size=4_096, tail=15_000)),
+    pressure=(OLD_MEDIA, _PRUNED, RollingRecord(size=4_096, tail=15_000)),
     last_resort=FULL,
     trigger=0.85,
 )
@@ -177,7 +180,7 @@ Left out: the eight headings, and older `skill`s. Different: it prunes under pre
 
 AIDER = Policy(
     name="aider",
-    pressure=(MEDIA, RollingRecord(size=4_096, share=0.125, tail=4_096, tail_share=0.125, rounds=1, least=0.06)),
+    pressure=(OLD_MEDIA, RollingRecord(size=4_096, share=0.125, tail=4_096, tail_share=0.125, rounds=1, least=0.06)),
     last_resort=FULL,
     trigger=0.25,
     target=0.1,
@@ -195,8 +198,8 @@ folded.
 
 SWE_AGENT = Policy(
     name="swe_agent",
-    arrival=(Clip(tokens=25_000, unit="bytes", allowance=1.0),),
-    pressure=(Mask(last=5, polling=10), Superseded(least=0.0)),
+    arrival=(Shorten(FreshResults(), Clip(tokens=25_000, unit="bytes", allowance=1.0), "clip"),),
+    pressure=(_masked(OldResults(last=5, polling=10)), Shorten(Superseded(), marker, "superseded", Together(0.0))),
     last_resort=FULL,
     trigger=0.0,
     target=0.0,
@@ -205,12 +208,13 @@ SWE_AGENT = Policy(
 and the last 5 show as one line. They are changed 10 at a time, to spare the cache. When a file window is opened again,
 the older result of it is closed. Results keep at most 100,000 bytes on arrival.
 
-Left out: tags (`Mask.tools` names tools whose results stay). Different: a full window is folded; there it ends the run.
+Left out: tags (`OldResults.tools` names tools whose results stay). Different: a full window is folded; there it ends
+the run.
 """
 
 LETTA = Policy(
     name="letta",
-    pressure=(MEDIA, RollingRecord(share=0.1, tail=UNLIMITED, tail_share=0.7)),
+    pressure=(OLD_MEDIA, RollingRecord(share=0.1, tail=UNLIMITED, tail_share=0.7)),
     last_resort=FULL,
     trigger=0.9,
 )

@@ -8,30 +8,33 @@ from msgspec.structs import replace
 from transom.core.policy import Choice, Policy, Strategy
 from transom.recall import DropRecalled, Recall
 from transom.strategies import last_resort
-from transom.strategies.clip_turn import ClipTurn
 from transom.strategies.covering_digest import Digest
-from transom.strategies.elide import DropMedia, Elide
 from transom.strategies.omission import Omit
-from transom.strategies.reasoning import DropReasoning
-from transom.strategies.stale_results import StubStale
+from transom.strategies.shorten.clip_turn import ClipTurn
+from transom.strategies.shorten.forms import ClipToFit, Stub, gone, marked_arguments, marker
+from transom.strategies.shorten.selectors import LargeOldResults, Media, OldReasoning, PartsOf
+from transom.strategies.shorten.shorten import Enough, Form, Shorten, Together
 from transom.strategies.summary_choices import NewSummary, OldSummary
+from transom.strategies.text.parts import PartKind
+
+_TO_FIT: tuple[tuple[PartKind, Form], ...] = (
+    ("results", ClipToFit()),
+    ("arguments", marked_arguments),
+    ("text", ClipToFit()),
+    ("reasoning", gone),
+)
+"""What is left of each kind of part, the first to go first."""
 
 LAST_RESORT: tuple[Strategy, ...] = (
     Omit(),
-    DropMedia(),
-    Elide("results", "newest"),
-    Elide("arguments", "newest"),
-    Elide("text", "newest"),
-    Elide("reasoning", "newest"),
-    Elide("results", "others"),
-    Elide("arguments", "others"),
-    Elide("text", "others"),
-    Elide("reasoning", "others"),
+    Shorten(Media(), marker, "media"),
+    *(Shorten(PartsOf(kind, "newest"), form, "elide") for kind, form in _TO_FIT),
+    *(Shorten(PartsOf(kind, "others"), form, "elide") for kind, form in _TO_FIT),
     last_resort.late_notes,
-    Elide("text", "required", deep=True),
+    Shorten(PartsOf("text", "required"), ClipToFit(deep=True), "elide"),
     last_resort.before_newest,
     last_resort.newest_turn,
-    Elide("text", "required"),
+    Shorten(PartsOf("text", "required"), ClipToFit(), "elide"),
     last_resort.bare_omissions,
     last_resort.everything,
 )
@@ -43,13 +46,18 @@ The last one always succeeds if the smallest possible window fits.
 PASSTHROUGH = Policy(name="passthrough", trigger=float("inf"))
 """Sends everything. A window that does not fit is refused with BudgetImpossible."""
 
+OLD_MEDIA = Shorten(Media(old=True), marker, "media")
+"""The first step of most policies, for windows with too many images or bytes: old images and files."""
+
+OLD_REASONING = Shorten(OldReasoning(), gone, "old reasoning", Together(0.05))
+
 SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), last_resort=LAST_RESORT, trigger=1.0, target=0.9)
 """Sends the newest units that fit, as most libraries do: it leaves out a few old ones each time the window is full."""
 
 DEFAULT = Policy(
     name="default",
     arrival=(ClipTurn(),),
-    pressure=(DropMedia(only_as_needed=True), DropReasoning(), Digest()),
+    pressure=(OLD_MEDIA, OLD_REASONING, Digest()),
     last_resort=LAST_RESORT,
     trigger=1.0,
 )
@@ -75,12 +83,15 @@ _DEEP = Digest(summary=0.03, keep_recent=0.2, cap=0.325, merge=0.25, quiet=0.5, 
 SUMMARY = replace(
     DEFAULT,
     name="summary",
-    pressure=(DropMedia(only_as_needed=True), DropReasoning(), _WITH_SUMMARY),
+    pressure=(OLD_MEDIA, OLD_REASONING, _WITH_SUMMARY),
     soft_trigger=0.8,
     choices=(
-        Choice(name="stub old results", strategies=(DropMedia(only_as_needed=True), DropReasoning(), StubStale())),
-        Choice(name="digest", strategies=(DropMedia(only_as_needed=True), DropReasoning(), OldSummary(_WITH_SUMMARY))),
-        Choice(name="summary", strategies=(DropMedia(only_as_needed=True), DropReasoning(), NewSummary(_DEEP))),
+        Choice(
+            name="stub old results",
+            strategies=(OLD_MEDIA, OLD_REASONING, Shorten(LargeOldResults(), Stub(60), "stale", Enough())),
+        ),
+        Choice(name="digest", strategies=(OLD_MEDIA, OLD_REASONING, OldSummary(_WITH_SUMMARY))),
+        Choice(name="summary", strategies=(OLD_MEDIA, OLD_REASONING, NewSummary(_DEEP))),
     ),
 )
 """`DEFAULT`, with a rolling summary in front of the newest record, within the same room (docs/summaries.md).

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from transom.core.policy import Policy, Strategy
 from transom.errors import InvalidSetting, quote
-from transom.strategies.clip_turn import ClipTurn
 from transom.strategies.covering_digest import LEAST_RECORD, Digest
 from transom.strategies.rolling_digest import RollingRecord
+from transom.strategies.shorten.clip_turn import ClipTurn
 
 OF_DEFAULT = {"keep_recent": Digest, "clip": ClipTurn}
 """Settings of one strategy each, which only `default` and its variants have."""

@@ -2,18 +2,27 @@
 
 A *strategy* proposes edits that make a window smaller: `(View, Target) -> Iterator[Edit]`. A *keep rule* names units
 that a compaction protects. Each is a class with settings, which its docstring explains, or a plain function.
-`docs/write-your-own-strategy.md` shows how to write one. On arrival (results that no request has carried yet):
+`docs/write-your-own-strategy.md` shows how to write one.
 
-- `Clip`: keeps both ends of a long result.
-- `ClipTurn`: keeps the passages of long results with most names, and limits the results of one turn together.
-- `Stub`: replaces a long result by a reference and a preview.
+Parts of turns: `Shorten(which, form)`. `which` is a *selector*, `form` says what is left; both may be functions of your
+own. `Together` and `Enough` make all trims at once or none.
 
-Under pressure, parts of units:
+| selectors | |
+|---|---|
+| `FreshResults` | results that no request has carried yet, for `Policy.arrival` |
+| `OldResults`, `LargeOldResults` | all but the newest results |
+| `Duplicates`, `Superseded` | repeated results; superseded reads and writes |
+| `FailedArguments` | arguments of failed calls |
+| `OldReasoning`, `Media` | reasoning of earlier turns; images and files |
+| `PartsOf` | every part of one kind in the newest, the required or the other turns |
 
-- `DropMedia`: images and files, with `old=True` only old ones. `DropReasoning`: old reasoning.
-- `Mask`: old results become one line each. `StubStale`: old results become stubs, if that is enough.
-- `Dedupe`, `Superseded`, `ErrorPurge`: repeated results; superseded reads and writes; arguments of failed calls.
-- `Elide`: shortens one kind of part, as far as it must.
+| forms | |
+|---|---|
+| `Clip`, `ClipToFit` | both ends: of a long result, or as much as the goal leaves |
+| `Stub` | a reference, the outcome and a preview |
+| `line`, `marker`, `gone` | one line; a marker with the reference; nothing |
+
+`ClipTurn` limits the fresh results of one turn together, and keeps their passages with most names.
 
 Under pressure, whole units:
 
@@ -25,7 +34,7 @@ Under pressure, whole units:
 Keep rules: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some tools), `KeepKey` (the best scores).
 
 For strategies of your own this module also has the types they need (`View`, `Target`, `Edit`, `Fold`, `Trim`, `Unit`,
-`FoldedSlot`, `KeptUnit`, `TextPart`, `Choice`, `IndexCache`) and the questions that they ask: `may_trim`,
+`FoldedSlot`, `KeptUnit`, `ShownPart`, `Choice`, `IndexCache`) and the questions that they ask: `may_trim`,
 `unsent_units`, `result_texts`, `visible_texts`; `foldable_runs`, `hides_a_unit`, `saves_tokens`, `stays_visible`,
 `leading_slots`, `slots_before_newest`; `is_worth_a_break`, `is_worth_a_batch`. Their texts are made with
 `range_reference` and `disarmed`.
@@ -45,7 +54,6 @@ if TYPE_CHECKING:
     from transom.core.policy import Choice, KeptUnit, Target
     from transom.core.unit import FoldedSlot, Unit
     from transom.core.view import View
-    from transom.strategies.arrival import Clip, Stub
     from transom.strategies.candidates import (
         foldable_runs,
         hides_a_unit,
@@ -58,22 +66,28 @@ if TYPE_CHECKING:
         stays_visible,
         unsent_units,
     )
-    from transom.strategies.clip_turn import ClipTurn
     from transom.strategies.covering_digest import Digest
-    from transom.strategies.dedupe import Dedupe, ErrorPurge, Superseded
     from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
     from transom.strategies.digest.visible import visible_texts
-    from transom.strategies.elide import DropMedia, Elide
     from transom.strategies.head_tail import HeadTail, Rounds
     from transom.strategies.keep import KeepTools, KeepUsers
     from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
-    from transom.strategies.observation_masking import Mask
     from transom.strategies.omission import Omit
-    from transom.strategies.reasoning import DropReasoning
     from transom.strategies.rolling_digest import RollingRecord
-    from transom.strategies.stale_results import StubStale
+    from transom.strategies.shorten.clip_turn import ClipTurn
+    from transom.strategies.shorten.forms import Clip, ClipToFit, Stub, gone, line, marked_arguments, marker
+    from transom.strategies.shorten.repeated import Duplicates, FailedArguments, Superseded
+    from transom.strategies.shorten.selectors import (
+        FreshResults,
+        LargeOldResults,
+        Media,
+        OldReasoning,
+        OldResults,
+        PartsOf,
+    )
+    from transom.strategies.shorten.shorten import Enough, Form, Selector, Shorten, Together
     from transom.strategies.summary_choices import NewSummary, OldSummary
-    from transom.strategies.text.parts import TextPart, result_texts
+    from transom.strategies.text.parts import ShownPart, result_texts, shown_parts
     from transom.strategies.text.references import range_reference
     from transom.texts import disarmed
 
@@ -82,16 +96,17 @@ __all__ = [
     "TOOL_LINES",
     "Choice",
     "Clip",
+    "ClipToFit",
     "ClipTurn",
-    "Dedupe",
     "Digest",
-    "DropMedia",
-    "DropReasoning",
+    "Duplicates",
     "Edit",
-    "Elide",
-    "ErrorPurge",
+    "Enough",
+    "FailedArguments",
     "Fold",
     "FoldedSlot",
+    "Form",
+    "FreshResults",
     "HeadTail",
     "IndexCache",
     "KeepKey",
@@ -99,31 +114,42 @@ __all__ = [
     "KeepUsers",
     "KeptUnit",
     "KeyMessages",
-    "Mask",
+    "LargeOldResults",
+    "Media",
     "NewSummary",
+    "OldReasoning",
+    "OldResults",
     "OldSummary",
     "Omit",
+    "PartsOf",
     "RollingRecord",
     "Rounds",
+    "Selector",
+    "Shorten",
+    "ShownPart",
     "Stub",
-    "StubStale",
     "Superseded",
     "Target",
-    "TextPart",
+    "Together",
     "ToolLine",
     "Trim",
     "Unit",
     "View",
     "disarmed",
     "foldable_runs",
+    "gone",
     "hides_a_unit",
     "is_worth_a_batch",
     "is_worth_a_break",
     "leading_slots",
+    "line",
+    "marked_arguments",
+    "marker",
     "may_trim",
     "range_reference",
     "result_texts",
     "saves_tokens",
+    "shown_parts",
     "slots_before_newest",
     "stays_visible",
     "unsent_units",
@@ -138,7 +164,6 @@ __getattr__, __dir__ = lazy_exports(
         "core.policy": ("Choice", "KeptUnit", "Target"),
         "core.unit": ("FoldedSlot", "Unit"),
         "core.view": ("View",),
-        "strategies.arrival": ("Clip", "Stub"),
         "strategies.candidates": (
             "foldable_runs",
             "hides_a_unit",
@@ -151,22 +176,28 @@ __getattr__, __dir__ = lazy_exports(
             "stays_visible",
             "unsent_units",
         ),
-        "strategies.clip_turn": ("ClipTurn",),
         "strategies.covering_digest": ("Digest",),
-        "strategies.dedupe": ("Dedupe", "ErrorPurge", "Superseded"),
         "strategies.digest.visible": ("visible_texts",),
         "strategies.digest.tool_lines": ("TOOL_LINES", "ToolLine"),
-        "strategies.elide": ("DropMedia", "Elide"),
         "strategies.head_tail": ("HeadTail", "Rounds"),
         "strategies.keep": ("KeepTools", "KeepUsers"),
         "strategies.key_messages": ("KEY_STEPS", "KeepKey", "KeyMessages"),
-        "strategies.observation_masking": ("Mask",),
         "strategies.omission": ("Omit",),
-        "strategies.reasoning": ("DropReasoning",),
         "strategies.rolling_digest": ("RollingRecord",),
-        "strategies.stale_results": ("StubStale",),
         "strategies.summary_choices": ("NewSummary", "OldSummary"),
-        "strategies.text.parts": ("TextPart", "result_texts"),
+        "strategies.shorten.clip_turn": ("ClipTurn",),
+        "strategies.shorten.forms": ("Clip", "ClipToFit", "Stub", "gone", "line", "marked_arguments", "marker"),
+        "strategies.shorten.repeated": ("Duplicates", "FailedArguments", "Superseded"),
+        "strategies.shorten.selectors": (
+            "FreshResults",
+            "LargeOldResults",
+            "Media",
+            "OldReasoning",
+            "OldResults",
+            "PartsOf",
+        ),
+        "strategies.shorten.shorten": ("Enough", "Form", "Selector", "Shorten", "Together"),
+        "strategies.text.parts": ("ShownPart", "result_texts", "shown_parts"),
         "strategies.text.references": ("range_reference",),
         "texts": ("disarmed",),
     },

@@ -17,7 +17,7 @@ from transom.core.policy import Target
 from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, ZERO, Size, text_bytes
 from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.core.view import View
-from transom.strategies.text.parts import TextPart
+from transom.strategies.text.parts import ShownPart
 
 MIN_ROOM = 0.25
 """The least share of the limit that counts as room for the conversation, however large the required units are."""
@@ -176,7 +176,7 @@ def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Uni
             yield slot
 
 
-def is_large(part: TextPart, preview: int) -> bool:
+def is_large(part: ShownPart, preview: int) -> bool:
     """Whether a text is worth a stub with a preview of so many tokens: it is more than twice as long as its stub."""
     return part.shown_tokens > 2 * stub_size(preview)
 

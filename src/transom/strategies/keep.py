@@ -21,7 +21,7 @@ from transom.core.policy import KeptUnit, Target
 from transom.core.tokens import Size
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.text.parts import text_parts
+from transom.strategies.text.parts import shown_parts
 from transom.strategies.text.truncation import shorten
 
 WHY = "user messages"
@@ -60,7 +60,7 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
 
 def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None:
     """The trim of the longest text of a message that brings the whole message down to so many tokens."""
-    parts = list(text_parts(view, unit, of_results=False))
+    parts = list(shown_parts(view, unit, "text"))
     if not parts:
         return None
     part = max(parts, key=lambda part: part.shown_tokens)

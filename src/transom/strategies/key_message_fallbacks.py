@@ -4,7 +4,7 @@ worst only the last rounds."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import islice
 
@@ -13,14 +13,15 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core.edit import Edit, Fold, Span, Trim
 from transom.core.message import Note
-from transom.core.policy import Target
+from transom.core.policy import Strategy, Target
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies import last_resort
 from transom.strategies.candidates import fold_texts_size, is_large, may_trim, relieves
-from transom.strategies.text.parts import TextPart, result_texts, text_parts
-from transom.strategies.text.stubs import stub
+from transom.strategies.shorten.forms import Stub
+from transom.strategies.shorten.shorten import Shorten
+from transom.strategies.text.parts import ShownPart, result_texts, shown_parts
 
 PREVIEW_TOKENS = 60
 """Tokens of a preview."""
@@ -34,18 +35,17 @@ LAST_ROUNDS = 4
 _POINT = re.compile(r"\s*(?:[-*•#]|\d+[.)])\s")
 
 
-def previews(view: View, target: Target) -> Iterator[Edit]:
-    """Replaces large results by stubs, also those of protected units: what is protected did not leave enough room."""
+def _large_results(view: View, target: Target) -> Iterator[ShownPart]:
+    """Large results, also those of protected units: what is protected did not leave enough room."""
     for slot in view.slots:
         if isinstance(slot, Unit) and may_trim(view, target, slot, protected=()):
-            large = (part for parts in result_texts(view, slot) for part in parts if is_large(part, PREVIEW_TOKENS))
-            yield from (stub(view, slot, target, part, PREVIEW_TOKENS, "preview") for part in large)
+            yield from (part for parts in result_texts(view, slot) for part in parts if is_large(part, PREVIEW_TOKENS))
 
 
-def outlines(view: View, target: Target) -> Iterator[Edit]:
-    """Shortens long texts to their first paragraph and their points, the newest unit's and protected ones included.
+def _long_texts(view: View, target: Target) -> Iterator[ShownPart]:
+    """Long texts, those of the newest unit and of protected ones included.
 
-    Required units and those that a person pinned are outlined only if the window does not fit without.
+    Those of required units and of units that a person pinned only if the window does not fit without.
     """
     for unit in view.visible_units():
         if target.over_limit:
@@ -53,8 +53,12 @@ def outlines(view: View, target: Target) -> Iterator[Edit]:
         else:
             free = may_trim(view, target, unit, newest=True, protected=target.required, implied_pins=False)
         if free:
-            long = (part for part in text_parts(view, unit, of_results=False) if part.shown_tokens > OUTLINED_FROM)
-            yield from (_outline(target, part) for part in long)
+            yield from (part for part in shown_parts(view, unit, "text") if part.shown_tokens > OUTLINED_FROM)
+
+
+def _outlines(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
+    """The first paragraph of each text, and every line after it that is a bullet, a numbered point or a heading."""
+    return (_outline(target, part) for part in parts)
 
 
 def last_rounds(view: View, target: Target) -> Iterator[Edit]:
@@ -83,8 +87,7 @@ def _saved(view: View, target: Target, fold: Fold) -> Size:
     return reduce(Size.plus, (slot.size for slot in slots), ZERO).minus(fold_texts_size(target, [fold.text]))
 
 
-def _outline(target: Target, part: TextPart) -> Trim:
-    """The first paragraph of a text, and every line after it that is a bullet, a numbered point or a heading."""
+def _outline(target: Target, part: ShownPart) -> Trim:
     keep: list[Span] = []
     at, opening = 0, True
     for line in part.text.splitlines(keepends=True):
@@ -95,4 +98,11 @@ def _outline(target: Target, part: TextPart) -> Trim:
         at += len(line)
     removed = part.tokens * (at - sum(b - a for a, b in keep)) // max(1, at)
     note = texts.excerpt_marker(target.reference(part.entry), removed)
-    return Trim(entry=part.entry, part=part.part, keep=tuple(keep), note=note, why="outline")
+    return Trim(entry=part.entry, part=part.part, keep=tuple(keep), note=note)
+
+
+PREVIEWS = Shorten(_large_results, Stub(PREVIEW_TOKENS), "preview")
+OUTLINES = Shorten(_long_texts, _outlines, "outline")
+
+FALLBACKS: tuple[Strategy, ...] = (PREVIEWS, OUTLINES, last_rounds)
+"""In this order, until the goal is reached."""

@@ -33,7 +33,7 @@ from transom.strategies.candidates import (
     slots_before_newest,
     stays_visible,
 )
-from transom.strategies.key_message_fallbacks import last_rounds, outlines, previews
+from transom.strategies.key_message_fallbacks import FALLBACKS
 from transom.strategies.omission import omission
 from transom.strategies.sentences.collect import collect_statements, quotable_units
 from transom.strategies.sentences.corrections import REQUESTS
@@ -119,7 +119,7 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
             names_of_unit(view.entries_of(unit))
 
 
-KEY_STEPS: tuple[Strategy, ...] = (KeyMessages(), previews, outlines, last_rounds)
+KEY_STEPS: tuple[Strategy, ...] = (KeyMessages(), *FALLBACKS)
 """The choice, and its fallbacks."""
 
 

@@ -15,7 +15,7 @@ from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, Size, text_bytes,
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in
 from transom.core.view import View
 from transom.strategies.candidates import slots_before_newest
-from transom.strategies.text.parts import TextPart
+from transom.strategies.text.parts import ShownPart
 from transom.strategies.text.references import range_reference
 from transom.strategies.text.truncation import shorten
 
@@ -116,6 +116,6 @@ def _excerpt(target: Target, seq: int, fact: Fact, most: int) -> str:
     tokens = target.counter.count(text)
     if tokens <= most:
         return text
-    whole = TextPart(seq, ("text", 0), text, tokens, tokens)
+    whole = ShownPart(seq, ("text", 0), text, tokens, tokens)
     keep, note = shorten(whole, most, target.counter, lambda removed: f" […{removed:,} tokens…] ", "…")
     return trimmed_text(text, keep, note)

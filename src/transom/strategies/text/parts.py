@@ -1,48 +1,64 @@
-"""The texts of a view that an edit could shorten."""
+"""The parts of a view that an edit could shorten."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from msgspec import Struct
 
 from transom import texts
-from transom.core.message import Address, Fact, Text, ToolResult, addressed_parts
+from transom.core.message import Address, Addressed, Call, Fact, Media, Reasoning, Text, ToolResult, addressed_parts
 from transom.core.unit import Unit
 from transom.core.view import View
 
+PartKind = Literal["results", "text", "arguments", "reasoning", "media"]
+"""Texts of results, other texts, arguments of calls, reasoning, images and files."""
 
-class TextPart(Struct, frozen=True):
-    """One text of an entry: its address, its `tokens` untrimmed, and its `shown_tokens` as the window has it now."""
+
+class ShownPart(Struct, frozen=True):
+    """One part of an entry: its address, its `tokens` untrimmed, and its `shown_tokens` as the window has it now."""
 
     entry: int
     """The seq of the entry."""
     part: Address
     """The address of the part."""
     text: str
-    """The whole text, untrimmed."""
+    """The whole text or the whole arguments, untrimmed; empty for reasoning and media."""
     tokens: int
     shown_tokens: int
+    marker: str = ""
+    """What a marker says in its place; empty: its reference."""
 
 
-def text_parts(view: View, unit: Unit, *, of_results: bool) -> Iterator[TextPart]:
-    """The texts of a unit's results, or those of its head."""
+def shown_parts(view: View, unit: Unit, kind: PartKind) -> Iterator[ShownPart]:
+    """The parts of one kind in a unit. Reasoning and media that are trimmed are not among them: nothing is left to
+    shorten."""
     trims = unit.effective_trims() if unit.trims else {}
     for entry in view.entries_of(unit):
         fact = entry.body
-        if not isinstance(fact, Fact) or isinstance(fact, ToolResult) != of_results:
+        if not isinstance(fact, Fact):
             continue
         for position, (address, part) in enumerate(addressed_parts(fact), start=1):
-            if isinstance(part, Text):
-                trim = trims.get((entry.seq, address))
-                tokens = entry.tokens[position]
-                yield TextPart(entry.seq, address, part.text, tokens, tokens if trim is None else trim.tokens)
+            if _kind(fact, part) == kind:
+                trim, tokens = trims.get((entry.seq, address)), entry.tokens[position]
+                if trim is None or kind not in {"reasoning", "media"}:
+                    text = part.text if isinstance(part, Text) else part.args if isinstance(part, Call) else ""
+                    yield ShownPart(entry.seq, address, text, tokens, tokens if trim is None else trim.tokens)
 
 
-def result_texts(view: View, unit: Unit) -> Iterator[list[TextPart]]:
+def _kind(fact: Fact, part: Addressed) -> PartKind | None:
+    if isinstance(part, Text):
+        return "results" if isinstance(fact, ToolResult) else "text"
+    if isinstance(part, Call):
+        return "arguments"
+    return "reasoning" if isinstance(part, Reasoning) else "media" if isinstance(part, Media) else None
+
+
+def result_texts(view: View, unit: Unit) -> Iterator[list[ShownPart]]:
     """The texts of each result of a unit, but for results that were read back from the log: see `is_read_back`."""
-    parts: dict[int, list[TextPart]] = {seq: [] for seq in unit.seqs[1:]}
-    for part in text_parts(view, unit, of_results=True):
+    parts: dict[int, list[ShownPart]] = {seq: [] for seq in unit.seqs[1:]}
+    for part in shown_parts(view, unit, "results"):
         parts[part.entry].append(part)
     for seq, of_result in parts.items():
         if not is_read_back(view, unit, seq):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import chain
 
@@ -12,9 +11,8 @@ from transom.core.edit import Span, Trim
 from transom.core.message import Text, ToolResult
 from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
-from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.text.parts import TextPart
+from transom.strategies.text.parts import ShownPart
 from transom.strategies.text.spans import joined
 from transom.strategies.text.truncation import Counter, Shortened, halves, shorten
 
@@ -96,13 +94,13 @@ def outcome(result: ToolResult, tool: str = "") -> str:
     return "failed" if failed and not code else "" if code is None else f"exit code {code}"
 
 
-def stub(view: View, unit: Unit, target: Target, part: TextPart, preview: int, why: str) -> Trim:
+def stub(view: View, target: Target, part: ShownPart, preview: int) -> Trim:
     """The trim that replaces a result's text by a stub: a marker, and `preview` tokens of its most telling lines.
 
     In a file "error" is a word like others; of a success only the summaries are telling.
     """
-    reference, call = target.reference(part.entry), view.call_of(unit, part.entry)
-    result = view.entries_of(unit)[bisect_left(unit.seqs, part.entry)].body
+    reference, result = target.reference(part.entry), view.fetch(part.entry).body
+    call = view.call_of(view.unit(view.unit_of[part.entry]), part.entry)
     assert isinstance(result, ToolResult)
     name = call.name if call is not None else ""
     marker = texts.stub_marker(reference, name, part.tokens, part.text.count("\n") + 1, outcome(result, name))
@@ -110,11 +108,11 @@ def stub(view: View, unit: Unit, target: Target, part: TextPart, preview: int, w
     ranks = 0 if tool_words(name) & FILES else 1 if ending(result, name)[0] == 0 else 3
     lines = chain(*_lines(part.text)[:ranks])
     keep, note = shorten_to_lines(part, most, target.counter, marker, texts.bare_marker(reference), lines)
-    return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why=why)
+    return Trim(entry=part.entry, part=part.part, keep=keep, note=note)
 
 
 def shorten_to_lines(
-    part: TextPart, most: int, counter: Counter, note: str, bare: str, lines: Iterable[Span]
+    part: ShownPart, most: int, counter: Counter, note: str, bare: str, lines: Iterable[Span]
 ) -> Shortened:
     """A text in at most `most` tokens, marker included.
 

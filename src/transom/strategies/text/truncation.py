@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from transom import texts
-from transom.core.edit import Span, Trim
-from transom.core.policy import Target
-from transom.core.tokens import Size, text_bytes, trimmed_text
-from transom.strategies.text.parts import TextPart
+from transom.core.edit import Span
+from transom.core.tokens import trimmed_text
+from transom.strategies.text.parts import ShownPart
 
 SNAP = 0.15
 """A half ends at the end of a line, if there is one within this share of the half."""
@@ -22,7 +20,7 @@ Shortened = tuple[tuple[Span, ...], str]
 
 
 class Counter(Protocol):
-    """Counts a text, in the unit of `TextPart.tokens`."""
+    """Counts a text, in the unit of `ShownPart.tokens`."""
 
     def count(self, text: str, /) -> int: ...
 
@@ -40,7 +38,7 @@ def halves(text: str, keep: int) -> tuple[Span, ...]:
     return tuple((a, b) for a, b in spans if a < b)
 
 
-def shorten(part: TextPart, most: int, counter: Counter, marker: Callable[[int], str], bare: str) -> Shortened:
+def shorten(part: ShownPart, most: int, counter: Counter, marker: Callable[[int], str], bare: str) -> Shortened:
     """A text in at most `most` tokens, marker included; only `bare` if nothing more fits.
 
     `marker` makes the marker from the number of removed tokens.
@@ -68,26 +66,3 @@ def level(weights: Sequence[int], total: int) -> float:
             return max(0.0, rest / left)
         rest, left = rest - weight, left - 1
     return float("inf")
-
-
-def shrink(
-    target: Target, used: Size, goal: Size, parts: Sequence[TextPart], why: str, least: int = 0
-) -> Iterator[Trim]:
-    """Trims that level the longest of these texts until `used` would be within `goal`, none below `least` tokens."""
-    over, over_bytes = used.tokens - goal.tokens, used.bytes - goal.bytes
-    sizes = [text_bytes(part.text) * part.shown_tokens // max(1, part.tokens) for part in parts]
-    most = level([part.shown_tokens for part in parts], sum(part.shown_tokens for part in parts) - max(0, over))
-    most_bytes = level(sizes, sum(sizes) - max(0, over_bytes))
-    for part, size in zip(parts, sizes, strict=True):
-        share = min(1.0, most / max(1, part.shown_tokens), most_bytes / max(1, size))
-        tokens = max(least, int(part.shown_tokens * share))
-        if share < 1.0 and tokens < part.shown_tokens:
-            reference = target.reference(part.entry)
-            keep, note = shorten(
-                part,
-                tokens,
-                target.counter,
-                lambda removed, reference=reference: texts.excerpt_marker(reference, removed),
-                texts.bare_marker(reference),
-            )
-            yield Trim(entry=part.entry, part=part.part, keep=keep, note=note, why=why)

@@ -18,7 +18,7 @@ from transom.strategies.candidates import free_room, unsent_units
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage, with_margins
-from transom.strategies.text.parts import TextPart, result_texts
+from transom.strategies.text.parts import ShownPart, result_texts
 from transom.strategies.text.spans import joined
 from transom.strategies.text.truncation import Shortened, level, shorten
 
@@ -75,7 +75,7 @@ def _by_text(passages: Sequence[Passage]) -> dict[int, list[Passage]]:
     return of
 
 
-def _clip(target: Target, index: Index, part: TextPart, passages: Sequence[Passage], size: int) -> Trim:
+def _clip(target: Target, index: Index, part: ShownPart, passages: Sequence[Passage], size: int) -> Trim:
     """Trims a text to its ends and the passages that cover most of its names; to two halves if it has too few
     passages."""
     reference, lines = target.reference(part.entry), part.text.count("\n") + 1
@@ -87,7 +87,7 @@ def _clip(target: Target, index: Index, part: TextPart, passages: Sequence[Passa
 
 
 def _covering_passages(
-    target: Target, index: Index, part: TextPart, passages: Sequence[Passage], size: int, marker: Callable[[int], str]
+    target: Target, index: Index, part: ShownPart, passages: Sequence[Passage], size: int, marker: Callable[[int], str]
 ) -> Shortened | None:
     """The first and the last passage, those with most of the other names, and what is next to the ends, if room is
     left. The result is counted; if it is too large, fewer passages are chosen."""

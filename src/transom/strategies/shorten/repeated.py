@@ -1,5 +1,4 @@
-"""Results and arguments that are repeated or out of date: copies, superseded reads and writes, arguments of failed
-calls."""
+"""Selectors of what is repeated or out of date: copies, superseded reads and writes, arguments of failed calls."""
 
 from __future__ import annotations
 
@@ -8,69 +7,54 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom import texts
-from transom.core.edit import Edit
 from transom.core.message import Assistant
 from transom.core.policy import Target
 from transom.core.trims import effective_trim, find_part
 from transom.core.view import View
-from transom.strategies.observations import Observation, Replacement, batch, observations
-from transom.strategies.text.parts import TextPart
+from transom.strategies.shorten.observations import Observation, observations
+from transom.strategies.text.parts import ShownPart
 from transom.strategies.text.stubs import ending, tool_words
 
 PATHS = ("file_path", "path", "filepath", "filename", "file_name", "file", "target_file", "notebook_path", "uri")
 
 
-class Dedupe(Struct, frozen=True, kw_only=True):
-    """Of results with the same text, of `tokens` or more, the newest stays and the older ones refer to it.
-
-    All at once, and only if that saves the share `least` of the limit.
-    """
+class Duplicates(Struct, frozen=True):
+    """Of results with the same text, of `tokens` or more, all but the newest, which their markers name."""
 
     tokens: int = 100
-    least: float = 0.05
 
-    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        return batch(view, target, self._copies(view, target), self.least, "duplicate")
-
-    def _copies(self, view: View, target: Target) -> Iterator[Replacement]:
-        newest: dict[str, TextPart] = {}
+    def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
+        newest: dict[str, ShownPart] = {}
         for one in reversed(list(observations(view, target))):
             for part in reversed(one.parts):
                 copy = newest.setdefault(part.text, part)
                 shown = copy.shown_tokens >= part.shown_tokens
                 if one.free and copy.entry != one.entry and part.tokens >= self.tokens and shown:
-                    yield (
-                        one.unit,
-                        part,
-                        texts.duplicate_marker(target.reference(part.entry), target.reference(copy.entry)),
-                    )
+                    marker = texts.duplicate_marker(target.reference(part.entry), target.reference(copy.entry))
+                    yield replace(part, marker=marker)
 
 
 class Superseded(Struct, frozen=True, kw_only=True):
-    """Replaces results of reads, and arguments of writes, that later calls made useless.
+    """Results of reads, and arguments of writes, that later calls made useless.
 
     A read is superseded if the very same call was made again, or if its file was written and then read again. The
     arguments of a write or a change are superseded if its file was later written as a whole. Two reads of one file
     without a write between are two texts, since each may have its own range. A failed call has done nothing.
 
     What a call does follows from the words in the tool's name, or in the command it is given (an editor's "view"):
-    `reads`, `writes` (of a whole file) or `changes`. Its file is the first of `paths` among its arguments. All at once,
-    and only if that saves the share `least` of the limit.
+    `reads`, `writes` (of a whole file) or `changes`. Its file is the first of `paths` among its arguments.
     """
 
     reads: tuple[str, ...] = ("read", "view", "cat", "open", "get", "show", "fetch", "load")
     writes: tuple[str, ...] = ("write", "create", "save", "overwrite")
     changes: tuple[str, ...] = ("edit", "update", "patch", "replace", "insert", "append", "delete", "move", "rename")
     paths: tuple[str, ...] = PATHS
-    least: float = 0.05
 
-    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        return batch(view, target, self._superseded(view, target), self.least, "superseded")
-
-    def _superseded(self, view: View, target: Target) -> Iterator[Replacement]:
-        """From the newest call back, so that it is known what was done later."""
+    def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
+        # from the newest call back, so that it is known what was done later
         newest: dict[tuple[str, str], tuple[int, int]] = {}  # by call, the entry that answered it last, and its tokens
         read: dict[str, int] = {}  # by path, the entry that read it last
         rewritten, whole = set[str](), set[str]()  # paths: written after a read and before another; written as a whole
@@ -86,7 +70,7 @@ class Superseded(Struct, frozen=True, kw_only=True):
                     newest[call], later = (one.entry, tokens), read[path] if path in rewritten else None
                 if one.free and later is not None:
                     note = texts.outdated_marker(target.reference(one.entry), target.reference(later))
-                    yield from ((one.unit, part, note) for part in one.parts)
+                    yield from (replace(part, marker=note) for part in one.parts)
                 read.setdefault(path, one.entry)
             elif path:
                 if one.free and path in whole:
@@ -105,37 +89,33 @@ class Superseded(Struct, frozen=True, kw_only=True):
         return "change" if name & {*self.changes} else "read" if name & {*self.reads} else ""
 
 
-class ErrorPurge(Struct, frozen=True, kw_only=True):
-    """Leaves out the arguments of failed calls, of `tokens` or more, all but the file, once `turns` newer turns of the
-    model follow: the result says what went wrong. All at once, and only if that saves the share `least` of the
-    limit."""
+class FailedArguments(Struct, frozen=True, kw_only=True):
+    """The arguments of failed calls, of `tokens` or more, once `turns` newer turns of the model follow: the result says
+    what went wrong. Their markers still name the file."""
 
     turns: int = 4
     tokens: int = 100
     paths: tuple[str, ...] = PATHS
     """Names of arguments that hold the file; these stay."""
-    least: float = 0.02
 
-    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+    def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
         turns = [unit.key for unit in view.visible_units() if isinstance(unit.first_fact, Assistant)]
         border = turns[-self.turns] if len(turns) >= self.turns else -1
-        failed = (
-            one
-            for one in observations(view, target)
-            if one.unit.key < border and one.free and ending(one.result, one.call.name)[1]
-        )
-        found = (_arguments(view, target, one, self.paths) for one in failed)
-        return batch(view, target, (each for each in found if each[1].tokens >= self.tokens), self.least, "failed call")
+        for one in observations(view, target):
+            if one.unit.key < border and one.free and ending(one.result, one.call.name)[1]:
+                part = _arguments(view, target, one, self.paths)
+                if part.tokens >= self.tokens:
+                    yield part
 
 
-def _arguments(view: View, target: Target, one: Observation, paths: tuple[str, ...]) -> Replacement:
-    """The arguments of a call, and the marker for them, which still names the file."""
+def _arguments(view: View, target: Target, one: Observation, paths: tuple[str, ...]) -> ShownPart:
+    """The arguments of a call. Their marker names the file."""
     turn, address = view.entries_of(one.unit)[0], ("args", one.index)
     _, tokens = find_part(turn, address) or (None, 0)
     trim = effective_trim(one.unit.trims, (turn.seq, address))
-    part = TextPart(turn.seq, address, one.call.args, tokens, tokens if trim is None else trim.tokens)
     kept = _path_arguments(_object(one.call.args), paths)
-    return one.unit, part, texts.trimmed_arguments_but(kept, target.reference(turn.seq), tokens)
+    marker = texts.trimmed_arguments_but(kept, target.reference(turn.seq), tokens)
+    return ShownPart(turn.seq, address, one.call.args, tokens, tokens if trim is None else trim.tokens, marker)
 
 
 def _object(args: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Shortening parts of turns: which parts, and what is left of them."""

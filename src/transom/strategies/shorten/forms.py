@@ -1,0 +1,165 @@
+"""Forms: what is left of a part that is shortened.
+
+Each takes the parts that a selector names, and gives a trim for each that gets smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from typing import Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom import texts
+from transom.core.edit import Trim
+from transom.core.message import ToolResult
+from transom.core.policy import Target
+from transom.core.tokens import text_bytes
+from transom.core.view import View
+from transom.errors import InvalidSetting
+from transom.strategies.text.parts import ShownPart
+from transom.strategies.text.stubs import outcome, stub
+from transom.strategies.text.truncation import level, shorten
+
+ClipUnit = Literal["tokens", "bytes", "none"]
+
+TOKEN_BYTES = 4
+"""Bytes of UTF-8 that count as one token where bytes are counted."""
+
+EXCERPT = 200
+"""Tokens that a deep compaction leaves of a message that must stay."""
+
+
+class _ByteCounter:
+    """Sizes in UTF-8 bytes."""
+
+    def count(self, text: str, /) -> int:
+        return text_bytes(text)
+
+
+_BYTES = _ByteCounter()
+
+
+class Clip(Struct, frozen=True, kw_only=True):
+    """The start and the end of a long tool result, half and half, with a marker between (as codex does).
+
+    A result is long if it has more than `allowance` times min(`tokens`, `fraction` of the usable tokens); it is clipped
+    to that size. The texts of one result share the size, and the longest are clipped first. Images stay.
+
+    `unit`: what is counted: "tokens"; "bytes" of UTF-8, four for a token; or "none", which clips nothing. `header`: the
+    marker also names the number of lines. It is part of the marker, because a line of ours before the first line of a
+    result would look like the tool's own.
+    """
+
+    tokens: int = 5_000
+    fraction: float = 0.25
+    allowance: float = 1.2
+    unit: ClipUnit = "tokens"
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        if self.unit not in get_args(ClipUnit):
+            raise InvalidSetting(f"clip: unit must be tokens, bytes or none, not {self.unit!r}")
+
+    def __call__(self, view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG002
+        if self.unit == "none":
+            return
+        size = target.budget.share(self.tokens, self.fraction) * (TOKEN_BYTES if self.unit == "bytes" else 1)
+        for _, result in groupby(parts, attrgetter("entry")):
+            yield from self._clip(target, list(result), size)
+
+    def _clip(self, target: Target, parts: list[ShownPart], size: int) -> Iterator[Trim]:
+        """The trims that bring the texts of one result down to `size`, if they are too long."""
+        sizes = [text_bytes(part.text) if self.unit == "bytes" else part.tokens for part in parts]
+        if sum(sizes) <= size * self.allowance:
+            return
+        most = level(sizes, size)
+        for part, part_size in zip(parts, sizes, strict=True):
+            if part_size > most:
+                yield self._clip_text(target, part, part_size, int(most))
+
+    def _clip_text(self, target: Target, part: ShownPart, size: int, most: int) -> Trim:
+        reference, lines = target.reference(part.entry), part.text.count("\n") + 1
+        named_lines = lines if self.header and lines > 1 else 0
+        keep, note = shorten(
+            replace(part, tokens=size),
+            most,
+            _BYTES if self.unit == "bytes" else target.counter,
+            lambda removed: texts.clip_marker(reference, removed * part.tokens // size, named_lines),
+            texts.bare_marker(reference),
+        )
+        return Trim(entry=part.entry, part=part.part, keep=keep, note=note)
+
+
+class ClipToFit(Struct, frozen=True):
+    """The start and the end of each text, as much as the goal leaves: the longest texts are clipped first, all of them
+    to one length. `deep`: down to the deep goal, so that the next request need not shorten them again."""
+
+    deep: bool = False
+
+    def __call__(self, view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:
+        goal, least = (target.deep_goal, EXCERPT) if self.deep else (target.goal, 0)
+        over, over_bytes = view.total.tokens - goal.tokens, view.total.bytes - goal.bytes
+        sizes = [text_bytes(part.text) * part.shown_tokens // max(1, part.tokens) for part in parts]
+        most = level([part.shown_tokens for part in parts], sum(part.shown_tokens for part in parts) - max(0, over))
+        most_bytes = level(sizes, sum(sizes) - max(0, over_bytes))
+        for part, size in zip(parts, sizes, strict=True):
+            share = min(1.0, most / max(1, part.shown_tokens), most_bytes / max(1, size))
+            tokens = max(least, int(part.shown_tokens * share))
+            if share < 1.0 and tokens < part.shown_tokens:
+                reference = target.reference(part.entry)
+                excerpt = partial(texts.excerpt_marker, reference)
+                keep, note = shorten(part, tokens, target.counter, excerpt, texts.bare_marker(reference))
+                yield Trim(entry=part.entry, part=part.part, keep=keep, note=note)
+
+
+class Stub(Struct, frozen=True):
+    """A reference to a tool result, with its outcome and a `preview` of so many tokens: its most telling lines."""
+
+    preview: int = 200
+
+    def __call__(self, view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:
+        return (stub(view, target, part, self.preview) for part in parts)
+
+
+def line(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:
+    """One line for a tool result: the tool, how many lines it gave, and how it ended."""
+    for part in parts:
+        unit, result = view.unit(view.unit_of[part.entry]), view.fetch(part.entry).body
+        call = view.call_of(unit, part.entry)
+        if call is not None and isinstance(result, ToolResult):
+            count, reference = part.text.count("\n") + 1, target.reference(part.entry)
+            note = texts.masked_marker(reference, call.name, count, outcome(result, call.name))
+            yield Trim(entry=part.entry, part=part.part, note=note)
+
+
+def marker(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
+    """A marker with the reference, or what the selector says in the part's place (`ShownPart.marker`)."""
+    for part in parts:
+        yield Trim(entry=part.entry, part=part.part, note=part.marker or _bare(target, part))
+
+
+def marked_arguments(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
+    """A marker that is still JSON for the arguments of each call, the longest first; then the shortest there is."""
+    longest_first = sorted(parts, key=lambda part: (-part.tokens, part.entry, part.part))
+    for part in longest_first:
+        note = texts.trimmed_arguments(target.reference(part.entry), part.tokens)
+        yield Trim(entry=part.entry, part=part.part, note=note)
+    for part in longest_first:
+        yield Trim(entry=part.entry, part=part.part, note=_bare(target, part))
+
+
+def gone(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
+    """Nothing, for reasoning; a bare marker for any other part, since what is left out needs a reference (law 9)."""
+    for part in parts:
+        note = "" if part.part[0] == "reasoning" else _bare(target, part)
+        yield Trim(entry=part.entry, part=part.part, note=note)
+
+
+def _bare(target: Target, part: ShownPart) -> str:
+    reference = target.reference(part.entry)
+    return texts.bare_arguments(reference) if part.part[0] == "args" else texts.bare_marker(reference)

@@ -1,0 +1,139 @@
+"""Selectors: which parts may be shortened. Repeated results and useless arguments: `repeated.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom import texts
+from transom.core.message import Assistant
+from transom.core.policy import Target
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.strategies.candidates import is_large, may_trim, unsent_units
+from transom.strategies.shorten.observations import observations
+from transom.strategies.text.parts import PartKind, ShownPart, is_read_back, result_texts, shown_parts
+
+Where = Literal["newest", "required", "others"]
+
+
+class FreshResults(Struct, frozen=True, kw_only=True):
+    """Results that no request has carried yet, of more than min(`characters`, `fraction` × usable tokens) characters.
+
+    For `Policy.arrival`: no cache knows these results, so a trim breaks none.
+    """
+
+    characters: int = 0
+    fraction: float = 0.5
+
+    def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
+        most = target.budget.share(self.characters, self.fraction)
+        for unit in unsent_units(view, target):
+            for parts in result_texts(view, unit):
+                if sum(len(part.text) for part in parts) > most:
+                    yield from parts
+
+
+class OldResults(Struct, frozen=True, kw_only=True):
+    """Results older than the `last` ones, oldest first. Images stay; `Media` names them.
+
+    The border between old and new moves `polling` results at a time (SWE-agent's word), so that the prefix stays cached
+    in between. The `first` results stay, and those of `tools`.
+    """
+
+    last: int = 5
+    polling: int = 10
+    first: int = 1
+    tools: frozenset[str] = frozenset()
+
+    def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
+        found = list(observations(view, target))
+        stop = len(found) // max(1, self.polling) * self.polling - self.last
+        for one in found[self.first : max(stop, 0)]:
+            if one.free and one.call.name not in self.tools:
+                yield from one.parts
+
+
+class LargeOldResults(Struct, frozen=True, kw_only=True):
+    """Results that are more than twice as long as a stub with a preview of so many tokens, but for the newest
+    min(`keep`, `keep_share` of the usable tokens) of results (opencode). The newest of them come first."""
+
+    keep: int = 40_000
+    keep_share: float = 0.4
+    preview: int = 60
+
+    def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
+        newer, keep = 0, target.budget.share(self.keep, self.keep_share)
+        for slot in reversed(view.slots):
+            if not isinstance(slot, Unit) or len(slot.seqs) == 1:
+                continue
+            parts = list(shown_parts(view, slot, "results"))
+            if newer > keep and may_trim(view, target, slot):
+                for part in parts:
+                    if is_large(part, self.preview) and not is_read_back(view, slot, part.entry):
+                        yield part
+            newer += sum(part.shown_tokens for part in parts)
+
+
+class OldReasoning(Struct, frozen=True, kw_only=True):
+    """The reasoning of turns before the newest user message; with `current` of later turns too.
+
+    The model wrote it itself, and its conclusions are in what the model did. Providers that want reasoning back want it
+    byte for byte, and only that of the turn at work, so its calls keep it.
+    """
+
+    current: bool = False
+
+    def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
+        stop = view.length if self.current or view.newest_user is None else view.newest_user
+        for unit in view.visible_units():
+            # a protected unit keeps its text and calls, not its reasoning; a person's pin keeps everything
+            if (
+                unit.key < stop
+                and not unit.signature_stale  # hidden already
+                and isinstance(unit.first_fact, Assistant)
+                and may_trim(view, target, unit, protected=(), implied_pins=False)
+            ):
+                yield from shown_parts(view, unit, "reasoning")
+
+
+class Media(Struct, frozen=True):
+    """Images and files, oldest first. `old`: only if there are too many images or bytes, and not those of the newest,
+    protected or pinned units."""
+
+    old: bool = False
+
+    def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
+        if self.old and view.total.images <= target.goal.images and view.total.bytes <= target.goal.bytes:
+            return
+        for unit in view.visible_units():
+            if not self.old or may_trim(view, target, unit):
+                for part in shown_parts(view, unit, "media"):
+                    kind = "file" if part.part[0] == "file" else "image"
+                    yield replace(part, marker=texts.media_marker(target.reference(part.entry), kind))
+
+
+class PartsOf(Struct, frozen=True):
+    """All parts of one kind in the newest unit, in the required ones (first task, newest user message), or in all the
+    others; none where shorter texts do not help, because only messages or images are too many."""
+
+    kind: PartKind
+    where: Where
+
+    def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
+        if view.total.tokens > target.goal.tokens or view.total.bytes > target.goal.bytes:
+            for unit in self._units(view, target):
+                yield from shown_parts(view, unit, self.kind)
+
+    def _units(self, view: View, target: Target) -> Iterator[Unit]:
+        if self.where == "newest":
+            slot = view.slots[view.slot_index(target.newest_unit)]
+            yield from (slot,) if isinstance(slot, Unit) else ()
+            return
+        for unit in view.visible_units():
+            is_required = unit.key in target.required
+            if is_required if self.where == "required" else not is_required and unit.key != target.newest_unit:
+                yield unit

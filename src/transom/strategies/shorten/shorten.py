@@ -1,0 +1,100 @@
+"""One way to shorten parts of turns: `Shorten(which, form)`.
+
+A *selector* says which parts: old results, copies, arguments of failed calls, old reasoning (`selectors.py`,
+`repeated.py`). A *form* says what is left of them: both ends, a stub, a line, a marker, nothing (`forms.py`). Both are
+plain functions, or callable objects with settings, so that users can write their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.budget import fits
+from transom.core.edit import Edit, Trim
+from transom.core.message import Text
+from transom.core.policy import Target
+from transom.core.tokens import ZERO, Size, part_bytes, text_bytes, trimmed_text
+from transom.core.trims import effective_trim, find_part
+from transom.core.view import View
+from transom.strategies.candidates import is_worth_a_batch
+from transom.strategies.text.parts import ShownPart
+
+Selector = Callable[[View, Target], Iterable[ShownPart]]
+"""Which parts may be shortened, those first that are missed least."""
+
+Form = Callable[[View, Target, Sequence[ShownPart]], Iterable[Trim]]
+"""What is left of these parts: a trim for each that gets smaller. `Shorten` writes the reason into it."""
+
+Worth = Callable[[View, Target, Size], bool]
+"""Whether it is worth a break of the cached prefix to save this much."""
+
+MIN_SAVING = 20
+"""Tokens that a note must save to be worth an entry of the log, where all trims are made together."""
+
+
+class Shorten(Struct, frozen=True):
+    """Shortens the parts that `which` names to what `form` leaves of them.
+
+    Without `worth` the trims are proposed one by one, until the target is reached. With it all of them are made at
+    once, or none: it is asked whether what they save together is worth a break of the cached prefix.
+    """
+
+    which: Selector
+    """The selector."""
+    form: Form
+    """The form."""
+    why: str = "shortened"
+    """The reason that `explain` shows."""
+    worth: Worth | None = None
+    """`Together`, `Enough`, or a function of your own."""
+
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        made = self.form(view, target, list(self.which(view, target)))
+        trims = (replace(trim, why=self.why) for trim in made)
+        if self.worth is None:
+            yield from trims
+            return
+        together, saved = list[Trim](), ZERO
+        for trim in trims:
+            saving = _saved(view, target, trim)
+            if not trim.note or (saving.tokens >= MIN_SAVING and saving.bytes > 0):
+                together.append(trim)
+                saved = saved.plus(saving)
+        if together and self.worth(view, target, saved):
+            yield from together
+
+
+class Together(Struct, frozen=True):
+    """Worth a break if the window needs it, and if they save the share `least` of the limit."""
+
+    least: float = 0.05
+
+    def __call__(self, view: View, target: Target, saved: Size) -> bool:
+        return is_worth_a_batch(view, target, saved, self.least)
+
+
+class Enough(Struct, frozen=True, kw_only=True):
+    """Worth a break if that reaches the goal, and frees min(`tokens`, `share` of the usable tokens): a break that does
+    not save the fold is one too many."""
+
+    tokens: int = 20_000
+    share: float = 0.15
+
+    def __call__(self, view: View, target: Target, saved: Size) -> bool:
+        is_enough = fits(view.total.minus(saved), target.goal)
+        return is_enough and saved.tokens >= target.budget.share(self.tokens, self.share)
+
+
+def _saved(view: View, target: Target, trim: Trim) -> Size:
+    """What a trim saves of its part as the window shows it now."""
+    found = find_part(view.fetch(trim.entry), trim.part)
+    if found is None:
+        return ZERO
+    part, tokens = found
+    last = effective_trim(view.unit(view.unit_of[trim.entry]).trims, (trim.entry, trim.part))
+    shown = Size(tokens, part_bytes(part)) if last is None else Size(last.tokens, last.bytes)
+    left = trimmed_text(part.text, trim.keep, trim.note) if isinstance(part, Text) else trim.note
+    return shown.minus(Size(target.counter.count(left), text_bytes(left)))
