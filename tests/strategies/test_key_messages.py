@@ -18,7 +18,7 @@ from transom.core.unit import FoldedSlot
 from transom.evaluation.explain import explain
 from transom.policies.plain import LAST_RESORT
 from transom.strategies.keep import KeepUsers
-from transom.strategies.key_message_fallbacks import last_rounds
+from transom.strategies.key_message_fallbacks import OUTLINES, PREVIEWS, last_rounds
 from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
 from transom.strategies.sentences.collect import collect_statements
 from transom.strategies.sentences.salience import statements
