@@ -19,7 +19,7 @@ from transom.strategies.text.truncation import Counter, Shortened, halves, short
 FILES = frozenset(("read", "view", "cat", "open"))  # words in the names of tools that show files
 _OF_FILES = frozenset(("read", "view", "cat", "edit", "write"))  # and of those in whose results files stand
 NEAR_ENDS = 1_000  # characters at either end of a result that name its outcome
-TELLING_SHARE = 2 / 3  # of a stub's room, for lines that matter
+KEY_LINES_SHARE = 2 / 3  # of a stub's room, for lines that matter
 MAX_LINE = 160  # characters kept of a long line
 SCANNED = 20_000  # characters of a failure in which its first error is looked for
 
@@ -116,11 +116,11 @@ def shorten_to_lines(
 ) -> Shortened:
     """A text in at most `most` tokens, marker included.
 
-    First come `lines`, in their order, until `TELLING_SHARE` of the room is full. The start and the end of the text get
+    First come `lines`, in their order, until `KEY_LINES_SHARE` of the room is full. The start and the end of the text get
     the rest. Without any such line, it is a plain `shorten`.
     """
     text, room = part.text, most - counter.count(note)
-    left, chosen = TELLING_SHARE * room, list[Span]()
+    left, chosen = KEY_LINES_SHARE * room, list[Span]()
     for a, b in lines:
         left -= counter.count(text[a:b])
         if left < 0:
