@@ -116,8 +116,8 @@ def shorten_to_lines(
 ) -> Shortened:
     """A text in at most `most` tokens, marker included.
 
-    First come `lines`, in their order, until `KEY_LINES_SHARE` of the room is full. The start and the end of the text get
-    the rest. Without any such line, it is a plain `shorten`.
+    First come `lines`, in their order, until `KEY_LINES_SHARE` of the room is full. The start and the end of the text
+    get the rest. Without any such line, it is a plain `shorten`.
     """
     text, room = part.text, most - counter.count(note)
     left, chosen = KEY_LINES_SHARE * room, list[Span]()
