@@ -14,10 +14,10 @@ import httpx
 import httpx2
 import openai
 import pytest
-from sdk_agents import AGENTS, openai_client
-from strict_provider import ANSWER, TASK, StrictProvider, messages_of, strict_provider
 
 import transom
+from sdk_agents import AGENTS, openai_client
+from strict_provider import ANSWER, TASK, StrictProvider, messages_of, strict_provider
 from transom.core.entry import Sent
 from transom.core.message import Failure
 from transom.errors import InvalidSetting
