@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13
 
-.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange dialects histories spans reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange dialects histories spans doors reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs reference clean
 
 setup: .venv/.made
 
@@ -72,6 +72,9 @@ reasoning: setup  ## long runs with reasoning that is bound to its prefix, under
 
 spans: setup  ## random conversations with tools and compactions of the provider that span turns (N=1000 of each dialect)
 	$(RUN) python tests/campaigns/spans.py --count $(or $(N),1000)
+
+doors: setup  ## 300 steps through wrap and the proxy in each API, killed once; 500 requests at once; N= makes it fewer steps
+	$(RUN) python tests/campaigns/doors.py $(if $(N),--steps $(N))
 
 growth: setup  ## twice the size of anything costs about twice the time; N= multiplies all sizes
 	$(RUN) python tests/campaigns/growth.py --n $(or $(N),1)

@@ -26,6 +26,7 @@ from transom.stores.checks import (
     store_damaged,
 )
 from transom.stores.postgres_database import Db, PostgresDatabase, channel, release_database, shared_database
+from transom.stores.postgres_prefixes import FORGET_PREFIXES, PostgresPrefixIndex
 from transom.stores.postgres_search import PostgresIndex, forget_words
 from transom.stores.postgres_url import parse_postgres_url
 from transom.stores.row_cache import BLOCK, Row
@@ -351,6 +352,10 @@ class PostgresStore:
         """Return the search index of this store. It is in tables of the same schema, so all processes share it."""
         return PostgresIndex(self)
 
+    def prefix_index(self) -> PostgresPrefixIndex:
+        """Return the index of message prefixes (`stores.prefix_index`), which is a table of the same schema."""
+        return PostgresPrefixIndex(self.database)
+
     def forget(self, name: str) -> None:
         """Remove a conversation for good: all its rows are deleted in one transaction, or none.
 
@@ -366,7 +371,8 @@ class PostgresStore:
 
         False if there was nothing to remove.
         """
-        keys = [sha256(_raw(name)).digest() for name in names]
+        raw = [*map(_raw, names)]
+        keys = [sha256(name).digest() for name in raw]
         database, tried = self.database, False
 
         def work(db: Db) -> bool:
@@ -374,6 +380,7 @@ class PostgresStore:
             was_tried, tried = tried, True
             with db.transaction():
                 forget_words(database, db, keys)
+                database.rows(db, FORGET_PREFIXES, raw)
                 found = [row for key in keys for row in database.rows(db, _UNNAME, key)]
                 for (log,) in found:
                     _delete_entries(database, db, log)

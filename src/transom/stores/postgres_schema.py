@@ -134,6 +134,8 @@ TABLES: tuple[LiteralString, ...] = (
             holder text NOT NULL,
             until timestamptz NOT NULL
         ) WITH (fillfactor = 50)""",
+    # likewise
+    "CREATE UNLOGGED TABLE {s}.prefixes (key bytea PRIMARY KEY, name bytea NOT NULL, length bigint NOT NULL)",
 )
 VERSION = 1
 

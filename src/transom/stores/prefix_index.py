@@ -13,6 +13,7 @@ from threading import Lock
 from typing import NamedTuple, Protocol, cast
 
 from transom.search.index_file import MEMORY, IndexFile
+from transom.search.source import stored_name, true_name
 from transom.sqlite_tables import Tables
 from transom.stores.base import Store
 
@@ -65,17 +66,18 @@ class PrefixIndexFile:
                 some = keys[at : at + _AT_ONCE]
                 marks = ", ".join("?" * len(some))
                 rows = db.execute(f"SELECT key, name, length FROM prefixes WHERE key IN ({marks})", some)  # noqa: S608 - marks
-                out.update((key, KnownPrefix(name, length)) for key, name, length in rows)
+                out.update((key, KnownPrefix(true_name(name), length)) for key, name, length in rows)
         return out
 
     def add(self, places: Iterable[tuple[bytes, KnownPrefix]]) -> None:
         with self._file.writing() as db:
-            db.executemany("INSERT OR REPLACE INTO prefixes VALUES (?, ?, ?)", [(key, *place) for key, place in places])
+            rows = [(key, stored_name(place.name), place.length) for key, place in places]
+            db.executemany("INSERT OR REPLACE INTO prefixes VALUES (?, ?, ?)", rows)
 
     def forget(self, names: Iterable[str]) -> None:
         with self._file.writing() as db:
             db.execute("PRAGMA secure_delete = ON")
-            db.executemany("DELETE FROM prefixes WHERE name = ?", [(name,) for name in names])
+            db.executemany("DELETE FROM prefixes WHERE name = ?", [(stored_name(name),) for name in names])
 
     def close(self) -> None:
         """Close the file."""

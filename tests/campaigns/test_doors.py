@@ -1,0 +1,16 @@
+"""A sample of the runs through the doors; `make doors` makes 300 steps in each API."""
+
+from __future__ import annotations
+
+import pytest
+from doors import DOORS, at_once, outcome
+
+
+@pytest.mark.parametrize(("api", "door"), zip(("anthropic", "responses"), DOORS, strict=True))
+def test_an_agent_that_is_killed_in_the_middle_goes_on(api: str, door: str) -> None:
+    found = outcome(api, door, 12)
+    assert (found.faults, found.conversations) == (0, 1)
+
+
+def test_many_requests_at_once() -> None:
+    assert at_once(40).startswith("40 requests at once: all answered")

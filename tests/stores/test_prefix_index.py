@@ -1,0 +1,56 @@
+"""The index of message prefixes of each store: another process finds what one has added, and forgetting forgets."""
+
+from __future__ import annotations
+
+from places import Place
+
+from transom import Conversation
+from transom.stores import Store, open_store
+from transom.stores.prefix_index import KnownPrefix, PrefixIndexInMemory, prefix_index
+
+
+def begun(store: Store, name: str) -> None:
+    with Conversation.open(store, name, budget=9_000) as conv:
+        conv.user("hello")
+
+
+def test_what_one_handle_adds_another_one_finds(durable: Place) -> None:
+    first, second = prefix_index(durable.open()), prefix_index(durable.open())
+    first.add([(b"a" * 16, KnownPrefix("one", 3)), (b"b" * 16, KnownPrefix("tw\udc80", 4))])
+    first.add([(b"a" * 16, KnownPrefix("one", 5))])
+    assert second.find([b"a" * 16, b"b" * 16, b"c" * 16]) == {
+        b"a" * 16: KnownPrefix("one", 5),
+        b"b" * 16: KnownPrefix("tw\udc80", 4),
+    }
+    assert second.find([]) == {}
+
+
+def test_a_forgotten_conversation_is_in_no_index(durable: Place) -> None:
+    store = durable.open()
+    begun(store, "gone")
+    begun(store, "stays")
+    index = prefix_index(store)
+    index.add([(b"g" * 16, KnownPrefix("gone", 1)), (b"s" * 16, KnownPrefix("stays", 1))])
+    durable.open().forget("gone")
+    assert index.find([b"g" * 16, b"s" * 16]) == {b"s" * 16: KnownPrefix("stays", 1)}
+
+
+def test_an_index_in_memory_has_a_bound_and_drops_the_oldest() -> None:
+    index = PrefixIndexInMemory(most=2)
+    for number in (1, 2, 1, 3):
+        index.add([(bytes([number]), KnownPrefix("c", number))])
+    assert (len(index), set(index.find([b"\1", b"\2", b"\3"]))) == (2, {b"\1", b"\3"})
+    index.forget(["c"])
+    assert len(index) == 0
+
+
+def test_a_store_without_an_index_gets_one_of_this_process() -> None:
+    class Bare:
+        """A store of a user's own."""
+
+        def __init__(self) -> None:
+            self._store = open_store("memory:")
+            self.open, self.names = self._store.open, self._store.names
+            self.forget, self.close = self._store.forget, self._store.close
+
+    assert isinstance(prefix_index(Bare()), PrefixIndexInMemory)
