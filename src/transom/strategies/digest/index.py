@@ -46,6 +46,10 @@ REACH = 256_000
 FEWEST, MANY = 2, 16
 """At least and at most so many windows full of tokens are indexed: the least for large windows, the most for small."""
 
+LEAST_COUNTED = 128
+"""Tokens that an entry counts at least where the reach is measured. A compaction looks at each entry in reach, so there
+must not be ever more of them where all are short; a record has no room for a line of each then."""
+
 CACHED_TEXTS = 64
 """Texts of the window whose names are cached: of folds, of the head, and of trimmed turns."""
 
@@ -182,7 +186,7 @@ class Index:
         self._count(mine, 1)
         for name in mine.changes:
             self._changed.setdefault(name, []).append(entry.seq)
-        while self._tokens - self.entries[first := next(iter(self.entries))].tokens >= self.reach:
+        while self._tokens - _counted(self.entries[first := next(iter(self.entries))].tokens) >= self.reach:
             removed = self.entries.pop(first)
             self._count(removed, -1)
             for name in removed.changes:
@@ -192,7 +196,7 @@ class Index:
             self.words.forget(first)
 
     def _count(self, one: Indexed, times: int) -> None:
-        self._tokens += times * one.tokens
+        self._tokens += times * _counted(one.tokens)
         _tally(self._mentions, one.names, times)
         _tally(self._in_turns, one.names if one.from_turn else (), times)
 
@@ -288,8 +292,14 @@ def _first(view: View, n: int, reach: int) -> int:
         seq -= 1
         entry = view.fetch(seq)
         fact = entry.body
-        tokens += sum(entry.tokens) if isinstance(fact, Fact) and any(text for text, _ in readable(fact)) else 0
+        is_indexed = isinstance(fact, Fact) and any(text for text, _ in readable(fact))
+        tokens += _counted(sum(entry.tokens)) if is_indexed else 0
     return seq
+
+
+def _counted(tokens: int) -> int:
+    """What an entry of so many tokens counts where the reach is measured."""
+    return max(LEAST_COUNTED, tokens)
 
 
 class EntryWords(NamedTuple):
