@@ -23,6 +23,7 @@ RETIRED = frozenset(
         "Ahead",
         "Aim",
         "Brakes",
+        "Builder",
         "ByIdentity",
         "Chain",
         "Compactor",

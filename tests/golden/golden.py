@@ -10,7 +10,7 @@ from transom.core.codec import decode, plain
 from transom.core.entry import Entry, Sent
 from transom.core.reducer import build_view
 from transom.core.unit import FoldedSlot, Unit
-from transom.core.view import EMPTY, HIDDEN, STRAY, View
+from transom.core.view import EMPTY_MESSAGE, HIDDEN_MESSAGE, STRAY_RESULT, View
 from transom.testing import Entries, WordCounter
 
 HERE = Path(__file__).parent
@@ -66,7 +66,7 @@ def _picture(view: View) -> str:
         lines.append(f"  head: entry {view.head_entry.seq}")
     for slot in view.slots:
         lines.extend(_folded(slot) if isinstance(slot, FoldedSlot) else _unit(slot, "  "))
-    for code, reason in ((STRAY, "stray"), (EMPTY, "empty"), (HIDDEN, "hidden")):
+    for code, reason in ((STRAY_RESULT, "stray"), (EMPTY_MESSAGE, "empty"), (HIDDEN_MESSAGE, "hidden")):
         out = [seq for seq in range(view.length) if view.unit_of[seq] == code]
         lines.extend([f"  {reason}: {out}"] if out else [])
     lines.extend([f"  open: {sorted(view.open_units)}"] if view.open_units else [])

@@ -20,11 +20,11 @@ def entry_number(reference: str | int) -> int:
 
 def tokens(text: str | int) -> int:
     """Parse a number of tokens: 128000, 128k or 1m. Raises BadParameter for any other text."""
-    from transom.core.budget import tokens_from  # noqa: PLC0415 - nothing slow is imported before a command runs
+    from transom.core.budget import parse_token_count  # noqa: PLC0415 - nothing slow is imported before a command runs
     from transom.errors import InvalidSetting  # noqa: PLC0415 - likewise
 
     try:
-        return tokens_from(str(text))
+        return parse_token_count(str(text))
     except InvalidSetting as wrong:
         raise BadParameter(str(wrong)) from None
 

@@ -13,7 +13,7 @@ from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
-from transom.core.budget import UNLIMITED, Budget, tokens_from
+from transom.core.budget import UNLIMITED, Budget, parse_token_count
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta
 from transom.core.log import Owner
@@ -72,7 +72,7 @@ def limits(budget: object, other_limits: Budget | None = None) -> Budget:
     if isinstance(budget, Budget):
         return budget
     if isinstance(budget, str):
-        budget = tokens_from(budget, "budget")
+        budget = parse_token_count(budget, "budget")
     if type(budget) is not int:
         raise InvalidSetting(f"budget: must be a Budget or a whole number of tokens, not {quote(budget)}")
     return Budget(context=budget) if other_limits is None else replace(other_limits, context=budget)

@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from transom.core.builder import Builder
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
 from transom.core.folded import Path, make_folded, replace_in_folds
@@ -19,9 +18,10 @@ from transom.core.summary import Summary
 from transom.core.tokens import apply_trim, part_bytes
 from transom.core.trims import AppliedTrim, Place, effective_trim, find_part, with_trim, without_trim
 from transom.core.unit import Slot, Unit, with_media_message, with_trims
+from transom.core.view_builder import ViewBuilder
 
 
-def apply_edit(builder: Builder, entry: Entry) -> None:
+def apply_edit(builder: ViewBuilder, entry: Entry) -> None:
     """Change the view that is being built as the edit of this entry says. An edit that `refusal` refuses changes
     nothing."""
     edit = entry.body
@@ -43,14 +43,14 @@ def apply_edit(builder: Builder, entry: Entry) -> None:
     builder.live_edits = builder.live_edits.plus((entry.seq,))
 
 
-def _fold(builder: Builder, entry: Entry, fold: Fold) -> None:
+def _fold(builder: ViewBuilder, entry: Entry, fold: Fold) -> None:
     """Put one `FoldedSlot` in the place of the slots from `first` to `last`."""
     first, last = slot_index(builder, fold.first), slot_index(builder, fold.last)
     folded = make_folded(entry, builder.slots[first : last + 1], fold)
     builder.splice(first, last, [folded], entry, fold.why or "fold")
 
 
-def _trim(builder: Builder, entry: Entry, trim: Trim) -> None:
+def _trim(builder: ViewBuilder, entry: Entry, trim: Trim) -> None:
     """Add the trim to its unit, with the tokens and bytes of the part as the trim shows it."""
     trimmed = unit_entry(builder, trim.entry)
     assert trimmed is not None
@@ -71,7 +71,7 @@ def _trim(builder: Builder, entry: Entry, trim: Trim) -> None:
     _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=applied.place, trimmed=found[0])
 
 
-def _with_trims(builder: Builder, unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: Entry) -> Unit:
+def _with_trims(builder: ViewBuilder, unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: Entry) -> Unit:
     """A copy of the unit with other trims (see `with_trims`). Where the images of results are sent in a message of
     their own, it goes with the last of them."""
     changed = with_trims(unit, trims, place, entry)
@@ -79,7 +79,7 @@ def _with_trims(builder: Builder, unit: Unit, trims: tuple[AppliedTrim, ...], pl
     return with_media_message(changed, entries_of(builder, unit), builder.counter) if is_media else changed
 
 
-def _pin(builder: Builder, entry: Entry, pin: Pin) -> None:
+def _pin(builder: ViewBuilder, entry: Entry, pin: Pin) -> None:
     """Add the pin to its unit."""
 
     def change(unit: Unit) -> Unit:
@@ -88,7 +88,7 @@ def _pin(builder: Builder, entry: Entry, pin: Pin) -> None:
     _change_unit(builder, entry, builder.key_of(pin.entry), change, why=pin.why or "pin")
 
 
-def _undo(builder: Builder, entry: Entry, undo: Undo) -> None:
+def _undo(builder: ViewBuilder, entry: Entry, undo: Undo) -> None:
     """Take back the edit, or the summary, that the undo names."""
     undone = fetch(builder, undo.edit)
     if isinstance(undone.body, Summary):
@@ -107,7 +107,7 @@ def _undo(builder: Builder, entry: Entry, undo: Undo) -> None:
     builder.live_edits = builder.live_edits.without(at)
 
 
-def _undo_pin(builder: Builder, entry: Entry, pin: Pin, seq: int, why: str) -> None:
+def _undo_pin(builder: ViewBuilder, entry: Entry, pin: Pin, seq: int, why: str) -> None:
     """Remove a pin from its unit."""
 
     def change(unit: Unit) -> Unit:
@@ -116,7 +116,7 @@ def _undo_pin(builder: Builder, entry: Entry, pin: Pin, seq: int, why: str) -> N
     _change_unit(builder, entry, builder.key_of(pin.entry), change, why=why)
 
 
-def _undo_trim(builder: Builder, entry: Entry, trim: Trim, seq: int, why: str) -> None:
+def _undo_trim(builder: ViewBuilder, entry: Entry, trim: Trim, seq: int, why: str) -> None:
     """Remove a trim from its unit, which remembers that it was undone."""
     trimmed = unit_entry(builder, trim.entry)
     assert trimmed is not None
@@ -129,7 +129,7 @@ def _undo_trim(builder: Builder, entry: Entry, trim: Trim, seq: int, why: str) -
     _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=place)
 
 
-def _undo_fold(builder: Builder, entry: Entry, fold: Fold, seq: int, why: str) -> None:
+def _undo_fold(builder: ViewBuilder, entry: Entry, fold: Fold, seq: int, why: str) -> None:
     """Put the children of a `FoldedSlot` back in its place, and mark its range as restored by the user.
 
     Where another fold hides this one, the window stays the same.
@@ -146,7 +146,7 @@ def _undo_fold(builder: Builder, entry: Entry, fold: Fold, seq: int, why: str) -
 
 
 def _change_unit(
-    builder: Builder,
+    builder: ViewBuilder,
     entry: Entry,
     key: int,
     change: Callable[[Unit], Unit],
@@ -174,7 +174,7 @@ def _change_unit(
         builder.splice(at, at, [top], entry, why, is_news=is_news)
 
 
-def _load(builder: Builder, slot: Slot) -> Slot:
+def _load(builder: ViewBuilder, slot: Slot) -> Slot:
     """A slot as it must be if it shows: a unit with its entries, a `FoldedSlot` with its text. Both are read from the
     log."""
     if isinstance(slot, Unit):

@@ -75,7 +75,7 @@ _TOKENS = re.compile(r"(\d{1,15}(?:\.\d{1,6})?|\d{1,3}(?:[,_]\d{3}){1,4}) ?([km]
 _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
-def tokens_from(text: str, name: str = "tokens") -> int:
+def parse_token_count(text: str, name: str = "tokens") -> int:
     """The number of tokens that a text names: "128000", "128,000", "128k", "1.5m". A k is 1,000, an m 1,000,000.
 
     Raises InvalidSetting for any other text, and for a number that is not whole or below 1. `name`: of the setting, for

@@ -1,6 +1,6 @@
 """Finds things in a view: the slot of a unit, the unit of an entry, an entry with its counts.
 
-The functions take a `SlotTable`: a `View`, or the `Builder` of the next one.
+The functions take a `SlotTable`: a `View`, or the `ViewBuilder` of the next one.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from transom.core.tokens import FormatCounter, apply_trim
 from transom.core.trims import find_part
 from transom.core.unit import FoldedSlot, Slot, Unit
 
-NO_UNIT, STRAY, EMPTY, HIDDEN = -1, -2, -3, -4
+NO_UNIT, STRAY_RESULT, EMPTY_MESSAGE, HIDDEN_MESSAGE = -1, -2, -3, -4
 """What stands in place of a unit's key for an entry that is in no unit.
 
-`NO_UNIT`: an edit, a trace, a head, an unknown kind, or a number outside the log. `STRAY`: a result without an open
-call. `EMPTY`: a message without content. `HIDDEN`: a fact that is not to be in context.
+`NO_UNIT`: an edit, a trace, a head, an unknown kind, or a number outside the log. `STRAY_RESULT`: a result without an
+open call. `EMPTY_MESSAGE`: a message without content. `HIDDEN_MESSAGE`: a fact that is not to be in context.
 """
 
 _first = attrgetter("first")

@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from transom.core.apply_edits import apply_edit
-from transom.core.builder import Builder
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Forked, Sent
 from transom.core.folded import replace_in_folds
 from transom.core.locate import (
-    EMPTY,
-    HIDDEN,
+    EMPTY_MESSAGE,
+    HIDDEN_MESSAGE,
     NO_UNIT,
-    STRAY,
+    STRAY_RESULT,
     counted,
     entries_of,
     fetch,
@@ -49,6 +48,7 @@ from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spe
 from transom.core.tokens import ZERO, TokenCounter, head_size
 from transom.core.unit import REFUSED, FoldedSlot, Unit, new_unit, units_in, with_result, with_signature_stale
 from transom.core.view import View
+from transom.core.view_builder import ViewBuilder
 
 _UNKNOWN = "?"
 """Stands for the prefix of a turn whose request is not known. It equals no real fingerprint, so the turn's bound
@@ -61,7 +61,7 @@ def apply(view: View, entries: Iterable[Entry]) -> View:
 
     The time grows with the new entries and with the slots of the window (these are copied), not with the log.
     """
-    builder = Builder(view)
+    builder = ViewBuilder(view)
     for entry in entries:
         assert entry.seq == builder.length, f"entry {entry.seq} after {builder.length} entries"
         handler = _HANDLERS.get(type(entry.body))
@@ -79,14 +79,14 @@ def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View
 # Each handler returns the key of the unit that the entry belongs to, or why it belongs to none.
 
 
-def _fact(builder: Builder, entry: Entry, key: int | None = None, signed_prefix: str = "") -> int:
+def _fact(builder: ViewBuilder, entry: Entry, key: int | None = None, signed_prefix: str = "") -> int:
     """Add a fact as a unit of its own. `key`: the unit's key; None: the seq of the entry is the key."""
     fact = entry.body
     assert isinstance(fact, Fact)
     if entry.meta is not None and not entry.meta.include_in_context:
-        return HIDDEN
+        return HIDDEN_MESSAGE
     if is_empty(fact):
-        return EMPTY
+        return EMPTY_MESSAGE
     if builder.calls.waiting and not isinstance(fact, (Assistant, Failure)):
         _end_provider_calls(builder)
     unit = new_unit(entry.seq if key is None else key, entry, signed_prefix, messages=builder.counter.messages(fact))
@@ -94,14 +94,14 @@ def _fact(builder: Builder, entry: Entry, key: int | None = None, signed_prefix:
     return unit.key
 
 
-def _set_newest_unit(builder: Builder, key: int) -> int:
+def _set_newest_unit(builder: ViewBuilder, key: int) -> int:
     """Remember that the unit with this key is the newest. (Not called for notes, recalled text and handoffs.)"""
     if key > builder.landmarks.newest_unit:
         builder.landmarks = replace(builder.landmarks, newest_unit=key)
     return key
 
 
-def _add_unit(builder: Builder, unit: Unit) -> None:
+def _add_unit(builder: ViewBuilder, unit: Unit) -> None:
     """Add a unit at its place by key: at the end, or before units that came while its request was in flight."""
     is_last = not builder.slots or unit.key > builder.slots[-1].last
     signature_fits = False  # as far as is known: a unit that is inserted is checked later
@@ -123,12 +123,12 @@ def _add_unit(builder: Builder, unit: Unit) -> None:
         builder.seal(at, unit.entries[0], compaction.seqs[0])
 
 
-def _event(builder: Builder, entry: Entry) -> int:
+def _event(builder: ViewBuilder, entry: Entry) -> int:
     """Add a fact that counts as the newest unit."""
     return _set_newest_unit(builder, _fact(builder, entry))
 
 
-def _user(builder: Builder, entry: Entry) -> int:
+def _user(builder: ViewBuilder, entry: Entry) -> int:
     """Add a user message. Unless a program injected it, it becomes the newest user message, and the first task if there
     was none."""
     key = _event(builder, entry)
@@ -138,7 +138,7 @@ def _user(builder: Builder, entry: Entry) -> int:
     return key
 
 
-def _note(builder: Builder, entry: Entry) -> int:
+def _note(builder: ViewBuilder, entry: Entry) -> int:
     """Add a note. Late results that it gives are no longer waiting to be given."""
     note = entry.body
     assert isinstance(note, Note)
@@ -149,7 +149,7 @@ def _note(builder: Builder, entry: Entry) -> int:
     return _fact(builder, entry)
 
 
-def _take_answered_request(builder: Builder, answers: int | None) -> Sent | None:
+def _take_answered_request(builder: ViewBuilder, answers: int | None) -> Sent | None:
     """If `answers` is the seq of the request in flight, no request is in flight from now on; returns that request.
     Otherwise returns None and changes nothing."""
     in_flight = builder.prefix.in_flight
@@ -160,7 +160,7 @@ def _take_answered_request(builder: Builder, answers: int | None) -> Sent | None
     return in_flight.body
 
 
-def _assistant(builder: Builder, entry: Entry) -> int:
+def _assistant(builder: ViewBuilder, entry: Entry) -> int:
     """Add a turn of the model. Its usage moves the calibration if it came in the dialect of this view."""
     turn = entry.body
     assert isinstance(turn, Assistant)
@@ -190,7 +190,7 @@ def _assistant(builder: Builder, entry: Entry) -> int:
     return _set_newest_unit(builder, key)
 
 
-def _follow_provider_calls(builder: Builder, turn: Assistant, key: int) -> None:
+def _follow_provider_calls(builder: ViewBuilder, turn: Assistant, key: int) -> None:
     """Remember which calls of the provider's own tools wait for a later turn. A turn that goes on with none of them
     ends them all: their results will not come."""
     waiting = builder.calls.waiting
@@ -203,7 +203,7 @@ def _follow_provider_calls(builder: Builder, turn: Assistant, key: int) -> None:
     builder.calls = replace(builder.calls, waiting=still, spans=spans)
 
 
-def _end_provider_calls(builder: Builder) -> None:
+def _end_provider_calls(builder: ViewBuilder) -> None:
     """Forget the calls of the provider's own tools that wait, because the conversation goes on without them. In a turn
     that has also called tools of the client, they go on waiting."""
     slots = [builder.slots[slot_index(builder, key)] for key in set(builder.calls.waiting.values())]
@@ -212,7 +212,7 @@ def _end_provider_calls(builder: Builder) -> None:
         builder.calls = replace(builder.calls, waiting={})
 
 
-def _compact(builder: Builder, entry: Entry, turn: Assistant, place: int | None) -> bool:
+def _compact(builder: ViewBuilder, entry: Entry, turn: Assistant, place: int | None) -> bool:
     """Hide what precedes a turn with the provider's own compaction, unless a newer compaction has hidden it. Returns
     whether this turn is the newest compaction now.
 
@@ -234,12 +234,12 @@ def _compact(builder: Builder, entry: Entry, turn: Assistant, place: int | None)
     return True
 
 
-def _is_compacted(builder: Builder, key: int) -> bool:
+def _is_compacted(builder: ViewBuilder, key: int) -> bool:
     """Whether the provider has compacted what stands at this key."""
     return builder.landmarks.compaction is not None and key < builder.landmarks.compaction
 
 
-def _behind_compaction(builder: Builder) -> str:
+def _behind_compaction(builder: ViewBuilder) -> str:
     """The fingerprint of what precedes the turn with the provider's newest compaction: its reasoning was made on that.
 
     The turn itself is not in the view yet.
@@ -248,7 +248,7 @@ def _behind_compaction(builder: Builder) -> str:
     return next(fingerprint for at, fingerprint in prefixes(builder.head_entry, builder.slots) if at == stop)
 
 
-def _signed_on(builder: Builder, entry: Entry, sent: Sent | None) -> str:
+def _signed_on(builder: ViewBuilder, entry: Entry, sent: Sent | None) -> str:
     """The fingerprint of the prefix that a turn was made on: that of its request.
 
     A turn that was read from a list, or answers no request, was made elsewhere: on the whole list before it. If an edit
@@ -266,7 +266,7 @@ def _signed_on(builder: Builder, entry: Entry, sent: Sent | None) -> str:
     return builder.fingerprint()
 
 
-def _open_calls(builder: Builder, turn: Assistant, key: int) -> None:
+def _open_calls(builder: ViewBuilder, turn: Assistant, key: int) -> None:
     """Remember that the calls of a new turn wait for results, and count their labels."""
     for label in {call.id for call in turn.calls if call.id in builder.calls.synthetic_results}:
         builder.drop_synthetic_result(label)  # a label that is used again names the new call from now on
@@ -280,7 +280,7 @@ def _open_calls(builder: Builder, turn: Assistant, key: int) -> None:
         builder.replace_slot(at, replace(unit, **sizes))
 
 
-def _failure(builder: Builder, entry: Entry) -> int:
+def _failure(builder: ViewBuilder, entry: Entry) -> int:
     """Add a failure. It may teach a limit, move the calibration, or count as a strike of the summarizer."""
     failure = entry.body
     assert isinstance(failure, Failure)
@@ -304,7 +304,7 @@ def _failure(builder: Builder, entry: Entry) -> int:
     return _set_newest_unit(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
 
 
-def _refuse_reasoning(builder: Builder, entry: Entry) -> bool:
+def _refuse_reasoning(builder: ViewBuilder, entry: Entry) -> bool:
     """Hide the reasoning before the newest user message; if nothing is left to hide before it, all of it. Bound
     reasoning behind the hidden one has then lost its prefix. Returns whether reasoning is left that is not hidden.
 
@@ -330,26 +330,26 @@ def _refuse_reasoning(builder: Builder, entry: Entry) -> bool:
     return len(before or turns) < len(turns)
 
 
-def _hide_reasoning(builder: Builder, key: int) -> None:
+def _hide_reasoning(builder: ViewBuilder, key: int) -> None:
     """Hide the reasoning of a turn for good, because a provider refuses it."""
     path, unit = path_to(builder, key)
     refused = with_signature_stale(unit, entries_of(builder, unit), stale=True, signed_prefix=REFUSED)
     builder.replace_slot(slot_index(builder, key), replace_in_folds(path, unit, (refused,)))
 
 
-def _has_reasoning(builder: Builder, unit: Unit) -> bool:
+def _has_reasoning(builder: ViewBuilder, unit: Unit) -> bool:
     turn = unit.first_fact if unit.entries is not None else fetch(builder, unit.seqs[0]).body
     return isinstance(turn, Assistant) and bool(turn.reasoning)
 
 
-def _result(builder: Builder, entry: Entry) -> int:
+def _result(builder: ViewBuilder, entry: Entry) -> int:
     """Add a result to the unit of its call. A result without an open call is not shown. But if a synthetic result has
     closed its call, it is a late result, and the next plan gives it to the model in a note."""
     result = entry.body
     assert isinstance(result, ToolResult)
     builder.usage = builder.usage.plus_entry(entry)
     if entry.meta is not None and not entry.meta.include_in_context:
-        return HIDDEN
+        return HIDDEN_MESSAGE
     found = open_call(builder, result)
     if found is None:
         lost_to = None if result.synthetic else builder.calls.synthetic_results.get(result.call)
@@ -357,7 +357,7 @@ def _result(builder: Builder, entry: Entry) -> int:
             builder.drop_synthetic_result(result.call)
             late = with_value(builder.calls.late_results, entry.seq, lost_to)
             builder.calls = replace(builder.calls, late_results=late)
-        return STRAY
+        return STRAY_RESULT
     unit, index = found
     at = slot_index(builder, unit.key)
     label_size = result_label_size(builder, unit, index, result)
@@ -375,7 +375,7 @@ def _result(builder: Builder, entry: Entry) -> int:
     return unit.key
 
 
-def _head(builder: Builder, entry: Entry) -> int:
+def _head(builder: ViewBuilder, entry: Entry) -> int:
     """Put a head in the place of the old one. The prefix breaks at the head.
 
     The first head of a conversation that was made elsewhere comes after its turns, and they were made under it.
@@ -398,7 +398,7 @@ def _head(builder: Builder, entry: Entry) -> int:
     return NO_UNIT
 
 
-def _sent(builder: Builder, entry: Entry) -> int:
+def _sent(builder: ViewBuilder, entry: Entry) -> int:
     """Remember that a request is in flight, and what it showed."""
     sent = entry.body
     assert isinstance(sent, Sent)
@@ -416,7 +416,7 @@ def _sent(builder: Builder, entry: Entry) -> int:
     return NO_UNIT
 
 
-def _summary(builder: Builder, entry: Entry) -> int:
+def _summary(builder: ViewBuilder, entry: Entry) -> int:
     """Remember a summary."""
     assert isinstance(entry.body, Summary)
     builder.summaries = builder.summaries.plus(entry.seq, entry.body)
@@ -424,19 +424,19 @@ def _summary(builder: Builder, entry: Entry) -> int:
     return NO_UNIT
 
 
-def _forked(builder: Builder, entry: Entry) -> int:
+def _forked(builder: ViewBuilder, entry: Entry) -> int:
     """Begin the usage anew: the entries before are a copy, whose requests were billed to another conversation."""
     builder.usage = builder.usage.plus_entry(entry)
     return NO_UNIT
 
 
-def _edit(builder: Builder, entry: Entry) -> int:
+def _edit(builder: ViewBuilder, entry: Entry) -> int:
     """Apply an edit."""
     apply_edit(builder, entry)
     return NO_UNIT
 
 
-_HANDLERS: dict[type, Callable[[Builder, Entry], int]] = {
+_HANDLERS: dict[type, Callable[[ViewBuilder, Entry], int]] = {
     User: _user,
     Assistant: _assistant,
     ToolResult: _result,

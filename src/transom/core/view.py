@@ -23,7 +23,7 @@ from transom.core.append_only import AppendOnly
 from transom.core.calibration import Calibration
 from transom.core.edit import Edit, Fold
 from transom.core.entry import Body, Entry, Meta
-from transom.core.locate import EMPTY, HIDDEN, NO_UNIT, STRAY
+from transom.core.locate import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT
 from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
 from transom.core.persistent import without_key
@@ -35,7 +35,7 @@ from transom.core.total_usage import TotalUsage
 from transom.core.trims import effective_trims, find_part, trims_at, trims_of_entry
 from transom.core.unit import FoldedSlot, Slot, Unit
 
-__all__ = ["EMPTY", "HIDDEN", "NO_UNIT", "STRAY", "View"]
+__all__ = ["EMPTY_MESSAGE", "HIDDEN_MESSAGE", "NO_UNIT", "STRAY_RESULT", "View"]
 
 _NO_HEAD = Head()
 _NO_NOTES: Mapping[str, tuple[int, str]] = {}
@@ -189,7 +189,8 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def unit_of(self) -> AppendOnly:
-        """For each entry the key of its unit; below 0 if it is in none (see `NO_UNIT`, `STRAY`, `EMPTY`, `HIDDEN`)."""
+        """For each entry the key of its unit; below 0 if it is in none (see `NO_UNIT`, `STRAY_RESULT`, `EMPTY_MESSAGE`,
+        `HIDDEN_MESSAGE`)."""
         return self.layout.unit_of
 
     @property

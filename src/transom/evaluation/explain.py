@@ -17,7 +17,7 @@ from transom.core.pairing import call_labels
 from transom.core.prices import CompactionCosts
 from transom.core.trims import effective_trims, trims_of_entry
 from transom.core.unit import REFUSED, FoldedSlot, Slot, Unit, units_in
-from transom.core.view import EMPTY, HIDDEN, STRAY, View
+from transom.core.view import EMPTY_MESSAGE, HIDDEN_MESSAGE, STRAY_RESULT, View
 from transom.core.window import Window
 from transom.errors import InvalidSetting, quote
 from transom.evaluation.call_numbers import call_number, sent_requests
@@ -28,9 +28,9 @@ NOTHING = RecordShare()
 State = Literal["kept", "shortened", "folded", "dropped"]
 
 DROPPED = {
-    STRAY: "answers no open call: kept in the log, not shown",
-    EMPTY: "has neither content nor calls",
-    HIDDEN: "asked to be left out of context",
+    STRAY_RESULT: "answers no open call: kept in the log, not shown",
+    EMPTY_MESSAGE: "has neither content nor calls",
+    HIDDEN_MESSAGE: "asked to be left out of context",
 }
 EXCERPTED = "quoted in its text"
 SYNTHETIC = "made up, since no result had come when a request was due"

@@ -42,8 +42,13 @@ def _rule(pattern: str, source: str) -> Rule:
 
 CODE = re.compile(
     r"(?!.*(?:output|image|file|rate_|quota|per_|budget|string|array|name|url|header))"
-    r"(?:.*_)?(?:(?:context|prompt|inputs?|model_length|request|conversation|messages?|sequence)(?:_.*)?"
-    r"_(?:exceeded|overflow|full|too_(?:long|large|big))|exceeds?_context.*)(?:_error)?"
+    r"(?:.*_)?"
+    r"(?:"
+    r"(?:context|prompt|inputs?|model_length|request|conversation|messages?|sequence)(?:_.*)?"
+    r"_(?:exceeded|overflow|full|too_(?:long|large|big))|"
+    r"exceeds?_context.*"
+    r")"
+    r"(?:_error)?"
 )
 """A code, type, status or finish reason in snake case that says that an input is too much: context_length_exceeded
 (OpenAI), request_too_large (Anthropic), exceed_context_size_error (llama.cpp), model_max_prompt_tokens_exceeded
@@ -58,30 +63,71 @@ ODD_CODES = {
 
 OTHER_MATTERS = (
     _rule(
-        r"rate.?(?:limit|bucket)|too many requests|throttl|slow down|overloaded|exhausted|erschöpft|(?:at|"
-        r"over) capacity|"
-        r"try again (?:later|in)\b|please wait|deadline|time.?out|timed out|cancell?ed|concurren|parallel|"
-        r"\b(?:tokens?|requests?) ?(?:per|/) ?(?:min|day|hour|sec)|per.(?:minute|day|hour|\w+ limit)|this minute|"
-        r"\b[tr]p[md](?:\b|_)|限流|频率|速率|并发",
+        r"rate.?(?:limit|bucket)|"
+        r"too many requests|"
+        r"throttl|"
+        r"slow down|"
+        r"overloaded|"
+        r"exhausted|"
+        r"erschöpft|"
+        r"(?:at|over) capacity|"
+        r"try again (?:later|in)\b|"
+        r"please wait|"
+        r"deadline|"
+        r"time.?out|"
+        r"timed out|"
+        r"cancell?ed|"
+        r"concurren|"
+        r"parallel|"
+        r"\b(?:tokens?|requests?) ?(?:per|/) ?(?:min|day|hour|sec)|"
+        r"per.(?:minute|day|hour|\w+ limit)|"
+        r"this minute|"
+        r"\b[tr]p[md](?:\b|_)|"
+        r"限流|"
+        r"频率|"
+        r"速率|"
+        r"并发",
         "OpenAI, Anthropic, Groq, Bedrock: status 429; github:FoundationAgents/MetaGPT#523",
     ),
     _rule(
-        r"\bquota|kontingent|allowance|\b(?:dai|month)ly|\btier\b|\bplan\b|billing|\bcredits?\b|"
-        r"insufficient (?:balance|funds)|afford|extra usage|usage|"
-        r"\baccount|(?:cost|spend)\w*\b|budget has|额度|配额|用量",
+        r"\bquota|"
+        r"kontingent|"
+        r"allowance|"
+        r"\b(?:dai|month)ly|"
+        r"\btier\b|"
+        r"\bplan\b|"
+        r"billing|"
+        r"\bcredits?\b|"
+        r"insufficient (?:balance|funds)|"
+        r"afford|"
+        r"extra usage|"
+        r"usage|"
+        r"\baccount|"
+        r"(?:cost|spend)\w*\b|"
+        r"budget has|"
+        r"额度|"
+        r"配额|"
+        r"用量",
         "github:anthropics/claude-code#42616; OpenRouter: status 402",
     ),
     _rule(
         r"\b(?:string|array|list|name|id|url|field|description|password|member|stop|metadata|keys?|headers?|cookie)s?\b"
-        r".{0,40}?(?:too l\w+|exceed|more than|above|length|at most|less than)|above_max_length|"
-        r"(?:too many|at most|more than|(?:number|maximum) of) (?:\d+ )?(?:image|tool|function|document|file|page|"
-        r"item|message|"
-        r"key|stop sequence|block)\w*(?:\(s\))?(?! tokens)",
+        r".{0,40}?(?:too l\w+|exceed|more than|above|length|at most|less than)|"
+        r"above_max_length|"
+        r"(?:too many|at most|more than|(?:number|maximum) of) (?:\d+ )?"
+        r"(?:image|tool|function|document|file|page|item|message|key|stop sequence|block)\w*(?:\(s\))?(?! tokens)",
         "github:agno-agi/agno#5382; OpenAI: array too long; Anthropic: too many images",
     ),
     _rule(
-        r"\b(?:image|file|pdf|audio|video|upload)s?\b.{0,40}?(?:exceed|too \w+|longer|over|limit)|image dimensions|"
-        r"exceeds upload|图片|文件|\b(?:minimum|min_\w+) |\bmin\w* \w+ is|content is too small|\bcaching\b",
+        r"\b(?:image|file|pdf|audio|video|upload)s?\b.{0,40}?(?:exceed|too \w+|longer|over|limit)|"
+        r"image dimensions|"
+        r"exceeds upload|"
+        r"图片|"
+        r"文件|"
+        r"\b(?:minimum|min_\w+) |"
+        r"\bmin\w* \w+ is|"
+        r"content is too small|"
+        r"\bcaching\b",
         "Anthropic: image exceeds 5 MB maximum; Vertex: cached content is too small",
     ),
 )
@@ -91,38 +137,75 @@ input that is too small."""
 ANSWER = _rule(
     r"max\w*.{0,3}tokens? (?:value )?(?:that )?(?:you )?requested exceeds?|"
     r"\bmax_?\w*tokens\b.{0,30}? (?:too (?:large|high|big)|>|exceeds?|cannot|(?:greater|larger|higher|more) than|"
-    r"must be (?!at least|greater|positive))|(?:at most|up to|maximum of) \d+ (?:completion|output)|"
-    r"\b(?:output|completion) (?:tokens?|limit)\b|range of max_(?:output_)?tokens|max_tokens.{0,12}输出",
+    r"must be (?!at least|greater|positive))|"
+    r"(?:at most|up to|maximum of) \d+ (?:completion|output)|"
+    r"\b(?:output|completion) (?:tokens?|limit)\b|"
+    r"range of max_(?:output_)?tokens|"
+    r"max_tokens.{0,12}输出",
     "Anthropic: max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens; DashScope",
 )
 """A text with this says that the wanted answer is longer than the model can write. That says nothing about the input,
 unless the text mentions the input too."""
 
 INPUT_WORDS = re.compile(
-    r"context|prompt|\binputs?\b|input_|messages|conversation|\brequest (?:has|holds|contains|of|with|body)|history|"
-    r"entr[aé]|anfrage|"
-    r"eingabe|вход|контекст|输入|提示|上下文|入力|입력|n_ctx"
+    r"context|"
+    r"prompt|"
+    r"\binputs?\b|"
+    r"input_|"
+    r"messages|"
+    r"conversation|"
+    r"\brequest (?:has|holds|contains|of|with|body)|"
+    r"history|"
+    r"entr[aé]|"
+    r"anfrage|"
+    r"eingabe|"
+    r"вход|"
+    r"контекст|"
+    r"输入|"
+    r"提示|"
+    r"上下文|"
+    r"入力|"
+    r"입력|"
+    r"n_ctx"
 )
 """A text with one of these mentions the input."""
 
 _SUBJECT = (
     r"(?:prompts?|inputs?|context|conversation|chat|histor(?:y|ies)|messages?|requests?|payload|body|query|text|"
-    r"sequence|"
-    r"tokens?|document|total|combined|anfrage|eingabe|entrada|n_past)"
+    r"sequence|tokens?|document|total|combined|anfrage|eingabe|entrada|n_past)"
 )
 _EXCEEDS = (
-    r"(?:exceed\w*|(?:longer|greater|larger|bigger|more|higher) than|overflow\w*|overr[au]ns?|surpass\w*|beyond|"
-    r"\b(?:go|run)\w* past|reach\w*|\bover\b|above|(?:not|n't) (?:fit|be served)|too (?:long|large|big|many|much|"
-    r"small)|>=?|"
-    r"überschreit\w*|übersteigt|supera|excede|dépasse\w*)"
+    r"(?:exceed\w*|"
+    r"(?:longer|greater|larger|bigger|more|higher) than|"
+    r"overflow\w*|"
+    r"overr[au]ns?|"
+    r"surpass\w*|"
+    r"beyond|"
+    r"\b(?:go|run)\w* past|"
+    r"reach\w*|"
+    r"\bover\b|"
+    r"above|"
+    r"(?:not|n't) (?:fit|be served)|"
+    r"too (?:long|large|big|many|much|small)|"
+    r">=?|"
+    r"überschreit\w*|"
+    r"übersteigt|"
+    r"supera|"
+    r"excede|"
+    r"dépasse\w*)"
 )
 _MAX = r"max(?!_(?:output_|completion_|new_)?tokens\b)\w*"
 _WINDOW = (
-    r"(?:(?:context|model|tokens?|input|prompt|sequence|length|size)[-_ ](?:length|len|window|size|limit|maximum|"
-    r"capacity)|"
-    rf"context\b|n_ctx|kontextfenster|{_MAX}[-_ ](?:(?:number of|\w+) ){{0,3}}?(?:length|len|size|window|tokens?|limit|"
-    r"context)|(?:length|limit|maximum|capacity|window) (?:of|for) (?:the|this) "
-    r"model|model(?:'s|s')? (?:can|(?:\w+ )?(?:limit|maximum|capacity)))"
+    r"(?:"
+    r"(?:context|model|tokens?|input|prompt|sequence|length|size)"
+    r"[-_ ](?:length|len|window|size|limit|maximum|capacity)|"
+    r"context\b|"
+    r"n_ctx|"
+    r"kontextfenster|"
+    rf"{_MAX}[-_ ](?:(?:number of|\w+) ){{0,3}}?(?:length|len|size|window|tokens?|limit|context)|"
+    r"(?:length|limit|maximum|capacity|window) (?:of|for) (?:the|this) model|"
+    r"model(?:'s|s')? (?:can|(?:\w+ )?(?:limit|maximum|capacity))"
+    r")"
 )
 
 PHRASES = (
@@ -132,9 +215,11 @@ PHRASES = (
     ),
     _rule(
         r"(?:prompt|input|context|conversation|history|messages?|request|payload|entity)(?: \w+){0,3}? "
-        r"(?:too (?:long|large|big)|over (?:length|long)|exceeds? the (?:limit|maximum|length))|too much (?:context|"
-        r"input)|"
-        r"too many (?:\w+ ){0,3}(?:tokens|bytes|characters)|out of context|outside (?:the|its) context",
+        r"(?:too (?:long|large|big)|over (?:length|long)|exceeds? the (?:limit|maximum|length))|"
+        r"too much (?:context|input)|"
+        r"too many (?:\w+ ){0,3}(?:tokens|bytes|characters)|"
+        r"out of context|"
+        r"outside (?:the|its) context",
         "github:earendil-works/pi#102; Bedrock: too many total text bytes; Vertex: Request payload size exceeds …",
     ),
     _rule(
@@ -143,9 +228,10 @@ PHRASES = (
         "Groq: Please reduce the length of the messages or completion",
     ),
     _rule(
-        r"max\w* (?:context|prompt|input|model) (?:length|size|window) is \d|context (?:length|size|window) is only \d|"
-        r"range of input length|only (?:supports?|accepts?|handles?|takes?|reads?) (?:up to )?\d+ ?(?:input |"
-        r"prompt )?tokens|"
+        r"max\w* (?:context|prompt|input|model) (?:length|size|window) is \d|"
+        r"context (?:length|size|window) is only \d|"
+        r"range of input length|"
+        r"only (?:supports?|accepts?|handles?|takes?|reads?) (?:up to )?\d+ ?(?:input |prompt )?tokens|"
         r"(?:input|messages|prompt|request)s? exceeds? \d+ tokens",
         "OpenRouter: This endpoint's maximum context length is …; github:agentscope-ai/QwenPaw#6255",
     ),
@@ -160,8 +246,8 @@ PHRASES = (
         "github:cohere-ai/sandbox-topically#4; github:fedora-copr/logdetective-website#193",
     ),
     _rule(
-        r"(?:prompt|input|输入|提示|上下文|消息|内容|文本|请求|长度|token|入力|コンテキスト|입력|컨텍스트).{0,24}"
-        r"(?:超长|过长|超过|超出|超限|大于|超え|超過|초과)|(?:超过|超出).{0,16}(?:长度|上下文|上限|限制)",
+        r"(?:prompt|input|输入|提示|上下文|消息|内容|文本|请求|长度|token|入力|コンテキスト|입력|컨텍스트).{0,24}(?:超长|过长|超过|超出|超限|大于|超え|超過|초과)|"
+        r"(?:超过|超出).{0,16}(?:长度|上下文|上限|限制)",
         "Zhipu, Moonshot, DashScope",
     ),
 )

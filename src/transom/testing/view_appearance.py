@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
-from transom.core.view import EMPTY, HIDDEN, STRAY, View
+from transom.core.view import EMPTY_MESSAGE, HIDDEN_MESSAGE, STRAY_RESULT, View
 from transom.testing.oracle import Appearance, SlotAppearance, UnitAppearance
 from transom.testing.oracle_parts import Sizes
 
-REASONS = {STRAY: "stray", EMPTY: "empty", HIDDEN: "hidden"}
+REASONS = {STRAY_RESULT: "stray", EMPTY_MESSAGE: "empty", HIDDEN_MESSAGE: "hidden"}
 
 
 def appearance_of(view: View) -> Appearance:

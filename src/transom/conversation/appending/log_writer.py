@@ -20,7 +20,7 @@ from transom.core.message import Assistant, Call, Fact, ToolResult
 from transom.core.plan import Plan
 from transom.core.reducer import apply
 from transom.core.tokens import FormatCounter
-from transom.core.view import STRAY, View
+from transom.core.view import STRAY_RESULT, View
 from transom.errors import Conflict, InvalidMessage, InvalidSetting, StoreUnavailable, UnknownLog, quote, shorten
 from transom.stores import StoredLog, open_view
 from transom.stores.snapshot import encode_view
@@ -88,7 +88,9 @@ class LogWriter:
 
         def check(before: View, after: View, entries: Sequence[Entry]) -> None:
             late = after.late_results  # in a note of the next request
-            bodies = [entry.body for entry in entries if after.unit_of[entry.seq] == STRAY and entry.seq not in late]
+            bodies = [
+                entry.body for entry in entries if after.unit_of[entry.seq] == STRAY_RESULT and entry.seq not in late
+            ]
             strays[:] = [body for body in bodies if isinstance(body, ToolResult)]
             if strays:
                 waiting[:] = _open_call_ids(before)

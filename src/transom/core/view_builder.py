@@ -18,7 +18,7 @@ from transom.core.unit import Slot, Unit, with_signature_stale
 from transom.core.view import Layout, LiveEdits, Prefix, View
 
 
-class Builder:
+class ViewBuilder:
     """A view that can be changed: it starts as a copy of one, and `view` makes the next.
 
     The fields share the old view's data (`core/persistent.py`), so that an entry costs no copy of what it leaves as it

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transom
-from transom.core.budget import tokens_from
+from transom.core.budget import parse_token_count
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from transom.core.budget import tokens_from
     ],
 )
 def test_a_number_of_tokens(text: str, tokens: int) -> None:
-    assert tokens_from(text) == tokens
+    assert parse_token_count(text) == tokens
     with transom.Conversation.open("memory:", "x", budget=text) as conversation:
         assert conversation.budget == transom.Budget(context=tokens)
 
