@@ -40,9 +40,12 @@ MOST_TRIED = 8
 
 
 class Action(Struct, frozen=True, kw_only=True):
-    """What somebody wants to do, or to try. `do`: "pin" an entry, "undo" an edit (without a number the last
-    compaction), "compact", or "request": only look at the next request. `tokens`: of the context window; None: those of
-    the last request. `policy`: its name."""
+    """What somebody wants to do, or to try.
+
+    - `do`: "pin" an entry; "undo" an edit, or without a number the last compaction; "compact"; or "request", only to
+      look at the next request.
+    - `tokens`: those of the context window; None: those of the last request. `policy`: its name.
+    """
 
     do: Literal["pin", "undo", "compact", "request"]
     entry: int | None = None
@@ -85,7 +88,10 @@ class LeftOut(Struct, frozen=True, kw_only=True):
 
 
 class OpenConversation:
-    """One stored log with the figures of its calls and the views of them. All methods hold one lock."""
+    """One stored log with the figures of its calls and the views of them.
+
+    It may be used from several threads. There are two locks, so that the chart need not wait for the views.
+    """
 
     def __init__(self, log: StoredLog, counting: StoredLog) -> None:
         """`log`, `counting`: two handles of one conversation that nobody else uses."""
@@ -164,6 +170,7 @@ class OpenConversation:
         return views.now if call is None else views.view(call)
 
     def _refreshed(self) -> CallViews:
+        """The views of all entries that the store has now."""
         if self._views is None:
             self._log.refresh()
             self._views = CallViews(self._log, counter_of_log(self._log, o200k()))
@@ -180,6 +187,7 @@ class OpenConversation:
         return WindowReader(view, None, None, self.name, compares=False)
 
     def _reader(self, call: int | None) -> WindowReader:
+        """A reader of the window of a call, or with None of the log as it is now."""
         views = self._refreshed()
         if call is None:
             before = views.view(views.calls) if views.calls else None
@@ -260,6 +268,7 @@ class OpenConversation:
         return limit
 
     def _conversation(self, log: StoredLog, action: Action, limit: int) -> Conversation:
+        """A conversation of a log, in the dialect for which its entries were counted."""
         name = counter_of_log(log, o200k()).name.rpartition("/")[2]
         return Conversation(
             log,
@@ -298,6 +307,7 @@ class OpenConversations:
 
 
 def _carry_out(conversation: Conversation, action: Action) -> None:
+    """Do an action, on the log itself or on a scratch log."""
     if action.do == "pin":
         if action.entry is None:
             raise InvalidSetting("pin: which entry?")
@@ -311,6 +321,7 @@ def _carry_out(conversation: Conversation, action: Action) -> None:
 
 
 def _counts(entries: Sequence[Entry]) -> dict[str, int]:
+    """How many edits and summaries of each kind there are among these entries."""
     counts: dict[str, int] = {}
     for entry in entries:
         if isinstance(entry.body, Fold | Trim | Pin | Undo | Summary):
@@ -320,6 +331,7 @@ def _counts(entries: Sequence[Entry]) -> dict[str, int]:
 
 
 def _dropped(view: View) -> list[int]:
+    """The entries that are in no window, for a reason that `explain` gives."""
     return [seq for seq, key in enumerate(view.unit_of) if key in DROPPED]
 
 
