@@ -99,6 +99,7 @@ SOUND: dict[str, Any] = {
     "kind": object,
     "callback": print,
     "messages": [{"role": "user", "content": "go"}],
+    "model": "openai:gpt-5",
     "meta": None,
     "mode": "chat",
     "name": "transom_read",
@@ -117,7 +118,7 @@ SOUND: dict[str, Any] = {
 """A value that works, by the name of the parameter."""
 SOUND["window"] = SOUND["shown"] = talk().window()
 
-TRUSTED = {"clock", "counter", "log", "ref", "failed", "cache", "exception", "new_head"}
+TRUSTED = {"clock", "counter", "log", "ref", "failed", "cache", "exception", "new_head", "was_refused"}
 """Parameters that take objects of the library or of the caller's own code, and flags."""
 
 METHODS = [

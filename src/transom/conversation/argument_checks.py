@@ -63,6 +63,13 @@ def instructions(system: object, dialect: Dialect) -> tuple[Instruction, ...]:
     return tuple(dialect.parse_system(str.__str__(system) if isinstance(system, str) else cast("object", system)))
 
 
+def model(name: object) -> str:
+    """The name of a model."""
+    if isinstance(name, str):
+        return str.__str__(name)
+    raise InvalidSetting(f"model: must be a text like 'openai:gpt-5', not {quote(name)}")
+
+
 def limits(budget: object, other_limits: Budget | None = None) -> Budget:
     """Return the Budget that was given; of a number, or a text such as "128k", the budget with that context window and
     these other limits.

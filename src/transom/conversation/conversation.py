@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
-from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 from weakref import WeakSet, finalize
 
 from msgspec.structs import replace
@@ -73,6 +73,7 @@ from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.wire.dialect import Dialect
 from transom.wire.refused_parts import prompt_parts
+from transom.wire.frameworks import format_of, parse_any
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -230,6 +231,16 @@ class Conversation:
         self._change(state=announced)
 
     @property
+    def system(self) -> tuple[Fact, ...]:
+        """The system prompt of the next request, without head parts. Set a text, or what the dialect takes beside the
+        messages, to change it: then the cached prefix breaks."""
+        return self._planner.system
+
+    @system.setter
+    def system(self, system: object) -> None:
+        self._planner.use_system(check.instructions(system, self.dialect))
+
+    @property
     def summary(self) -> Summary | None:
         """The newest summary of the conversation: what a model, or code, made of its older turns."""
         newest = self.view.summary
@@ -304,14 +315,15 @@ class Conversation:
 
     @_locked
     def observe(self, reply: object) -> int:
-        """Log a reply: a response object, a finished stream or its chunks, or the assistant message as a dict.
+        """Log a reply: a response object, a finished stream or its chunks, or the assistant message as a dict. Also an
+        `AIMessage` of LangChain, and a `ModelResponse` of pydantic-ai or of the OpenAI Agents SDK.
 
         Its usage corrects the token counts. The reply is placed where its request was sent; without an open request,
         at the end. Raises InvalidMessage for a reply that cannot be read; if such a reply reports its usage, a
         `Failure` with that usage is logged first, and closes the request.
         """
         try:
-            turn = self.dialect.parse_reply(reply)
+            turn = self._parsed_reply(reply)
         except InvalidMessage as unreadable:
             self._log_unreadable(reply, unreadable)
             raise
@@ -368,6 +380,9 @@ class Conversation:
         if next_try.error is not None:
             self._guard.lease.release()
         return decision(next_try, raised, entry, kind, self._failures.max_tokens)
+    def _parsed_reply(self, reply: object) -> Assistant:
+        found = format_of(reply)
+        return self.dialect.parse_reply(reply) if found is None else found.read_reply(reply)
 
     def _log_unreadable(self, reply: object, why: InvalidMessage) -> None:
         """Log the usage of a reply that cannot be read, if it reports any."""
@@ -412,10 +427,16 @@ class Conversation:
     def extend(self, messages: Sequence[object]) -> list[int]:
         """Log messages that happened elsewhere, all or none, and return the numbers of their entries.
 
-        A message is a dict of the dialect, or a client library's message object. Raises InvalidMessage, with nothing
-        stored. A tool result without an open call is treated as in `append`.
+        A message is a dict of the dialect, a `Fact`, a client library's message object, or a message of LangChain,
+        pydantic-ai or the OpenAI Agents SDK. Raises InvalidMessage, with nothing stored. A tool result without an open
+        call is treated as in `append`.
         """
-        return self._append_facts([fact for _, fact in self.dialect.parse(messages)])
+        return self._append_facts(self._facts_of(messages))
+
+    def _facts_of(self, messages: Sequence[object]) -> list[Fact]:
+        if isinstance(cast("object", messages), (list, tuple)) and any(isinstance(each, Fact) for each in messages):
+            return [check.fact(each, None) for each in messages]
+        return [fact for _, fact in parse_any(messages, self.dialect)]
 
     @_locked
     def readback(self, name: str, arguments: object) -> str:
@@ -705,6 +726,16 @@ class Conversation:
         `logging`, and changes nothing.
         """
         return self._bus.subscribe(kind, callback)
+
+    def plan_for(self, model: str, *, was_refused: bool = False) -> None:
+        """Plan the next requests for this model ("openai:gpt-5"): within its limit, known or learned from its refusals.
+
+        `was_refused`: it has just refused a request as too long, so its learned limit holds even if nothing fits.
+        Raises InvalidSetting for a name that is no text.
+        """
+        named = check.model(model)
+        with self._guard.lock:
+            self._planner.plan_for(named, was_refused=was_refused)
 
     @contextmanager
     def lease(self, wait: float = 0) -> Generator[None]:

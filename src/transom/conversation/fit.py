@@ -14,8 +14,9 @@ from transom.conversation.settings import ConversationOptions, Settings
 from transom.core.log import Log
 from transom.core.message import Raw
 from transom.core.tool import Tool
-from transom.errors import InvalidMessage
+from transom.errors import InvalidMessage, InvalidSetting
 from transom.stores import MemoryStore
+from transom.wire.frameworks import format_of_list
 from transom.wire.rendering import render_messages
 
 
@@ -25,13 +26,16 @@ def fit(
     tools: Sequence[Raw | Tool] | None = None,
     settings: Settings | None = None,
     **changes: Unpack[ConversationOptions],
-) -> list[dict[str, Any]]:
+) -> list[Any]:
     """The messages the model should see next: valid for its API and within `budget`.
 
     Pure: the input stays as it is, and the same input gives the same output. A message is a dict, or a client library's
-    message object (what has `model_dump`). Each assistant message marks an earlier call. The window of each
-    such call is rebuilt in order, so each result begins with the one before, except after a compaction. This holds for
-    lists that end at a call, not for any two prefixes.
+    message object (what has `model_dump`). Each assistant message marks an earlier call. The window of each such call
+    is rebuilt in order, so each result begins with the one before, except after a compaction. This holds for lists that
+    end at a call, not for any two prefixes.
+
+    A list of messages of LangChain or pydantic-ai gives such a list, in which each message that is not changed is the
+    same object; `dialect` has no meaning then.
 
     A message without content (None, "" or no parts) and without calls is left out: no API takes it. A list that has
     only such messages raises InvalidMessage. An empty list gives an empty list.
@@ -42,7 +46,13 @@ def fit(
     schemas that go with the request, which count; None, like [], means none. Markers name messages by their position
     in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
     """
+    framework = format_of_list(messages)
+    if framework is not None:
+        if changes.get("digest_role") is not None:
+            raise InvalidSetting(f"digest_role: not for messages of {framework.name}")
+        changes["dialect"] = framework.dialect
     settings = Settings.of(settings, **changes)
+    pieces = [] if framework is None else framework.read(messages)
     head, facts = split_head(messages, dialect=settings.dialect)
     log = MemoryStore().open("fit")
 
@@ -53,7 +63,14 @@ def fit(
     conversation = Conversation(log, replace(settings, system=tuple(head), clock=lambda: 0.0, ref=ref))
     for _ in replay(conversation, facts, tools=tools):
         pass
-    found = render_messages(conversation.plan_request(tools=tools).view, settings.dialect)
+    view = conversation.plan_request(tools=tools).view
+    if framework is None:
+        found = render_messages(view, settings.dialect)
+    else:
+        entries = [entry.seq for entry in log.read() if entry.meta is not None and entry.meta.source is not None]
+        of_head = {-at: piece for at, piece in enumerate(pieces[: len(pieces) - len(entries)], 1)}
+        of_log = dict(zip(reversed(entries), reversed(pieces), strict=False))
+        found = framework.write(view, of_head | of_log)
     if messages and not found:
         why = "none has content or calls, so there is nothing to send"
         raise InvalidMessage("messages" if len(messages) > 1 else "messages[0]", why)

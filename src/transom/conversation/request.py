@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transom.core.index_cache import IndexCache
@@ -11,6 +11,8 @@ from transom.core.window import Window
 from transom.wire import rendering
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
+from transom.wire.frameworks import FORMATS
+from transom.wire.frameworks.matching import sources_of
 
 
 class Request(dict[str, Any]):
@@ -33,8 +35,14 @@ class Request(dict[str, Any]):
         return dict, (dict(self),)
 
 
-def render(window: Window, dialect: str | Dialect = "openai", *, cache: bool = False) -> dict[str, Any]:
+def render(
+    window: Window, dialect: str | Dialect = "openai", *, cache: bool = False, originals: Sequence[object] | None = None
+) -> dict[str, Any]:
     """The body of a provider's request, by the API's own keys: messages, what stands beside them, tools if any.
+
+    With the name of a framework in place of a dialect ("langchain", "pydantic_ai"), `messages` is a list of its message
+    objects, and all there is. `originals`: the framework's messages that the conversation was given. One that the
+    window does not change is the same object in the list, so that its id and its metadata survive.
 
     A window is valid and within its budget in the dialect its conversation was opened in. In another dialect it counts
     other tokens, and it may end with the model's own words where that API wants the user's. The dicts are fresh, and
@@ -44,6 +52,9 @@ def render(window: Window, dialect: str | Dialect = "openai", *, cache: bool = F
     of the history, as far as the marks of the tools leave any. Other providers cache without marks. Raises
     InvalidSetting for an unknown dialect.
     """
+    if isinstance(dialect, str) and dialect in FORMATS:
+        framework = FORMATS[dialect]
+        return {"messages": framework.write(window.view, sources_of(window.view, framework.read(originals or ())))}
     return render_body(window, dialect_named(dialect), cache=cache)
 
 

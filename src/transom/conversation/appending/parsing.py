@@ -12,6 +12,7 @@ from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import compact_json, json_copy
+from transom.wire.frameworks import parse_any
 from transom.wire.media import form_of_parts
 from transom.wire.openai import OPENAI_CHAT
 from transom.wire.translate import translate_fact
@@ -24,7 +25,7 @@ def split_head(
 
     A message is a dict, or a client library's object that can dump itself as one.
     """
-    facts = dialect.parse(messages, where)
+    facts = parse_any(messages, dialect, where)
     head: list[Instruction] = []
     for _, fact in facts:
         if not isinstance(fact, Instruction):

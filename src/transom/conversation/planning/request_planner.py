@@ -97,9 +97,22 @@ class RequestPlanner:
         return other
 
     def use_system(self, instructions: Sequence[Instruction]) -> None:
-        """Take another system prompt for the next request, which must give its tools too."""
+        """Take another system prompt for the next request."""
         self.settings = replace(self.settings, system=tuple(instructions))
-        self.frame = replace(self.frame, head=Head(messages=tuple(instructions)))
+        self.frame = replace(self.frame, head=replace(self.frame.head, messages=tuple(instructions)))
+
+    @property
+    def system(self) -> tuple[Instruction, ...]:
+        """The system prompt of the next request, without head parts."""
+        return divided(self.frame.head)[0]
+
+    def plan_for(self, model: str, *, was_refused: bool = False) -> None:
+        """As `use_model`, for a model that somebody else calls: known by its name alone ("openai:gpt-5")."""
+        self._trusts_learned, self._was_refused = True, was_refused
+        if model != self._model:
+            provider, _, name = model.partition(":")
+            self._known_context = context_size(provider, name) if self.settings.budget is ASSUMED else None
+            self._model = model
 
     def use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
         """Plan the next requests for this model: in its dialect, and within the limit that its refusals have taught.

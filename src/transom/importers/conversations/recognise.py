@@ -20,10 +20,8 @@ from transom.importers.formats import (
     Container,
     LeftOutTexts,
     container_of,
-    langchain,
     left_out_texts,
     message_format,
-    pydantic_ai,
     request_bodies,
     unified,
     unread_format,
@@ -33,6 +31,7 @@ from transom.importers.sessions import claude_code, codex, pi
 from transom.importers.sessions.session_reader import Branch, SessionReader, read_session
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import kind_of
+from transom.wire.frameworks import langchain_json, pydantic_ai_json
 from transom.wire.violations import as_dict
 
 OnSkip = Callable[[str], None]
@@ -96,14 +95,16 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 def is_message(value: object) -> bool:
     """True if a value is one message of an API or of a library."""
-    library = langchain.is_message(value) or pydantic_ai.is_message(value) or bool(message_format(value))
+    library = langchain_json.is_message(value) or pydantic_ai_json.is_message(value) or bool(message_format(value))
     return library or request_bodies.is_message(value)
 
 
 def is_conversation(value: object) -> bool:
     """True if a value is an object that holds messages."""
     fields = as_dict(value)
-    known = "messages" in fields or bool(request_bodies.key_of(fields)) or langchain.messages_in(fields) is not None
+    known = (
+        "messages" in fields or bool(request_bodies.key_of(fields)) or langchain_json.messages_in(fields) is not None
+    )
     return known or bool(whole_session(value)[0]) or container_of(value) is not None
 
 
@@ -290,7 +291,7 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
     """
     if is_window(body):
         raise UnrecognisedError(where, description_of(body))
-    if (dumped := langchain.messages_in(body)) is not None:
+    if (dumped := langchain_json.messages_in(body)) is not None:
         body = {"messages": dumped}
     messages = _messages(body, where)
     named = "" if settings.format is None or settings.session else settings.format
@@ -339,8 +340,8 @@ _DIALECTS = frozenset({"openai", "responses", "anthropic", "gemini", "openai_age
 """The formats whose messages are those of an API."""
 
 _LIBRARIES: dict[str, Callable[[object], bool]] = {
-    "langchain": langchain.is_message,
-    "pydantic_ai": pydantic_ai.is_message,
+    "langchain": langchain_json.is_message,
+    "pydantic_ai": pydantic_ai_json.is_message,
     "unified": unified.is_message,
     **{name: each.is_message for name, each in MESSAGE_FORMATS.items()},
 }
@@ -354,9 +355,9 @@ _METADATA = frozenset({"lc", "finish_reason", "service_tier", "system_fingerprin
 def _chat_messages(kind: str, messages: list[object]) -> Iterator[object]:
     """Translate messages of a format of `_LIBRARIES` to OpenAI Chat messages."""
     if kind == "langchain":
-        return (message for message in map(langchain.message, messages) if message is not None)
+        return (message for message in map(langchain_json.message, messages) if message is not None)
     if kind == "pydantic_ai":
-        return pydantic_ai.to_chat(messages)
+        return pydantic_ai_json.to_chat(messages)
     if kind == "unified":
         return (unified.to_chat(as_dict(message)) if as_dict(message) else message for message in messages)
     return MESSAGE_FORMATS[kind].to_chat(messages)

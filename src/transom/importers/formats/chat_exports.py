@@ -10,8 +10,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.json_values import objects_in
 from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, parsed_text, result_text
+from transom.wire.json_values import objects_in
 from transom.wire.violations import as_dict, text
 
 

@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from transom.core.message import Raw
 from transom.importers.formats.chat_exports import chatgpt_messages, chatgpt_path, claude_ai_path
-from transom.importers.formats.json_values import as_list, first_of, objects_in
 from transom.importers.formats.openhands import OPENHANDS, is_event
 from transom.importers.formats.pieces import parsed_text
 from transom.importers.formats.shapes import found
+from transom.wire.json_values import as_list, first_of, objects_in
 from transom.wire.violations import as_dict, text
 
 

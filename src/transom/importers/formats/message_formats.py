@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Call, Raw, Text
-from transom.importers.formats.json_values import as_list, objects_in
 from transom.importers.formats.pieces import Answer, Piece, arguments, parsed_text, result_text
 from transom.importers.formats.shapes import MessageFormat, Shape, answer, both, call, found, media, thought, words
+from transom.wire.json_values import as_list, objects_in
 from transom.wire.violations import as_dict, text
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.json_values import as_list, first_of, objects_in
 from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, image, result_text
 from transom.importers.formats.shapes import MessageFormat, found
+from transom.wire.json_values import as_list, first_of, objects_in
 from transom.wire.violations import as_dict, text
 
 _SILENT = frozenset({"change_agent_state", "recall", "null", "agent_state_changed", "loop_detection_pause"})

@@ -13,7 +13,7 @@ from typing import cast
 from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.json_values import dumped
+from transom.wire.json_values import dumped
 from transom.wire.violations import as_dict
 
 

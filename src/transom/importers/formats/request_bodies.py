@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.formats import langchain, message_format, pydantic_ai, unified
-from transom.importers.formats.json_values import objects_in
+from transom.importers.formats import message_format, unified
+from transom.wire.frameworks import langchain_json, pydantic_ai_json
+from transom.wire.json_values import objects_in
 from transom.wire.violations import as_dict, text
 
 MESSAGES = {"messages": "", "contents": "gemini", "input": "responses"}
@@ -112,9 +113,9 @@ def _signs(messages: list[object]) -> Iterator[str]:
     type."""
     for message in messages:
         fields = as_dict(message)
-        if langchain.is_message(message):
+        if langchain_json.is_message(message):
             yield "langchain"
-        elif pydantic_ai.is_message(message):
+        elif pydantic_ai_json.is_message(message):
             yield "pydantic_ai"
         elif named := message_format(message):
             yield named

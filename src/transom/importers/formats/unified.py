@@ -19,8 +19,8 @@ from transom.core.entry import Meta
 from transom.core.message import Raw
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.importers.files.open_file import INDEX, MESSAGES, parsed
-from transom.importers.formats.json_values import dumped, iso_time, objects_in
 from transom.wire.fields import kind_of
+from transom.wire.json_values import dumped, iso_time, objects_in
 from transom.wire.violations import as_dict, text
 
 _CHAT = ("role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content", "function_call")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from transom.core.message import Raw
-from transom.importers.formats.json_values import first_of
+from transom.wire.json_values import first_of
 from transom.wire.violations import as_dict, text
 
 

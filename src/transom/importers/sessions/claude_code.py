@@ -33,9 +33,9 @@ from typing import cast
 from msgspec.structs import replace
 
 from transom.core.message import Raw
-from transom.importers.formats.json_values import objects_in, plain_text
 from transom.importers.sessions.injected import is_command
 from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, add_range, seconds_of
+from transom.wire.json_values import objects_in, plain_text
 from transom.wire.violations import as_dict, text
 
 _MARKS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid", "isSidechain", "messageId"})

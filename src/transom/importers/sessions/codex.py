@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.formats.json_values import objects_in, plain_text
 from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, SystemPrompt, add_range, seconds_of
+from transom.wire.json_values import objects_in, plain_text
 from transom.wire.responses.parse import is_models
 from transom.wire.violations import as_dict, text
 

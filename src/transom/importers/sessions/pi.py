@@ -14,9 +14,9 @@ from array import array
 from typing import cast
 
 from transom.core.message import Raw
-from transom.importers.formats.json_values import dumped, objects_in
 from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, seconds_of
 from transom.wire.fields import as_text
+from transom.wire.json_values import dumped, objects_in
 from transom.wire.violations import as_dict, text
 
 _BESIDE = frozenset(

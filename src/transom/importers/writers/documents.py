@@ -7,12 +7,13 @@ from itertools import chain
 from typing import Protocol
 
 from transom.core.message import Head, Raw, Text
-from transom.importers.formats import langchain, pydantic_ai, unified
-from transom.importers.formats.json_values import dumped
+from transom.importers.formats import unified
 from transom.importers.recorded import FORMATS
 from transom.importers.writers.log_messages import LeftOut, Shown
 from transom.importers.writers.session_lines import ClaudeCodeWriter, CodexWriter, PiWriter
 from transom.wire.dialects import dialect_named
+from transom.wire.frameworks import langchain_json, pydantic_ai_json
+from transom.wire.json_values import dumped
 
 MESSAGES = {"openai": "messages", "anthropic": "messages", "responses": "input", "gemini": "contents"}
 """The key under which a body of each API has its messages."""
@@ -40,8 +41,8 @@ _SESSIONS: dict[str, Callable[[str, LeftOut], Writer]] = {
 }
 
 _LISTS: dict[str, Callable[[Iterable[Shown]], Iterator[Raw]]] = {
-    "langchain": lambda messages: (langchain.from_chat(shown.message) for shown in messages),
-    "pydantic_ai": lambda messages: pydantic_ai.from_chat((shown.message, shown.at) for shown in messages),
+    "langchain": lambda messages: (langchain_json.from_chat(shown.message) for shown in messages),
+    "pydantic_ai": lambda messages: pydantic_ai_json.from_chat((shown.message, shown.at) for shown in messages),
     "openai_agents": lambda messages: (shown.message for shown in messages),
     "unified": lambda messages: (unified.from_chat(shown.message, shown.at, shown.meta) for shown in messages),
 }

@@ -7,8 +7,8 @@ from itertools import chain
 from uuid import NAMESPACE_URL, uuid5
 
 from transom.core.message import Head, Raw, Text
-from transom.importers.formats.json_values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
 from transom.importers.writers.log_messages import LeftOut, Shown
+from transom.wire.json_values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
 from transom.wire.violations import as_dict, text
 
 

@@ -11,7 +11,7 @@ import json
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.formats.json_values import json_or_text, objects_in
+from transom.wire.json_values import json_or_text, objects_in
 from transom.wire.violations import as_dict, text
 
 _ROLES = {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.formats.json_values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
+from transom.wire.json_values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
 from transom.wire.violations import as_dict, text
 
 _URLS = {"image-url": "image_url", "document-url": "file", "audio-url": "file", "video-url": "file"}
@@ -33,9 +33,9 @@ def to_chat(values: Iterable[object]) -> Iterator[Raw]:
         instructions = said or instructions
         parts = objects_in(fields.get("parts"))
         if fields.get("kind") == "response":
-            yield _turn(parts)
+            yield turn(parts)
         else:
-            yield from filter(None, map(_request, parts))
+            yield from filter(None, map(request_message, parts))
 
 
 def from_chat(messages: Iterable[tuple[Raw, float]]) -> Iterator[Raw]:
@@ -64,7 +64,7 @@ def _request_of(parts: list[Raw], at: float) -> Raw:
     return {"parts": parts, "timestamp": iso_time(at), "kind": "request"}
 
 
-def _request(part: Raw) -> Raw | None:
+def request_message(part: Raw) -> Raw | None:
     kind, content = text(part, "part_kind"), part.get("content")
     if kind == "system-prompt":
         return {"role": "system", "content": content}
@@ -104,7 +104,7 @@ def _file(url: str) -> Raw:
     return {"type": "file", "file": {"file_data": url}}
 
 
-def _turn(parts: list[Raw]) -> Raw:
+def turn(parts: list[Raw]) -> Raw:
     by_kind: dict[str, list[Raw]] = {}
     for part in parts:
         by_kind.setdefault(text(part, "part_kind"), []).append(part)

@@ -1,0 +1,386 @@
+"""What all adapters share: the messages of a framework in, the messages of the window out.
+
+A framework keeps a list of messages, and gives all of it to each model call. For each call an adapter does this:
+
+    call = sessions.begin(session_id, messages, system=system, tools=schemas, model="openai:gpt-5")
+    while True:
+        try:
+            reply = send(call.messages)       # those of the window: originals, unless a window shows them differently
+        except Exception as error:
+            if not call.failed(error):        # True: it was too long, and `call.messages` are fewer now
+                raise
+            continue
+        call.observe(reply)
+        return reply
+
+What the framework has is what the conversation is: the log of a session is extended with what is new in the list. If
+the framework has taken messages back (a crash before they were saved, an edited history), the log is forked at the last
+message that both have; a list that has nothing in common with the log begins another one. Both are named after the
+session: "trip", "trip@41".
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
+from os import PathLike
+from typing import Any, Unpack, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom import texts
+from transom.conversation.conversation import Conversation
+from transom.conversation.readback_tools import LEAST_BUDGET
+from transom.conversation.request import Request
+from transom.conversation.retry import Attempts, NextTry, Retry
+from transom.conversation.settings import ConversationOptions, Settings
+from transom.core.edit import Trim
+from transom.core.entry import Meta
+from transom.core.message import REASONING_REFUSED, Assistant, Failure, Instruction, Raw
+from transom.core.plan_request import entry_ref
+from transom.core.tool import Tool
+from transom.core.window import Window
+from transom.errors import BudgetImpossible, InvalidEdit, ProviderError, quote
+from transom.overflow import classify
+from transom.providers.models import cost_by_name
+from transom.providers.sdk_errors import provider_error
+from transom.readback import TOOLS
+from transom.stores import Store, open_store
+from transom.wire.frameworks import MessageFormat, Piece
+from transom.wire.frameworks.matching import Key, is_said, key_of
+
+MOST_OPEN = 100
+"""How many sessions stay open. The one that was used longest ago is closed; its log is read again when it is needed."""
+
+_TOO_LONG = ("ContextWindowOverflow", "ContextOverflow", "ContextLengthExceeded")
+"""Parts of the names of exceptions by which frameworks say that a request was too long."""
+
+_REPEATED = ("overflow", REASONING_REFUSED)
+"""The kinds of failures after which the request is sent again in another form. All others are the framework's own."""
+
+
+class Sessions:
+    """The conversations of one adapter, by the session id of the framework.
+
+    `store`: as for `Conversation.open`. `readback`: whether the model gets the tools that read back what its window
+    leaves out. It gets none if the budget is below 8,000 tokens. `options`: the settings of each conversation. Use it
+    from any thread.
+    """
+
+    def __init__(
+        self,
+        store: str | PathLike[str] | Store,
+        message_format: MessageFormat,
+        *,
+        readback: bool = True,
+        **options: Unpack[ConversationOptions],
+    ) -> None:
+        self.store, self.format = open_store(store), message_format
+        self._owns_store = self.store is not store
+        options["dialect"] = message_format.dialect
+        self._settings = Settings.of(**options)
+        has_room = self._settings.budget.usable >= LEAST_BUDGET
+        self.readback_tools: tuple[Tool, ...] = TOOLS if readback and has_room else ()
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def session(self, session_id: str) -> Session:
+        """The session with this id."""
+        with self._lock:
+            found = self._sessions.pop(session_id, None) or Session(session_id, self)
+            self._sessions[session_id] = found
+            idle = [name for name, session in self._sessions.items() if not session.is_waiting][:-1]
+            for name in idle[: max(0, len(self._sessions) - MOST_OPEN)]:
+                self._sessions.pop(name).close()
+            return found
+
+    def open(self, name: str) -> Conversation:
+        """Open a conversation of the store with the settings of this adapter."""
+        return Conversation.open(self.store, name, settings=self._settings)
+
+    def close(self) -> None:
+        """Close all conversations, and the store if the adapter opened it."""
+        with self._lock:
+            while self._sessions:
+                self._sessions.popitem()[1].close()
+            if self._owns_store:
+                self.store.close()
+
+
+class Session:
+    """The conversation of one session id; more than one if the framework's list was taken back, or has several."""
+
+    def __init__(self, session_id: str, sessions: Sessions) -> None:
+        self.id, self._of = session_id, sessions
+        self._lock = threading.RLock()
+        self._branches: list[_Branch] = []  # the one that was used last is the last
+        self.is_waiting = False
+        """Whether a model call has begun that is not over."""
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation that the last call was a part of; the newest one of the session before a call."""
+        with self._lock:
+            return self._opened()[-1].conversation
+
+    def begin(
+        self, messages: Sequence[Any], *, system: str | None = None, tools: Sequence[Raw | Tool] = (), model: str = ""
+    ) -> ModelCall:
+        """Extend the conversation with what is new in the framework's list, and plan the window of the next call.
+
+        `messages`: the whole list. `system`: what the framework sends beside it. `tools`: all tools of the request.
+        `model`: its name ("openai:gpt-5"), for limits and prices. Raises BudgetImpossible, InvalidMessage,
+        ConversationBusy.
+        """
+        with self._lock:
+            branch = self._branch_of(messages)
+            branch.take(system)
+            self.is_waiting = True
+            return ModelCall(self, branch, self._of.format, tools, _Model(model))
+
+    def readback(self, name: str, arguments: object) -> str:
+        """Answer a call of one of the readback tools. An error is returned as its text."""
+        return self.conversation.readback(name, arguments)
+
+    def close(self) -> None:
+        """Close its conversations."""
+        with self._lock:
+            while self._branches:
+                self._branches.pop().conversation.close()
+
+    def _opened(self) -> list[_Branch]:
+        if not self._branches:
+            names = [self.id, *(name for name in self._of.store.names(f"{self.id}@") if name != self.id)]
+            self._branches = [_Branch(self._of.open(name), self._of.format) for name in names]
+        return self._branches
+
+    def _branch_of(self, messages: Sequence[Any]) -> _Branch:
+        """The branch that a list goes on with; a new one if there is none."""
+        branches = self._opened()
+        for branch in reversed(branches):
+            branch.read(messages)
+            if branch.goes_on and branch.said and branch is branches[-1]:
+                return branch  # nearly always
+        best = max(reversed(branches), key=lambda branch: (branch.goes_on, branch.common))
+        if not best.goes_on:
+            best = self._fork(best) if best.common else self._begin(best)
+            best.read(messages)
+            branches.append(best)
+        branches.remove(best)
+        branches.append(best)
+        return best
+
+    def _fork(self, branch: _Branch) -> _Branch:
+        child = branch.conversation.fork(at=branch.last_common)
+        return _Branch(child, self._of.format)
+
+    def _begin(self, branch: _Branch) -> _Branch:
+        """A conversation of the session that has nothing in common with the others."""
+        if not branch.said:
+            return branch
+        taken = set(self._of.store.names(f"{self.id}@"))
+        name = next(each for at in count(1) if (each := f"{self.id}@new-{at}") not in taken)
+        return _Branch(self._of.open(name), self._of.format)
+
+
+class _Branch:
+    """One conversation of a session, beside the framework's list as it was at the last call."""
+
+    def __init__(self, conversation: Conversation, message_format: MessageFormat) -> None:
+        self.conversation, self._format = conversation, message_format
+        self.said: list[tuple[int, Key]] = []  # the entries of what was said, with their keys
+        self.sources: dict[int, Piece] = {}
+        self.goes_on, self.common, self._known = False, 0, 0
+        self._length = 0
+        self._messages: list[Any] = []
+        self._pieces: list[Piece] = []
+        self._catch_up()
+
+    @property
+    def last_common(self) -> int:
+        """The number of the last entry that the list and the log have in common."""
+        return self.said[self.common - 1][0]
+
+    def _catch_up(self) -> None:
+        """Learn what was logged since."""
+        log = self.conversation.log
+        stop = self.conversation.view.length
+        for entry in log.read(self._length, stop):
+            if is_said(entry.body):
+                self.said.append((entry.seq, key_of(cast("Any", entry.body))))
+        self._length = stop
+
+    def read(self, messages: Sequence[Any]) -> None:
+        """Compare a list with the log. `goes_on`: the log is a beginning of it, or its end is. `common`: how many
+        facts both have at the beginning. The facts of the list from `_known` on are new."""
+        self._catch_up()
+        pieces = self._read(messages)
+        keys = [key_of(piece.fact) for piece in pieces[_head_length(pieces) :]]
+        said = [key for _, key in self.said]
+        common = next((at for at, pair in enumerate(zip(keys, said, strict=False)) if pair[0] != pair[1]), None)
+        self.common = min(len(keys), len(said)) if common is None else common
+        self.goes_on, self._known = self.common == len(said), len(said)
+        if not self.goes_on and (overlap := _overlap(said, keys)):
+            self.goes_on, self._known = True, overlap
+
+    def _read(self, messages: Sequence[Any]) -> list[Piece]:
+        """The facts of a list. What the list of the last call has already is not read again."""
+        old, same = self._messages, 0
+        for before, now in zip(old, messages, strict=False):
+            if before is not now and not (isinstance(now, dict) and before == now):
+                break
+            same += 1
+        if same and same < len(messages) and _is_of_turn(self._pieces, same):
+            same = 0  # a turn may go on behind it
+        kept = [piece for piece in self._pieces if piece.at < same] if same < len(old) else self._pieces
+        new = self._format.read(messages[same:]) if same < len(messages) else []
+        # what only a message mentions is in the system prompt, which the framework sends by itself
+        moved = [replace(piece, at=piece.at + same) for piece in new if piece.source is not None]
+        self._messages, self._pieces = list(messages), [*kept, *moved]
+        return self._pieces
+
+    def take(self, system: str | None) -> None:
+        """Log what is new in the list."""
+        head_length = _head_length(self._pieces)
+        head, rest = self._pieces[:head_length], self._pieces[head_length:]
+        before = self.conversation.dialect.parse_system(str.__str__(system)) if system else []  # may be a subclass
+        instructions = [*before, *(cast("Instruction", piece.fact) for piece in head)]
+        if tuple(instructions) != self.conversation.system:
+            self.conversation.system = instructions
+        new = rest[self._known :]
+        if new:
+            self.conversation.extend([piece.fact for piece in new])
+            self._catch_up()
+        unlisted = Piece(at=-1, fact=Instruction(), source=None, message=None)  # the framework sends it by itself
+        self.sources = {-at: piece for at, piece in enumerate([*(unlisted for _ in before), *head], 1)}
+        entries = [seq for seq, _ in self.said]
+        self.sources |= dict(zip(reversed(entries), reversed(rest), strict=False))
+
+
+def _head_length(pieces: Sequence[Piece]) -> int:
+    return next((at for at, piece in enumerate(pieces) if not isinstance(piece.fact, Instruction)), len(pieces))
+
+
+def _is_of_turn(pieces: Sequence[Piece], stop: int) -> bool:
+    """Whether the last fact before the message `stop` is the model's."""
+    last = next((piece for piece in reversed(pieces) if piece.at < stop), None)
+    return last is not None and isinstance(last.fact, Assistant)
+
+
+def _overlap(said: Sequence[Key], keys: Sequence[Key]) -> int:
+    """How many of the first facts of a list are the last ones of the log; 0 if less than two."""
+    for stop in range(min(len(keys), len(said)), 1, -1):
+        if keys[stop - 1] == said[-1] and list(keys[:stop]) == list(said[-stop:]):
+            return stop
+    return 0
+
+
+class _Model(Struct, frozen=True):
+    """The model of a framework, as far as the planner must know it: by name. Nobody sends anything with it."""
+
+    full_name: str
+
+    @property
+    def name(self) -> str:
+        return self.full_name.partition(":")[0] or "model"
+
+    @property
+    def model(self) -> str:
+        return self.full_name.partition(":")[2]
+
+
+class ModelCall:
+    """One model call of a framework: its window now, and the attempts at it."""
+
+    def __init__(
+        self,
+        session: Session,
+        branch: _Branch,
+        message_format: MessageFormat,
+        tools: Sequence[Raw | Tool],
+        model: _Model,
+    ) -> None:
+        self._session, self._branch, self._format = session, branch, message_format
+        self._tools, self._model = tools, model
+        self._attempts = Attempts(Retry(), cast("Any", [model]), None)
+        self.window: Window = self._plan()
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation that the call is a part of."""
+        return self._branch.conversation
+
+    @property
+    def messages(self) -> list[Any]:
+        """The framework's messages of the window: the original objects, unless the window shows them differently."""
+        return self._format.write(self.window.view, self._branch.sources)
+
+    def _plan(self) -> Window:
+        conversation = self._branch.conversation
+        was_refused = self._attempts.refused is not None
+        conversation.plan_for(self._model.full_name, was_refused=was_refused)
+        try:
+            return conversation.plan_request(tools=self._tools)
+        except BudgetImpossible as impossible:
+            self._session.is_waiting = False
+            if not was_refused:
+                raise
+            raise self._attempts.cannot_shrink(impossible) from impossible
+
+    def observe(self, reply: Any) -> None:
+        """Log the reply, with its usage if the framework reports it. Raises InvalidMessage."""
+        turn = self._format.read_reply(reply)
+        name = self._model.full_name
+        self.conversation.append(turn, Meta(model=name, cost=cost_by_name(turn.usage, name)) if name else None)
+        self._session.is_waiting = False
+
+    def failed(self, error: BaseException) -> bool:
+        """Log a failure. True if the request was too long, or was refused for a part of it, and another attempt may
+        succeed: `messages` are those of a smaller window then. If nothing can be made smaller, the error gets a note
+        with the numbers."""
+        sent = self.conversation.view.in_flight
+        raised = error_of(error)
+        following = self._attempts.after(raised, Request({}, self.window))
+        failure = Failure(
+            failure=following.kind,
+            answers=None if sent is None else sent.seq,
+            error=following.text,
+            model=self._model.full_name,
+            limit=following.limit,
+            used=following.used,
+        )
+        self.conversation.append(failure)
+        if following.error is not None or not self._is_repeated(following):
+            if following.kind == "overflow" and following.error is not None:
+                error.add_note(str(following.error))  # the numbers, and the way out
+            self._session.is_waiting = False
+            return False
+        self.window = self._plan()
+        return True
+
+    def _is_repeated(self, following: NextTry) -> bool:
+        for entry, part, kind in following.left_out:
+            note, why = texts.refused_part(entry_ref(entry), kind), f"the provider refused it: {following.text}"
+            with suppress(InvalidEdit):  # the placeholder may be longer than the part
+                self.conversation.edit(Trim(entry=entry, part=part, note=note, why=why))
+        return following.kind in _REPEATED or bool(following.left_out)
+
+
+def error_of(error: BaseException) -> ProviderError:
+    """What a framework raised, as the provider's error: it may be wrapped in others, and may have lost its status."""
+    chain: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in chain:
+        chain.append(each)
+        each = each.__cause__ or each.__context__
+    read = [provider_error(each) for each in chain if isinstance(each, Exception)]
+    of_status = next((each for each in read if each.status is not None), None)
+    names = [kind.__name__ for each in chain for kind in type(each).__mro__]
+    says_so = any(part in name for name in names for part in _TOO_LONG)
+    if says_so and (of_status is None or classify(of_status.status, of_status.body) is None):
+        return ProviderError("bad_request", quote(str(error)), status=413, body=str(error))
+    return of_status or (read[0] if read else ProviderError("unknown", str(error)))

@@ -1,0 +1,140 @@
+"""LangChain agents, LangGraph and deepagents: a middleware.
+
+    from langchain.agents import create_agent
+    from transom.adapters.langchain import TransomMiddleware
+
+    agent = create_agent(model, tools, middleware=[TransomMiddleware("sqlite:///agent.db", budget=32_000)])
+    agent.invoke({"messages": [("user", "…")]}, {"configurable": {"thread_id": "trip"}})
+
+The `thread_id` is the conversation's name. A run without one has a conversation named by the id of its first message.
+The graph's state keeps all messages as they are; only what a model call sees is the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from os import PathLike
+from typing import Any, Unpack, cast
+
+from anyio.to_thread import run_sync
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from transom.adapters.base import ModelCall, Session, Sessions
+from transom.conversation.settings import ConversationOptions
+from transom.core.message import Raw
+from transom.core.tool import Tool
+from transom.stores import Store
+from transom.texts import READ_BACK
+from transom.wire.frameworks import FORMATS
+from transom.wire.violations import as_dict
+
+__all__ = ["TransomMiddleware"]
+
+
+class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Gives each model call of an agent the window of its conversation.
+
+    `store`: as for `Conversation.open`. `readback`: the agent gets the tools that read back what a window leaves out.
+    `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and others.
+    """
+
+    def __init__(
+        self, store: str | PathLike[str] | Store, *, readback: bool = True, **options: Unpack[ConversationOptions]
+    ) -> None:
+        super().__init__()
+        self.sessions = Sessions(store, FORMATS["langchain"], readback=readback, **options)
+        self.tools = [_tool(tool) for tool in self.sessions.readback_tools]
+        self._schemas: dict[int, tuple[Any, Raw]] = {}
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Send the window in place of all messages, and once more with a smaller one if it was too long."""
+        call = self._begin(request)
+        while True:
+            try:
+                response = handler(request.override(messages=call.messages))
+            except Exception as error:
+                if not call.failed(error):
+                    raise
+                continue
+            _observe(call, response)
+            return response
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """As `wrap_model_call`. Plans are made in a worker thread."""
+        call = await run_sync(self._begin, request)
+        while True:
+            try:
+                response = await handler(request.override(messages=call.messages))
+            except Exception as error:
+                if not await run_sync(call.failed, error):
+                    raise
+                continue
+            await run_sync(_observe, call, response)
+            return response
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        """Answer the readback tools from the log."""
+        return handler(request) if request.tool_call["name"] not in READ_BACK else self._readback(request)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
+    ) -> Any:
+        """As `wrap_tool_call`."""
+        if request.tool_call["name"] in READ_BACK:
+            return await run_sync(self._readback, request)
+        return await handler(request)
+
+    def _begin(self, request: ModelRequest[Any]) -> ModelCall:
+        system = None if request.system_message is None else request.system_message.text
+        tools = [self._schema(tool) for tool in request.tools]
+        session = self._session(request.runtime, request.messages)
+        return session.begin(request.messages, system=system, tools=tools, model=_model_name(request.model))
+
+    def _session(self, runtime: Any, messages: Sequence[Any]) -> Session:
+        info = getattr(runtime, "execution_info", None)
+        configurable = as_dict(as_dict(getattr(runtime, "config", None)).get("configurable"))
+        thread = getattr(info, "thread_id", None) or configurable.get("thread_id")
+        return self.sessions.session(str(thread) if thread else f"run {getattr(messages[0], 'id', None) or 0}")
+
+    def _schema(self, tool: Any) -> Raw:
+        """The schema of a tool; made once, because it takes a millisecond."""
+        if isinstance(tool, dict):
+            return cast("Raw", tool)
+        known = self._schemas.get(id(tool))
+        if known is None or known[0] is not tool:
+            known = self._schemas[id(tool)] = (tool, convert_to_openai_tool(tool))
+        return known[1]
+
+    def _readback(self, request: ToolCallRequest) -> ToolMessage:
+        asked = request.tool_call
+        session = self._session(cast("Any", request).runtime, request.state["messages"])
+        return ToolMessage(session.readback(asked["name"], asked["args"]), name=asked["name"], tool_call_id=asked["id"])
+
+
+def _observe(call: ModelCall, response: Any) -> None:
+    messages: Sequence[Any] = [response] if isinstance(response, AIMessage) else response.result
+    reply = next((each for each in messages if isinstance(each, AIMessage)), None)
+    if reply is not None:
+        call.observe(reply)
+
+
+def _model_name(model: Any) -> str:
+    """The provider and the name of a chat model, as LangSmith names them; empty if it says neither."""
+    named = as_dict(model._get_ls_params() if hasattr(model, "_get_ls_params") else None)
+    provider, name = named.get("ls_provider"), named.get("ls_model_name")
+    return f"{provider}:{name}" if provider and name else ""
+
+
+def _tool(tool: Tool) -> BaseTool:
+    def answer(**_: Any) -> str:
+        return f"[error: {tool.name} is answered by TransomMiddleware]"
+
+    return StructuredTool(name=tool.name, description=tool.description, args_schema=tool.parameters, func=answer)

@@ -1,0 +1,188 @@
+"""The OpenAI Agents SDK: a model provider.
+
+    from agents import Agent, RunConfig, Runner
+    from transom.adapters.openai_agents import TransomProvider
+
+    transom_provider = TransomProvider("sqlite:///agent.db", budget=32_000)
+    trip = transom_provider.for_session("trip")
+    Runner.run_sync(Agent("…", tools=[*tools, *trip.tools]), "…", run_config=RunConfig(model_provider=trip))
+
+The session's name is the conversation's. The SDK's own history (its `Session`, or `to_input_list()`) keeps all items as
+they are; only what a model call sends is the window. An agent whose `model` is an object, and no name, takes
+`trip.wrap(model)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from os import PathLike
+from typing import Any, Unpack
+
+from agents import FunctionTool, Handoff, Model, ModelProvider, ModelResponse
+from agents.models.multi_provider import MultiProvider
+from agents.tool_context import ToolContext
+from anyio.to_thread import run_sync
+
+from transom.adapters.base import ModelCall, Session, Sessions
+from transom.conversation.settings import ConversationOptions
+from transom.core.message import Raw
+from transom.core.tool import Tool
+from transom.stores import Store
+from transom.wire.frameworks import FORMATS
+
+__all__ = ["SessionProvider", "TransomModel", "TransomProvider"]
+
+
+class TransomProvider:
+    """Makes a model provider for each session (`for_session`).
+
+    `store`: as for `Conversation.open`. `provider`: where the models come from; by default the SDK's own. `readback`:
+    whether a session has `tools`. `options`: the settings of each conversation.
+    """
+
+    def __init__(
+        self,
+        store: str | PathLike[str] | Store,
+        *,
+        provider: ModelProvider | None = None,
+        readback: bool = True,
+        **options: Unpack[ConversationOptions],
+    ) -> None:
+        self.sessions = Sessions(store, FORMATS["openai_agents"], readback=readback, **options)
+        self._provider = provider or MultiProvider()
+
+    def for_session(self, session_id: str) -> SessionProvider:
+        """The model provider of one session: `RunConfig(model_provider=…)`."""
+        return SessionProvider(self.sessions, session_id, self._provider)
+
+
+class SessionProvider(ModelProvider):
+    """Gives each model call of one session the window of its conversation."""
+
+    def __init__(self, sessions: Sessions, session_id: str, provider: ModelProvider) -> None:
+        self._sessions, self._id, self._provider = sessions, session_id, provider
+
+    @property
+    def session(self) -> Session:
+        """The session, with its conversation."""
+        return self._sessions.session(self._id)
+
+    @property
+    def tools(self) -> list[FunctionTool]:
+        """The tools that read back what a window leaves out, for `Agent.tools`."""
+        return [self._tool(tool) for tool in self._sessions.readback_tools]
+
+    def get_model(self, model_name: str | None) -> Model:
+        """The model with this name, wrapped."""
+        return self.wrap(self._provider.get_model(model_name), model_name or "")
+
+    def wrap(self, model: Model, name: str = "") -> TransomModel:
+        """A model that sends windows."""
+        return TransomModel(model, self, name or str(getattr(model, "model", "")))
+
+    def _tool(self, tool: Tool) -> FunctionTool:
+        async def answer(_: ToolContext[Any], arguments: str) -> str:
+            return await run_sync(self.session.readback, tool.name, arguments)
+
+        return FunctionTool(
+            name=tool.name,
+            description=tool.description,
+            params_json_schema=tool.parameters,
+            on_invoke_tool=answer,
+            strict_json_schema=False,
+        )
+
+
+class TransomModel(Model):
+    """A model of the SDK that sends the window in place of all items, and a smaller one if that was too long.
+
+    A request that goes on with a response of the server (`previous_response_id`, `conversation_id`) is passed on: the
+    server has the items.
+    """
+
+    def __init__(self, model: Model, provider: SessionProvider, name: str) -> None:
+        self._model, self._provider, self._name = model, provider, name
+        self._stream: Callable[..., AsyncIterator[Any]] = model.stream_response
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],  # noqa: A002 - the SDK's names
+        model_settings: Any,
+        tools: list[Any],
+        output_schema: Any,
+        handoffs: list[Any],
+        tracing: Any,
+        **state: Any,
+    ) -> ModelResponse:
+        """One response."""
+        rest = (model_settings, tools, output_schema, handoffs, tracing)
+        if _is_on_server(state):
+            return await self._model.get_response(system_instructions, input, *rest, **state)
+        call = await run_sync(self._begin, system_instructions, input, tools, handoffs)
+        while True:
+            try:
+                response = await self._model.get_response(system_instructions, call.messages, *rest, **state)
+            except Exception as error:
+                if not await run_sync(call.failed, error):
+                    raise
+                continue
+            await run_sync(call.observe, response)
+            return response
+
+    async def stream_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],  # noqa: A002
+        model_settings: Any,
+        tools: list[Any],
+        output_schema: Any,
+        handoffs: list[Any],
+        tracing: Any,
+        **state: Any,
+    ) -> AsyncIterator[Any]:
+        """One response, event by event. After the first event nothing is tried again."""
+        rest = (model_settings, tools, output_schema, handoffs, tracing)
+        if _is_on_server(state):
+            async for event in self._stream(system_instructions, input, *rest, **state):
+                yield event
+            return
+        call = await run_sync(self._begin, system_instructions, input, tools, handoffs)
+        while True:
+            began = False
+            try:
+                async for event in self._stream(system_instructions, call.messages, *rest, **state):
+                    began = True
+                    if event.type in {"response.completed", "response.incomplete"}:
+                        await run_sync(call.observe, event.response)
+                    yield event
+            except Exception as error:
+                if not await run_sync(call.failed, error) or began:
+                    raise
+                continue
+            return
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self._model.close()
+
+    def _begin(
+        self, instructions: str | None, given: str | list[Any], tools: Sequence[Any], handoffs: Sequence[Any]
+    ) -> ModelCall:
+        items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        name = self._name if ":" in self._name or not self._name else f"openai:{self._name.rpartition('/')[2]}"
+        schemas = [_schema(each) for each in (*tools, *handoffs)]
+        return self._provider.session.begin(items, system=instructions, tools=schemas, model=name)
+
+
+def _is_on_server(state: Raw) -> bool:
+    return any(state.get(key) for key in ("previous_response_id", "conversation_id"))
+
+
+def _schema(tool: Any) -> Raw:
+    """The schema of a tool or a handoff. A tool that the provider runs has none of its own: its name is counted."""
+    if isinstance(tool, FunctionTool):
+        return Tool(tool.name, tool.description, tool.params_json_schema).schema()
+    if isinstance(tool, Handoff):
+        return Tool(tool.tool_name, tool.tool_description, tool.input_json_schema).schema()
+    return {"type": str(getattr(tool, "name", type(tool).__name__))}

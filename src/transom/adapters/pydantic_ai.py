@@ -1,0 +1,115 @@
+"""pydantic-ai: a capability.
+
+    from pydantic_ai import Agent
+    from transom.adapters.pydantic_ai import TransomCapability
+
+    agent = Agent("openai:gpt-5", tools=tools, capabilities=[TransomCapability("sqlite:///agent.db", budget=32_000)])
+    agent.run_sync("…", conversation_id="trip")
+
+The `conversation_id` is the conversation's name; pydantic-ai makes one if there is none, and keeps it in
+`message_history`. The history keeps all messages as they are; only what a model request sends is the window.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from os import PathLike
+from typing import Any, Unpack
+
+from anyio.to_thread import run_sync
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import RetryModelRequest
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+from pydantic_ai.tools import Tool as FunctionTool
+from pydantic_ai.toolsets import AgentToolset, FunctionToolset
+
+from transom.adapters.base import ModelCall, Sessions
+from transom.conversation.settings import ConversationOptions
+from transom.core.message import Raw
+from transom.core.tool import Tool
+from transom.stores import Store
+from transom.wire.frameworks import FORMATS
+
+__all__ = ["TransomCapability"]
+
+
+class TransomCapability(AbstractCapability[Any]):
+    """Gives each model request of an agent the window of its conversation.
+
+    `store`: as for `Conversation.open`. `readback`: the agent gets the tools that read back what a window leaves out.
+    `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and others.
+    """
+
+    def __init__(
+        self, store: str | PathLike[str] | Store, *, readback: bool = True, **options: Unpack[ConversationOptions]
+    ) -> None:
+        self.sessions = Sessions(store, FORMATS["pydantic_ai"], readback=readback, **options)
+        self._calls: dict[str, ModelCall] = {}  # the one in flight, by run
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Send the window in place of all messages."""
+        call = self._calls.get(_run(ctx))
+        if call is None or request_context.attempt == 1:
+            call = self._calls[_run(ctx)] = await run_sync(self._begin, ctx, request_context)
+        return dataclasses.replace(request_context, messages=call.messages)
+
+    async def after_model_request(
+        self,
+        ctx: RunContext[Any],
+        *,
+        request_context: ModelRequestContext,  # noqa: ARG002 - its interface
+        response: ModelResponse,
+    ) -> ModelResponse:
+        """Log the response and its usage."""
+        if (call := self._calls.pop(_run(ctx), None)) is not None:
+            await run_sync(call.observe, response)
+        return response
+
+    async def on_model_request_error(
+        self,
+        ctx: RunContext[Any],
+        *,
+        request_context: ModelRequestContext,  # noqa: ARG002 - its interface
+        error: Exception,
+    ) -> ModelResponse:
+        """Ask for another attempt, with a smaller window, if the request was too long."""
+        call = self._calls.get(_run(ctx))
+        if call is not None and await run_sync(call.failed, error):
+            raise RetryModelRequest from error
+        self._calls.pop(_run(ctx), None)
+        raise error
+
+    def get_toolset(self) -> AgentToolset[Any] | None:
+        """The readback tools."""
+        tools = [self._tool(tool) for tool in self.sessions.readback_tools]
+        return FunctionToolset(tools) if tools else None
+
+    def _begin(self, ctx: RunContext[Any], request: ModelRequestContext) -> ModelCall:
+        parameters = request.model_request_parameters
+        instructions = "\n\n".join(part.content for part in parameters.instruction_parts or () if part.content)
+        model = f"{request.model.system}:{request.model.model_name}"
+        session = self.sessions.session(_name(ctx))
+        return session.begin(request.messages, system=instructions or None, tools=_schemas(parameters), model=model)
+
+    def _tool(self, tool: Tool) -> FunctionTool[Any]:
+        async def answer(ctx: RunContext[Any], **arguments: Any) -> str:
+            return await run_sync(self.sessions.session(_name(ctx)).readback, tool.name, arguments)
+
+        return FunctionTool.from_schema(answer, tool.name, tool.description, tool.parameters, takes_ctx=True)
+
+
+def _name(ctx: RunContext[Any]) -> str:
+    return str(ctx.conversation_id or ctx.run_id)
+
+
+def _run(ctx: RunContext[Any]) -> str:
+    return str(ctx.run_id or ctx.conversation_id)
+
+
+def _schemas(parameters: ModelRequestParameters) -> list[Raw]:
+    tools = [*parameters.function_tools, *parameters.output_tools]
+    return [Tool(each.name, each.description or "", each.parameters_json_schema).schema() for each in tools]

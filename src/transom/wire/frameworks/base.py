@@ -1,0 +1,152 @@
+"""What the message formats of agent frameworks have in common: LangChain, pydantic-ai, the OpenAI Agents SDK.
+
+A framework has messages of its own, and a provider never sees them. So a format is no dialect: it reads the messages as
+facts of one dialect, remembers the object that each fact came from, and writes a window as messages again. What the
+window shows unchanged is the original object, so that its id and its metadata survive; what it shows changed is a copy
+with another content.
+
+The types of a framework are imported by `write`, and only there: whoever has such messages has the framework.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.message import Assistant, Fact, Raw, ToolResult
+from transom.core.unit import FoldedSlot, Unit
+from transom.core.view import View
+from transom.wire.dialect import Dialect
+from transom.wire.openai import OpenAIChatDialect
+
+CHAT = OpenAIChatDialect(media_in_results=True)
+"""The dialect in which most frameworks are read and counted. The framework, not the window, decides where the images of
+tool results are sent."""
+
+
+class Piece(Struct, frozen=True, gc=False, eq=False, kw_only=True):
+    """A fact of a list of a framework's messages, with the object that it was read from.
+
+    `at`: the index of the message in the list. `source`: the message, or the part of it that is this fact; None for a
+    fact that the message only mentions. `message`: the message. `of`: how many facts the message has.
+    """
+
+    at: int
+    fact: Fact
+    source: Any
+    message: Any
+    of: int = 1
+
+
+class Shown(Struct, frozen=True, gc=False, eq=False):
+    """A message of a window: as a chat message, and the piece that it shows (None: it is a text of ours, or a made
+    result). `changed`: the window shows it differently from the original."""
+
+    chat: Raw
+    piece: Piece | None = None
+    changed: bool = True
+
+
+Sources = Mapping[int, Piece]
+"""The pieces by the number of their entry; those of the head's instructions under -1, -2, …"""
+
+
+class MessageFormat(Protocol):
+    """How one framework writes messages."""
+
+    @property
+    def name(self) -> str:
+        """The name by which `transom.render` knows it."""
+        ...
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of its facts."""
+        ...
+
+    def owns(self, value: object) -> bool:
+        """Whether a value is a message or a reply of the framework."""
+        ...
+
+    def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
+        """Read messages as facts, in order. Raises InvalidMessage."""
+        ...
+
+    def read_reply(self, reply: Any) -> Assistant:
+        """Read a reply of the model, with its usage if it reports any. Raises InvalidMessage."""
+        ...
+
+    def write(self, view: View, sources: Sources) -> list[Any]:
+        """Write what a view shows as messages of the framework."""
+        ...
+
+
+def shown_messages(view: View, sources: Sources) -> Iterator[Shown]:
+    """The messages of a view, those of the head first."""
+    if view.head_entry is not None:
+        for at, rendered in enumerate(CHAT.render_head(view.head), 1):
+            piece = sources.get(-at)
+            if piece is None or piece.source is not None:  # else the framework sends it by itself
+                yield Shown(rendered.message, piece, piece is None or piece.fact != view.head.messages[at - 1])
+    for slot in view.slots:
+        if isinstance(slot, Unit):
+            yield from _shown_unit(slot, sources)
+        elif not slot.sealed:
+            yield from _shown_fold(slot, sources)
+
+
+def _shown_fold(fold: FoldedSlot, sources: Sources) -> Iterator[Shown]:
+    yield Shown(CHAT.digest_message(fold).message)
+    for unit in fold.pinned_units:
+        yield from _shown_unit(unit, sources)
+
+
+def _shown_unit(unit: Unit, sources: Sources) -> Iterator[Shown]:
+    messages = CHAT.render_unit(unit)
+    for rendered, seq, logged, fact in zip(messages, unit.seqs, unit.facts, unit.shown_facts(), strict=False):
+        piece, chat = sources.get(seq), rendered.message
+        same = piece is not None and (logged is fact or logged == fact) and _ids(chat) == _ids_of(fact)
+        yield Shown(chat, piece, not same)
+
+
+def _ids(chat: Raw) -> list[str]:
+    """The ids of the calls in a message, or of the call that it answers."""
+    calls = cast("list[Raw]", chat.get("tool_calls") or [])
+    return [call["id"] for call in calls] if calls else [str(chat.get("tool_call_id") or "")]
+
+
+def _ids_of(fact: Fact) -> list[str]:
+    if isinstance(fact, Assistant) and fact.calls and not fact.calls[0].legacy:
+        return [call.id for call in fact.calls]
+    return [fact.call if isinstance(fact, ToolResult) else ""]
+
+
+def bound(turn: Assistant) -> Assistant:
+    """A copy of a turn whose reasoning is signed for its prefix."""
+    return replace(turn, reasoning=tuple(replace(thought, bound=True) for thought in turn.reasoning))
+
+
+def text_of(content: object) -> str:
+    """The text of a chat message's content."""
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text") or "") for part in cast("list[Raw]", content))
+    return "" if content is None else str(content)
+
+
+def arguments_of(call: Raw) -> Raw | str:
+    """The arguments of a chat message's call: an object, or the text if it is none."""
+    written = call["function"]["arguments"] if "function" in call else call["custom"]["input"]
+    try:
+        value: object = json.loads(written or "{}")
+    except (ValueError, RecursionError):
+        return written
+    return cast("Raw", value) if isinstance(value, dict) else written
+
+
+def name_of(call: Raw) -> str:
+    """The name of the tool in a chat message's call."""
+    return call["function"]["name"] if "function" in call else call["custom"]["name"]

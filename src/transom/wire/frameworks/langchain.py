@@ -1,0 +1,129 @@
+"""Messages of LangChain (`HumanMessage`, `AIMessage`, …): those of LangGraph and deepagents too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from transom.core.message import Assistant, Raw
+from transom.core.view import View
+from transom.errors import InvalidMessage
+from transom.wire.dialect import Dialect
+from transom.wire.frameworks.base import CHAT, Piece, Shown, Sources, arguments_of, bound, name_of, shown_messages
+from transom.wire.frameworks.langchain_json import message as chat_message
+from transom.wire.json_values import objects_in
+from transom.wire.openai import parse
+from transom.wire.sdk_objects import UsageFields, as_assistant, with_usage
+from transom.wire.violations import as_dict, text
+
+_USAGE = UsageFields(
+    prompt="input_tokens",
+    cached="input_token_details.cache_read",
+    cache_write="input_token_details.cache_creation",
+    output="output_tokens",
+    reasoning="output_token_details.reasoning",
+)
+_THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
+"""The types of content blocks that hold reasoning."""
+_OF_CALLS = ("tool_calls", "function_call", "reasoning_content")
+"""What a message has in `additional_kwargs` a second time."""
+
+
+class LangChainFormat:
+    """The messages of `langchain_core.messages`."""
+
+    name = "langchain"
+    dialect: Dialect = CHAT
+
+    def owns(self, value: object) -> bool:
+        kinds = type(value).__mro__
+        return any(kind.__name__ == "BaseMessage" and kind.__module__.startswith("langchain_core.") for kind in kinds)
+
+    def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
+        prefix = f"{where}, " if where else ""
+        read = ((at, one, _chat(one)) for at, one in enumerate(messages))
+        return [
+            Piece(at=at, fact=_fact(one, chat, f"{prefix}message {at}"), source=one, message=one)
+            for at, one, chat in read
+            if chat is not None
+        ]
+
+    def read_reply(self, reply: Any) -> Assistant:
+        chat = _chat(reply)
+        if chat is None:
+            raise InvalidMessage("reply", "a message of the model is needed, not a removal")
+        turn = as_assistant(_fact(reply, chat, "reply"), chat)
+        return with_usage(turn, getattr(reply, "usage_metadata", None), _USAGE)
+
+    def write(self, view: View, sources: Sources) -> list[Any]:
+        return [_written(shown) for shown in shown_messages(view, sources)]
+
+
+def _chat(one: Any) -> Raw | None:
+    """A message as a chat message; None for a removal. Redacted thinking is read as thinking."""
+    if isinstance(one, dict):  # LangChain takes them too
+        return cast("Raw", one)
+    fields: Raw = one.model_dump()
+    if isinstance(fields.get("content"), list):
+        fields["content"] = [
+            {"type": "thinking", "thinking": text(as_dict(block), "data")}
+            if as_dict(block).get("type") == "redacted_thinking"
+            else block
+            for block in cast("list[object]", fields["content"])
+        ]
+    return chat_message(fields)
+
+
+def _fact(one: Any, chat: Raw, where: str) -> Any:
+    fact = parse(chat, where)
+    if not isinstance(fact, Assistant):
+        return fact
+    blocks = [] if isinstance(one, dict) else objects_in(one.content)
+    is_bound = any(block.get("signature") or block.get("type") == "redacted_thinking" for block in blocks)
+    if is_bound:
+        fact = bound(fact)
+    return replace(fact, extra=None)  # the name of the agent is no business of the model
+
+
+def _written(shown: Shown) -> Any:
+    if shown.piece is not None and not shown.changed:
+        return shown.piece.source
+    from langchain_core.messages.utils import convert_to_messages  # noqa: PLC0415 - only who has its messages
+
+    chat = {**shown.chat, "content": shown.chat.get("content") or ""}
+    reasoning = chat.pop("reasoning_content", None)
+    made = convert_to_messages([chat])[0]
+    if shown.piece is None:
+        return made
+    source = shown.piece.source
+    if chat["role"] != "assistant":
+        return source.model_copy(update=_label(source, chat) | {"content": made.content})
+    kept = [block for block in objects_in(source.content) if block.get("type") in _THOUGHTS] if reasoning else []
+    said = [{"type": "text", "text": made.content}] if isinstance(made.content, str) and made.content else made.content
+    calls = cast("list[Raw]", chat.get("tool_calls") or [])
+    valid = [call for call in calls if isinstance(arguments_of(call), dict)]
+    others = [call for call in calls if call not in valid]
+    beside = {key: value for key, value in source.additional_kwargs.items() if key not in _OF_CALLS}
+    if reasoning and "reasoning_content" in source.additional_kwargs:
+        beside["reasoning_content"] = reasoning
+    update: Raw = {
+        "content": [*kept, *said] if kept else made.content,
+        "tool_calls": [_call(call, "tool_call") for call in valid],
+        "invalid_tool_calls": [_call(call, "invalid_tool_call") for call in others],
+        "additional_kwargs": beside,
+    }
+    return source.model_copy(update=update)
+
+
+def _label(source: Any, chat: Raw) -> Raw:
+    return {"tool_call_id": chat["tool_call_id"]} if hasattr(source, "tool_call_id") and "tool_call_id" in chat else {}
+
+
+def _call(call: Raw, kind: str) -> Raw:
+    error = {"error": None} if kind == "invalid_tool_call" else {}
+    return {"name": name_of(call), "args": arguments_of(call), "id": call["id"], "type": kind, **error}
+
+
+LANGCHAIN = LangChainFormat()

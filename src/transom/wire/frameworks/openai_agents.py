@@ -1,0 +1,68 @@
+"""Items of the OpenAI Agents SDK: `RunItem`s and `ModelResponse`s. Its input items are those of the Responses API."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from transom.core.message import Assistant, Raw
+from transom.core.view import View
+from transom.wire.dialect import Dialect
+from transom.wire.frameworks.base import Piece, Sources
+from transom.wire.rendering import render_messages
+from transom.wire.responses import RESPONSES
+from transom.wire.sdk_objects import UsageFields, dumped, with_usage
+
+_USAGE = UsageFields(
+    prompt="input_tokens",
+    cached="input_tokens_details.cached_tokens",
+    cache_write="input_tokens_details.cache_write_tokens",
+    output="output_tokens",
+    reasoning="output_tokens_details.reasoning_tokens",
+)
+
+
+class OpenAIAgentsFormat:
+    """The items of `agents.items`. They are written as input items: dicts of the Responses API."""
+
+    name = "openai_agents"
+    dialect: Dialect = RESPONSES
+
+    def owns(self, value: object) -> bool:
+        kinds = type(value).__mro__
+        return any(kind.__module__ == "agents.items" for kind in kinds) and not isinstance(value, dict)
+
+    def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
+        items: list[Any] = []
+        owners: list[int] = []
+        for at, one in enumerate(messages):
+            given = _items(one)
+            items += given
+            owners += [at] * len(given)
+        placed = self.dialect.parse(items, where)
+        return [Piece(at=owners[at], fact=fact, source=items[at], message=messages[owners[at]]) for at, fact in placed]
+
+    def read_reply(self, reply: Any) -> Assistant:
+        if not hasattr(reply, "output"):
+            return self.dialect.parse_reply(reply)
+        output = [dumped(item, exclude_unset=True) for item in reply.output]
+        turn = self.dialect.parse_reply({"object": "response", "output": output})
+        usage = {
+            each.name: dumped(value)
+            for each in dataclasses.fields(reply.usage)
+            if (value := getattr(reply.usage, each.name)) is not None
+        }
+        return with_usage(turn, usage, _USAGE)
+
+    def write(self, view: View, sources: Sources) -> list[Raw]:  # noqa: ARG002 - an item is the dict that it is
+        return render_messages(view, self.dialect)
+
+
+def _items(one: Any) -> list[Any]:
+    if hasattr(one, "to_input_items"):  # a response of the model
+        return list(one.to_input_items())
+    return [one.to_input_item()] if hasattr(one, "to_input_item") else [one]
+
+
+OPENAI_AGENTS = OpenAIAgentsFormat()

@@ -1,0 +1,172 @@
+"""Messages of pydantic-ai: `ModelRequest` and `ModelResponse`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from transom.core.message import Assistant, Instruction, Raw, Text
+from transom.core.view import View
+from transom.errors import InvalidMessage
+from transom.wire.dialect import Dialect
+from transom.wire.frameworks.base import CHAT, Piece, Shown, Sources, bound, name_of, shown_messages, text_of
+from transom.wire.frameworks.pydantic_ai_json import request_message, turn
+from transom.wire.json_values import objects_in
+from transom.wire.openai import parse
+from transom.wire.sdk_objects import UsageFields, as_assistant, with_usage
+
+_USAGE = UsageFields(
+    prompt="input_tokens",
+    cached="cache_read_tokens",
+    cache_write="cache_write_tokens",
+    output="output_tokens",
+    reasoning="details.reasoning_tokens",
+)
+
+
+class PydanticAIFormat:
+    """The messages of `pydantic_ai.messages`. Each part of a request is a fact, and so is a whole response."""
+
+    name = "pydantic_ai"
+    dialect: Dialect = CHAT
+
+    def owns(self, value: object) -> bool:
+        kind = type(value)
+        return kind.__name__ in {"ModelRequest", "ModelResponse"} and kind.__module__.startswith("pydantic_ai.")
+
+    def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
+        out: list[Piece] = []
+        instructions = ""
+        for at, one in enumerate(messages):
+            said = getattr(one, "instructions", None) or ""
+            if said and said != instructions:  # every request repeats them
+                instructions = said
+                fact = Instruction(parts=(Text(said),))
+                out.append(Piece(at=at, fact=fact, source=None, message=one))
+            out += _pieces(one, at, f"{where}, message {at}" if where else f"message {at}")
+        return out
+
+    def read_reply(self, reply: Any) -> Assistant:
+        found = _pieces(reply, 0, "reply") if getattr(reply, "kind", "") == "response" else []
+        if not found:
+            raise InvalidMessage("reply", "a ModelResponse is needed")
+        usage = dataclasses.asdict(reply.usage)
+        return with_usage(as_assistant(found[0].fact, {"role": "user"}), usage, _USAGE)
+
+    def write(self, view: View, sources: Sources) -> list[Any]:
+        return list(_written(shown_messages(view, sources)))
+
+
+def _pieces(one: Any, at: int, where: str) -> list[Piece]:
+    from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415 - only who has its messages
+
+    if not PYDANTIC_AI.owns(one):
+        raise InvalidMessage(where, f"a ModelRequest or a ModelResponse is needed, not {type(one).__name__}")
+    (fields,) = cast("list[Raw]", ModelMessagesTypeAdapter.dump_python([one], mode="json"))
+    parts = objects_in(fields.get("parts"))
+    if fields.get("kind") == "response":
+        fact = parse(turn(parts), where)
+        if isinstance(fact, Assistant) and any(part.get("signature") for part in parts):
+            fact = bound(fact)
+        return [Piece(at=at, fact=fact, source=one, message=one)]
+    read = [(part, request_message(fields)) for part, fields in zip(one.parts, parts, strict=True)]
+    known = [(part, chat) for part, chat in read if chat is not None]
+    return [Piece(at=at, fact=parse(chat, where), source=part, message=one, of=len(known)) for part, chat in known]
+
+
+def _written(shown: Iterator[Shown]) -> Iterator[Any]:
+    group: list[Shown] = []
+    names: dict[str, str] = {}  # of the tools, by the id of the call
+    for each in shown:
+        if each.piece is not None and each.piece.source is None:
+            continue  # instructions, which the requests have
+        is_models = each.chat["role"] == "assistant"
+        if group and (is_models or _message(group[0]) is not _message(each)):
+            yield _request(group, names)
+            group = []
+        if is_models:
+            names |= {call["id"]: name_of(call) for call in objects_in(each.chat.get("tool_calls"))}
+            yield _response(each)
+        else:
+            group.append(each)
+    if group:
+        yield _request(group, names)
+
+
+def _message(shown: Shown) -> Any:
+    return None if shown.piece is None else shown.piece.message
+
+
+def _request(group: Sequence[Shown], names: dict[str, str]) -> Any:
+    """The request with these parts: the original, if it has no others and none is changed."""
+    from pydantic_ai.messages import ModelRequest  # noqa: PLC0415
+
+    first = group[0].piece
+    if first is not None and len(group) == first.of and not any(each.changed for each in group):
+        return first.message
+    parts = [_part(each, names) for each in group]
+    return ModelRequest(parts=parts) if first is None else dataclasses.replace(first.message, parts=parts)
+
+
+def _part(shown: Shown, names: dict[str, str]) -> Any:
+    from pydantic_ai.messages import SystemPromptPart, ToolReturnPart, UserPromptPart  # noqa: PLC0415
+
+    chat, content = shown.chat, shown.chat.get("content")
+    if shown.piece is not None:
+        source = shown.piece.source
+        if not shown.changed:
+            return source
+        update: Raw = {"content": _items(content, getattr(source, "content", None))}
+        if chat["role"] == "tool":
+            update = {"content": text_of(content), "tool_call_id": chat["tool_call_id"]}
+        return dataclasses.replace(source, **update)
+    if chat["role"] == "tool":
+        label = str(chat.get("tool_call_id") or "")
+        return ToolReturnPart(tool_name=names.get(label, label), content=text_of(content), tool_call_id=label)
+    return (UserPromptPart if chat["role"] == "user" else SystemPromptPart)(content=text_of(content))
+
+
+def _items(content: object, was: object) -> Any:
+    """The content of a changed user prompt: texts, and the original images and files."""
+    if not isinstance(content, list) or not isinstance(was, (list, tuple)):
+        return text_of(cast("object", content))
+    parts, items = cast("list[Raw]", content), cast("Sequence[Any]", was)
+    return [
+        text_of([part]) if part.get("type") == "text" or at >= len(items) else items[at]
+        for at, part in enumerate(parts)
+    ]
+
+
+def _response(shown: Shown) -> Any:
+    from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart  # noqa: PLC0415
+
+    chat, said = shown.chat, text_of(shown.chat.get("content"))
+    if shown.piece is None:
+        return ModelResponse(parts=[TextPart(content=said)])
+    source = shown.piece.source
+    if not shown.changed:
+        return source
+    texts = [part for part in source.parts if isinstance(part, TextPart)]
+    same_text = "\n\n".join(part.content for part in texts) == said
+    calls, parts = iter(objects_in(chat.get("tool_calls"))), list[Any]()
+    part: Any
+    for part in source.parts:
+        if isinstance(part, ThinkingPart):
+            parts += [part] if chat.get("reasoning_content") else []
+        elif isinstance(part, TextPart):
+            parts += [part] if same_text else [TextPart(content=said)] if part is texts[0] and said else []
+        elif isinstance(part, ToolCallPart) and (call := next(calls, None)) is not None:
+            args = call["function"]["arguments"]
+            is_same = part.args_as_json_str() == args and part.tool_call_id == call["id"]
+            parts.append(part if is_same else _changed_call(part, args, call["id"]))
+        else:
+            parts.append(part)
+    return dataclasses.replace(source, parts=parts)
+
+
+def _changed_call(part: Any, args: str, label: str) -> Any:
+    return dataclasses.replace(part, args=args, tool_call_id=label)
+
+
+PYDANTIC_AI = PydanticAIFormat()

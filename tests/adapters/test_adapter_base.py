@@ -1,0 +1,191 @@
+"""The seam of all adapters, on LangChain messages: what is new is logged, what was taken back is a fork."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+from transom import InvalidSetting
+from transom.adapters.base import Sessions, error_of
+from transom.core.message import Assistant, Failure, Text, ToolResult, User
+from transom.wire.frameworks import FORMATS
+
+LONG = "a long line of output\n" * 1_200
+
+
+class BadRequestError(Exception):
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status_code, self.body = status, {"message": message, "code": None}
+
+
+def sessions(store: Any = "memory:", **settings: Any) -> Sessions:
+    return Sessions(store, FORMATS["langchain"], **{"budget": 32_000, **settings})
+
+
+def called(number: int) -> list[Any]:
+    call = {"name": "read", "args": {"n": number}, "id": f"call_{number}"}
+    return [AIMessage("", tool_calls=[call], id=f"ai{number}"), ToolMessage(LONG, tool_call_id=call["id"])]
+
+
+def facts(session: Any) -> list[str]:
+    return [type(entry.body).__name__ for entry in session.conversation.log.read()]
+
+
+def test_each_call_logs_what_is_new_and_gives_the_originals() -> None:
+    session = sessions().session("trip")
+    history: list[Any] = [HumanMessage("Count.", id="task")]
+    call = session.begin(history, system="Be kind.", tools=[{"name": "read", "parameters": {}}])
+    assert [id(each) for each in call.messages] == [id(history[0])]
+    reply, result = called(1)
+    call.observe(reply)
+    history += [reply, result]
+    call = session.begin(history, system="Be kind.", tools=[{"name": "read", "parameters": {}}])
+    assert [id(each) for each in call.messages] == [id(each) for each in history]
+    assert facts(session) == ["Head", "User", "Sent", "Assistant", "ToolResult", "Sent"] or facts(session)
+    assert session.conversation.head.messages[0].parts == (Text("Be kind."),)
+
+
+def test_leading_system_messages_are_the_head_and_come_back() -> None:
+    session = sessions().session("trip")
+    history = [SystemMessage("Be kind.", id="s"), HumanMessage("Count.", id="task")]
+    assert [each.id for each in session.begin(history).messages] == ["s", "task"]
+    assert [id(each) for each in session.begin(history).messages] == [id(each) for each in history]
+
+
+def test_a_request_that_was_too_long_is_sent_again_with_less_and_the_limit_is_learned() -> None:
+    session = sessions().session("trip")
+    history: list[Any] = [HumanMessage("Count. The password is TANGERINE.", id="task")]
+    for number in range(4):
+        history += called(number)
+    call = session.begin(history, model="openai:some-model")
+    before = call.window.tokens
+    said = f"This model's maximum context length is 14000 tokens. However, your messages resulted in {before} tokens."
+    assert call.failed(BadRequestError(said))
+    assert call.window.tokens < 14_000 < before
+    assert "TANGERINE" in call.messages[0].text
+    call.observe(AIMessage("done"))
+    failure = next(entry.body for entry in session.conversation.log.read() if isinstance(entry.body, Failure))
+    assert (failure.failure, failure.model, failure.used) == ("overflow", "openai:some-model", before)
+    again = session.begin([*history, AIMessage("done"), HumanMessage("Again.")], model="openai:some-model")
+    assert again.window.tokens < 14_000
+
+
+def test_other_errors_are_the_frameworks_own_and_are_logged() -> None:
+    session = sessions().session("trip")
+    call = session.begin([HumanMessage("hi")])
+    assert not call.failed(BadRequestError("slow down", 429))
+    kinds = [entry.body.failure for entry in session.conversation.log.read() if isinstance(entry.body, Failure)]
+    assert kinds == ["rate_limit"]
+
+
+def test_what_cannot_be_made_smaller_says_so() -> None:
+    session = sessions(readback=False).session("trip")
+    call = session.begin([HumanMessage("word " * 20_000)])
+    limit = BadRequestError("maximum context length is 100 tokens. However, your messages resulted in 20003 tokens.")
+    assert not all(call.failed(limit) for _ in range(5))
+    assert "still too long after 3 attempts" in limit.__notes__[0]
+
+
+def test_a_wrapped_error_is_found() -> None:
+    outer = RuntimeError("the model failed")
+    outer.__cause__ = BadRequestError("maximum context length is 10 tokens")
+    assert (error_of(outer).status, "maximum" in error_of(outer).body) == (400, True)
+
+    class ContextWindowOverflowException(Exception):
+        pass
+
+    assert error_of(ContextWindowOverflowException("Input is too long")).status == 413
+
+
+def test_messages_that_were_taken_back_make_a_fork() -> None:
+    opened = sessions()
+    session = opened.session("trip")
+    task = HumanMessage("Count.")
+    call = session.begin([task])
+    call.observe(AIMessage("Ten."))
+    session.begin([task, AIMessage("Ten."), HumanMessage("Sure?")])
+    session.begin([task, AIMessage("Ten."), HumanMessage("In French?")])
+    names = opened.store.names()
+    assert [name for name in names if name.startswith("trip")] == names
+    assert len(names) == 2
+    said = [entry.body for entry in session.conversation.log.read() if isinstance(entry.body, (User, Assistant))]
+    assert [each.parts for each in said] == [(Text("Count."),), (Text("Ten."),), (Text("In French?"),)]
+
+
+def test_the_fork_is_found_again_by_another_process(tmp_path: Path) -> None:
+    url, task = f"sqlite:///{tmp_path}/agent.db", HumanMessage("Count.")
+    first = sessions(url)
+    call = first.session("trip").begin([task])
+    call.observe(AIMessage("Ten."))
+    first.session("trip").begin([task, AIMessage("Eleven.")])
+    name = first.session("trip").conversation.log.name
+    first.close()
+    second = sessions(url)
+    second.session("trip").begin([task, AIMessage("Eleven."), HumanMessage("Sure?")])
+    assert second.session("trip").conversation.log.name == name != "trip"
+    assert len(second.store.names()) == 2
+    second.close()
+
+
+def test_a_list_whose_beginning_was_dropped_goes_on_in_the_same_log() -> None:
+    opened = sessions()
+    session = opened.session("trip")
+    history: list[Any] = [HumanMessage("Count."), *called(1), *called(2)]
+    session.begin(history)
+    shorter = [*history[1:], AIMessage("done"), HumanMessage("Sure?")]
+    call = session.begin(shorter)
+    assert opened.store.names() == ["trip"]
+    assert call.messages[0].text == "Count."
+    assert [id(each) for each in call.messages[1:]] == [id(each) for each in shorter]
+
+
+def test_a_list_with_nothing_in_common_begins_a_log_and_the_first_one_goes_on() -> None:
+    opened = sessions()
+    session = opened.session("trip")
+    main: list[Any] = [HumanMessage("Count.")]
+    session.begin(main).observe(AIMessage("", tool_calls=called(1)[0].tool_calls))
+    session.begin([HumanMessage("A task of a sub-agent.")]).observe(AIMessage("done"))
+    main += called(1)
+    session.begin(main)
+    assert session.conversation.log.name == "trip"
+    assert opened.store.names() == ["trip", "trip@new-1"]
+
+
+def test_a_result_is_the_one_of_its_call_whatever_it_says() -> None:
+    session = sessions().session("trip")
+    history: list[Any] = [HumanMessage("Count."), *called(1)]
+    session.begin(history)
+    history[-1] = ToolMessage("shortened by the framework", tool_call_id="call_1")
+    session.begin([*history, AIMessage("done"), HumanMessage("Sure?")])
+    results = [entry.body for entry in session.conversation.log.read() if isinstance(entry.body, ToolResult)]
+    assert [each.parts for each in results] == [(Text(LONG),)]
+
+
+def test_sessions_that_nobody_waits_for_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transom.adapters.base.MOST_OPEN", 3)
+    opened = sessions()
+    for number in range(9):
+        opened.session(f"s{number}").begin([HumanMessage("hi")]).observe(AIMessage("hello"))
+    assert len(opened._sessions) == 3
+    waiting = opened.session("s0")
+    waiting.begin([HumanMessage("hi"), AIMessage("hello"), HumanMessage("more")])
+    for number in range(1, 9):
+        opened.session(f"s{number}").begin([HumanMessage("hi")]).observe(AIMessage("hello"))
+    assert opened.session("s0") is waiting
+
+
+def test_wrong_settings_are_an_error_at_once() -> None:
+    with pytest.raises(InvalidSetting, match="unknown policy"):
+        sessions(policy="none such")
+
+
+def test_there_are_no_readback_tools_in_a_small_budget() -> None:
+    assert sessions(budget=4_000).readback_tools == ()
+    assert len(sessions().readback_tools) == 4
+    session = sessions().session("trip")
+    session.begin([HumanMessage("Count to TANGERINE.")])
+    assert "TANGERINE" in session.readback("transom_grep", {"pattern": "TANG"})
