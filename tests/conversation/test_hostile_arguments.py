@@ -118,7 +118,7 @@ SOUND: dict[str, Any] = {
 """A value that works, by the name of the parameter."""
 SOUND["window"] = SOUND["shown"] = talk().window()
 
-TRUSTED = {"clock", "counter", "log", "ref", "failed", "cache", "exception", "new_head", "was_refused"}
+TRUSTED = {"clock", "counter", "log", "ref", "failed", "cache", "exception", "new_head"}
 """Parameters that take objects of the library or of the caller's own code, and flags."""
 
 METHODS = [

@@ -24,43 +24,33 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import count
 from os import PathLike
 from typing import Any, Unpack, cast
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from transom import texts
 from transom.conversation.conversation import Conversation
-from transom.conversation.readback_tools import LEAST_BUDGET
-from transom.conversation.request import Request
-from transom.conversation.retry import Attempts, NextTry, Retry
+from transom.conversation.runs.readback_tools import LEAST_BUDGET
 from transom.conversation.settings import ConversationOptions, Settings
-from transom.core.edit import Trim
 from transom.core.entry import Meta
-from transom.core.message import REASONING_REFUSED, Assistant, Failure, Instruction, Raw
-from transom.core.plan_request import entry_ref
+from transom.core.message import Assistant, Instruction, Raw
 from transom.core.tool import Tool
 from transom.core.window import Window
-from transom.errors import BudgetImpossible, InvalidEdit, ProviderError, quote
+from transom.errors import BudgetImpossible, ProviderError, quote
 from transom.overflow import classify
 from transom.providers.models import cost_by_name
 from transom.providers.sdk_errors import provider_error
 from transom.readback import TOOLS
 from transom.stores import Store, open_store
-from transom.wire.frameworks import MessageFormat, Piece
-from transom.wire.frameworks.matching import Key, is_said, key_of
+from transom.wire.frameworks import FrameworkFormat, Piece
+from transom.wire.frameworks.sources import Key, is_said, key_of
 
 MOST_OPEN = 100
 """How many sessions stay open. The one that was used longest ago is closed; its log is read again when it is needed."""
 
 _TOO_LONG = ("ContextWindowOverflow", "ContextOverflow", "ContextLengthExceeded")
 """Parts of the names of exceptions by which frameworks say that a request was too long."""
-
-_REPEATED = ("overflow", REASONING_REFUSED)
-"""The kinds of failures after which the request is sent again in another form. All others are the framework's own."""
 
 
 class Sessions:
@@ -74,14 +64,14 @@ class Sessions:
     def __init__(
         self,
         store: str | PathLike[str] | Store,
-        message_format: MessageFormat,
+        framework_format: FrameworkFormat,
         *,
         readback: bool = True,
         **options: Unpack[ConversationOptions],
     ) -> None:
-        self.store, self.format = open_store(store), message_format
+        self.store, self.format = open_store(store), framework_format
         self._owns_store = self.store is not store
-        options["dialect"] = message_format.dialect
+        options["dialect"] = framework_format.dialect
         self._settings = Settings.of(**options)
         has_room = self._settings.budget.usable >= LEAST_BUDGET
         self.readback_tools: tuple[Tool, ...] = TOOLS if readback and has_room else ()
@@ -140,7 +130,7 @@ class Session:
             branch = self._branch_of(messages)
             branch.take(system)
             self.is_waiting = True
-            return ModelCall(self, branch, self._of.format, tools, _Model(model))
+            return ModelCall(self, branch, self._of.format, tools, model)
 
     def readback(self, name: str, arguments: object) -> str:
         """Answer a call of one of the readback tools. An error is returned as its text."""
@@ -190,8 +180,8 @@ class Session:
 class _Branch:
     """One conversation of a session, beside the framework's list as it was at the last call."""
 
-    def __init__(self, conversation: Conversation, message_format: MessageFormat) -> None:
-        self.conversation, self._format = conversation, message_format
+    def __init__(self, conversation: Conversation, framework_format: FrameworkFormat) -> None:
+        self.conversation, self._format = conversation, framework_format
         self.said: list[tuple[int, Key]] = []  # the entries of what was said, with their keys
         self.sources: dict[int, Piece] = {}
         self.goes_on, self.common, self._known = False, 0, 0
@@ -279,20 +269,6 @@ def _overlap(said: Sequence[Key], keys: Sequence[Key]) -> int:
     return 0
 
 
-class _Model(Struct, frozen=True):
-    """The model of a framework, as far as the planner must know it: by name. Nobody sends anything with it."""
-
-    full_name: str
-
-    @property
-    def name(self) -> str:
-        return self.full_name.partition(":")[0] or "model"
-
-    @property
-    def model(self) -> str:
-        return self.full_name.partition(":")[2]
-
-
 class ModelCall:
     """One model call of a framework: its window now, and the attempts at it."""
 
@@ -300,13 +276,13 @@ class ModelCall:
         self,
         session: Session,
         branch: _Branch,
-        message_format: MessageFormat,
+        framework_format: FrameworkFormat,
         tools: Sequence[Raw | Tool],
-        model: _Model,
+        model: str,
     ) -> None:
-        self._session, self._branch, self._format = session, branch, message_format
+        self._session, self._branch, self._format = session, branch, framework_format
         self._tools, self._model = tools, model
-        self._attempts = Attempts(Retry(), cast("Any", [model]), None)
+        self.conversation.plan_for(model)
         self.window: Window = self._plan()
 
     @property
@@ -320,66 +296,42 @@ class ModelCall:
         return self._format.write(self.window.view, self._branch.sources)
 
     def _plan(self) -> Window:
-        conversation = self._branch.conversation
-        was_refused = self._attempts.refused is not None
-        conversation.plan_for(self._model.full_name, was_refused=was_refused)
         try:
-            return conversation.plan_request(tools=self._tools)
-        except BudgetImpossible as impossible:
+            return self.conversation.plan_request(tools=self._tools)
+        except BudgetImpossible:
             self._session.is_waiting = False
-            if not was_refused:
-                raise
-            raise self._attempts.cannot_shrink(impossible) from impossible
+            raise
 
     def observe(self, reply: Any) -> None:
         """Log the reply, with its usage if the framework reports it. Raises InvalidMessage."""
-        turn = self._format.read_reply(reply)
-        name = self._model.full_name
+        turn, name = self._format.read_reply(reply), self._model
         self.conversation.append(turn, Meta(model=name, cost=cost_by_name(turn.usage, name)) if name else None)
         self._session.is_waiting = False
 
     def failed(self, error: BaseException) -> bool:
         """Log a failure. True if the request was too long, or was refused for a part of it, and another attempt may
-        succeed: `messages` are those of a smaller window then. If nothing can be made smaller, the error gets a note
-        with the numbers."""
-        sent = self.conversation.view.in_flight
-        raised = error_of(error)
-        following = self._attempts.after(raised, Request({}, self.window))
-        failure = Failure(
-            failure=following.kind,
-            answers=None if sent is None else sent.seq,
-            error=following.text,
-            model=self._model.full_name,
-            limit=following.limit,
-            used=following.used,
-        )
-        self.conversation.append(failure)
-        if following.error is not None or not self._is_repeated(following):
-            if following.kind == "overflow" and following.error is not None:
-                error.add_note(str(following.error))  # the numbers, and the way out
-            self._session.is_waiting = False
-            return False
-        self.window = self._plan()
-        return True
-
-    def _is_repeated(self, following: NextTry) -> bool:
-        for entry, part, kind in following.left_out:
-            note, why = texts.refused_part(entry_ref(entry), kind), f"the provider refused it: {following.text}"
-            with suppress(InvalidEdit):  # the placeholder may be longer than the part
-                self.conversation.edit(Trim(entry=entry, part=part, note=note, why=why))
-        return following.kind in _REPEATED or bool(following.left_out)
+        succeed: `messages` are those of a smaller window then. If the window is as small as it can be, the error gets a
+        note with the numbers. Other errors are the framework's own."""
+        decision = self.conversation.failed(error_of(error), model=self._model)
+        if decision.smaller and decision.max_tokens is None:
+            self.window = self._plan()
+            return True
+        if decision.kind == "overflow":
+            error.add_note(decision.why)
+        self._session.is_waiting = False
+        return False
 
 
 def error_of(error: BaseException) -> ProviderError:
     """What a framework raised, as the provider's error: it may be wrapped in others, and may have lost its status."""
-    chain: list[BaseException] = []
+    causes: list[BaseException] = []
     each: BaseException | None = error
-    while each is not None and each not in chain:
-        chain.append(each)
+    while each is not None and each not in causes:
+        causes.append(each)
         each = each.__cause__ or each.__context__
-    read = [provider_error(each) for each in chain if isinstance(each, Exception)]
+    read = [provider_error(each) for each in causes if isinstance(each, Exception)]
     of_status = next((each for each in read if each.status is not None), None)
-    names = [kind.__name__ for each in chain for kind in type(each).__mro__]
+    names = [kind.__name__ for each in causes for kind in type(each).__mro__]
     says_so = any(part in name for name in names for part in _TOO_LONG)
     if says_so and (of_status is None or classify(of_status.status, of_status.body) is None):
         return ProviderError("bad_request", quote(str(error)), status=413, body=str(error))

@@ -72,8 +72,8 @@ from transom.readback import answer_call, answer_limit
 from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.wire.dialect import Dialect
-from transom.wire.refused_parts import prompt_parts
 from transom.wire.frameworks import format_of, parse_any
+from transom.wire.refused_parts import prompt_parts
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -380,6 +380,7 @@ class Conversation:
         if next_try.error is not None:
             self._guard.lease.release()
         return decision(next_try, raised, entry, kind, self._failures.max_tokens)
+
     def _parsed_reply(self, reply: object) -> Assistant:
         found = format_of(reply)
         return self.dialect.parse_reply(reply) if found is None else found.read_reply(reply)
@@ -727,15 +728,13 @@ class Conversation:
         """
         return self._bus.subscribe(kind, callback)
 
-    def plan_for(self, model: str, *, was_refused: bool = False) -> None:
-        """Plan the next requests for this model ("openai:gpt-5"): within its limit, known or learned from its refusals.
-
-        `was_refused`: it has just refused a request as too long, so its learned limit holds even if nothing fits.
-        Raises InvalidSetting for a name that is no text.
+    @_locked
+    def plan_for(self, model: str) -> None:
+        """Plan the next requests for a model that you call yourself ("openai:gpt-5"): within the size of its context
+        window, if that is known and no budget was given, and within the limit that its refusals have taught. Raises
+        InvalidSetting for a name that is no text.
         """
-        named = check.model(model)
-        with self._guard.lock:
-            self._planner.plan_for(named, was_refused=was_refused)
+        self._planner.use_limits_of(check.model(model), was_refused=False)
 
     @contextmanager
     def lease(self, wait: float = 0) -> Generator[None]:

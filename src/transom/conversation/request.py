@@ -12,7 +12,7 @@ from transom.wire import rendering
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 from transom.wire.frameworks import FORMATS
-from transom.wire.frameworks.matching import sources_of
+from transom.wire.frameworks.sources import sources_of
 
 
 class Request(dict[str, Any]):

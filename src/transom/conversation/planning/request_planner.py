@@ -106,14 +106,6 @@ class RequestPlanner:
         """The system prompt of the next request, without head parts."""
         return divided(self.frame.head)[0]
 
-    def plan_for(self, model: str, *, was_refused: bool = False) -> None:
-        """As `use_model`, for a model that somebody else calls: known by its name alone ("openai:gpt-5")."""
-        self._trusts_learned, self._was_refused = True, was_refused
-        if model != self._model:
-            provider, _, name = model.partition(":")
-            self._known_context = context_size(provider, name) if self.settings.budget is ASSUMED else None
-            self._model = model
-
     def use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
         """Plan the next requests for this model: in its dialect, and within the limit that its refusals have taught.
 
@@ -148,6 +140,8 @@ class RequestPlanner:
     def use_limits_of(self, model: str, *, was_refused: bool) -> None:
         """Plan the next requests within the limit that this model's refusals have taught. `was_refused`: as in
         `use_model`."""
+        if model != self._model and self.settings.budget is ASSUMED:
+            self._known_context = context_size(*model.partition(":")[::2])
         self._trusts_learned, self._was_refused, self._model = True, was_refused, model
 
     def limits(self) -> Budget:

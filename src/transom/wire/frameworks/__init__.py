@@ -11,47 +11,47 @@ from typing import cast
 
 from transom.errors import InvalidSetting, quote
 from transom.wire.dialect import Dialect, Placed
-from transom.wire.frameworks.base import CHAT, MessageFormat, Piece, Sources
+from transom.wire.frameworks.base import CHAT, FrameworkFormat, Piece, Sources
 from transom.wire.frameworks.langchain import LANGCHAIN
 from transom.wire.frameworks.openai_agents import OPENAI_AGENTS
 from transom.wire.frameworks.pydantic_ai import PYDANTIC_AI
 
-FORMATS: dict[str, MessageFormat] = {each.name: each for each in (LANGCHAIN, PYDANTIC_AI, OPENAI_AGENTS)}
+FORMATS: dict[str, FrameworkFormat] = {each.name: each for each in (LANGCHAIN, PYDANTIC_AI, OPENAI_AGENTS)}
 """The formats by name."""
 
 __all__ = [
     "CHAT",
     "FORMATS",
-    "MessageFormat",
+    "FrameworkFormat",
     "Piece",
     "Sources",
     "format_of",
     "format_of_list",
-    "message_format_named",
+    "framework_format",
     "parse_any",
 ]
 
 
-def format_of(value: object) -> MessageFormat | None:
+def format_of(value: object) -> FrameworkFormat | None:
     """The format of a framework's message or reply; None for any other value."""
     if isinstance(value, (dict, str)) or value is None:
         return None
     return next((each for each in FORMATS.values() if each.owns(value)), None)
 
 
-def format_of_list(messages: Sequence[object]) -> MessageFormat | None:
+def format_of_list(messages: Sequence[object]) -> FrameworkFormat | None:
     """The format of the first message of a list that is a framework's; None if there is none."""
     if not isinstance(cast("object", messages), (list, tuple)):
         return None
     return next((found for each in messages if (found := format_of(each)) is not None), None)
 
 
-def message_format_named(name: str | MessageFormat) -> MessageFormat:
+def framework_format(name: str | FrameworkFormat) -> FrameworkFormat:
     """The format with this name; a format is returned as it is. Raises InvalidSetting for an unknown name."""
     if not isinstance(name, str):
         return name
     if name not in FORMATS:
-        raise InvalidSetting(f"unknown message format {quote(name)}: there are {', '.join(FORMATS)}")
+        raise InvalidSetting(f"unknown framework {quote(name)}: there are {', '.join(FORMATS)}")
     return FORMATS[name]
 
 

@@ -55,7 +55,7 @@ Sources = Mapping[int, Piece]
 """The pieces by the number of their entry; those of the head's instructions under -1, -2, …"""
 
 
-class MessageFormat(Protocol):
+class FrameworkFormat(Protocol):
     """How one framework writes messages."""
 
     @property

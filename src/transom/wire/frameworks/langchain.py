@@ -31,7 +31,7 @@ _OF_CALLS = ("tool_calls", "function_call", "reasoning_content")
 """What a message has in `additional_kwargs` a second time."""
 
 
-class LangChainFormat:
+class LangchainFormat:
     """The messages of `langchain_core.messages`."""
 
     name = "langchain"
@@ -126,4 +126,4 @@ def _call(call: Raw, kind: str) -> Raw:
     return {"name": name_of(call), "args": arguments_of(call), "id": call["id"], "type": kind, **error}
 
 
-LANGCHAIN = LangChainFormat()
+LANGCHAIN = LangchainFormat()
