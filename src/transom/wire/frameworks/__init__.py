@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from transom.errors import InvalidSetting, quote
 from transom.wire.dialect import Dialect, Placed
 from transom.wire.frameworks.base import CHAT, FrameworkFormat, Piece, Sources
 from transom.wire.frameworks.langchain import LANGCHAIN
@@ -19,17 +18,7 @@ from transom.wire.frameworks.pydantic_ai import PYDANTIC_AI
 FORMATS: dict[str, FrameworkFormat] = {each.name: each for each in (LANGCHAIN, PYDANTIC_AI, OPENAI_AGENTS)}
 """The formats by name."""
 
-__all__ = [
-    "CHAT",
-    "FORMATS",
-    "FrameworkFormat",
-    "Piece",
-    "Sources",
-    "format_of",
-    "format_of_list",
-    "framework_format",
-    "parse_any",
-]
+__all__ = ["CHAT", "FORMATS", "FrameworkFormat", "Piece", "Sources", "format_of", "format_of_list", "parse_any"]
 
 
 def format_of(value: object) -> FrameworkFormat | None:
@@ -44,15 +33,6 @@ def format_of_list(messages: Sequence[object]) -> FrameworkFormat | None:
     if not isinstance(cast("object", messages), (list, tuple)):
         return None
     return next((found for each in messages if (found := format_of(each)) is not None), None)
-
-
-def framework_format(name: str | FrameworkFormat) -> FrameworkFormat:
-    """The format with this name; a format is returned as it is. Raises InvalidSetting for an unknown name."""
-    if not isinstance(name, str):
-        return name
-    if name not in FORMATS:
-        raise InvalidSetting(f"unknown framework {quote(name)}: there are {', '.join(FORMATS)}")
-    return FORMATS[name]
 
 
 def parse_any(messages: Sequence[object], dialect: Dialect, where: str = "") -> list[Placed]:
