@@ -2,7 +2,8 @@
 
     python benchmarks/fires.py DATA [--n 4] [--below 1]
 
-Conversations of every family are replayed at small budgets, `--n` of each. Printed are the rows of the table of tools,
+Every recorded call and result is parsed, and conversations of every family are replayed at small budgets, `--n` of each
+(0: none). Printed are the rows of the table of tools,
 and the patterns of `strategies` that matched fewer than `--below` times, with how often they were tried. A pattern that
 never matches is to be deleted; a new one comes with its count.
 """
@@ -23,13 +24,18 @@ import transom.strategies
 from transom.conversation.conversation import Conversation
 from transom.conversation.replaying.replay import replay
 from transom.core.budget import Budget
-from transom.core.message import Text
+from transom.core.message import Assistant, Text, ToolResult, User
 from transom.errors import TransomError
-from transom.importers import read
+from transom.importers import Recorded, read
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.strategies.digest import tool_lines
+from transom.strategies.digest.noise import noise_of
+from transom.strategies.digest.passages import readable
+from transom.strategies.digest.program_messages import important_span
+from transom.strategies.digest.replaced_lines import replaced_lines
+from transom.strategies.digest.tool_outcomes import result_facts
 from transom.tokenizer import o200k
 
 BESIDE_HEAD = 6_000
@@ -95,6 +101,10 @@ def main() -> None:
     tool_lines._subject = counted_rows(tool_lines._subject)
     for file in sorted((args.data / "conversations").glob("*.jsonl.gz")):
         found = [as_openai_chat(record) for record in read(file)]
+        for record in found:
+            parse(record)
+        if not args.n:
+            continue
         for record in islice(found[:: max(1, len(found) // args.n)], args.n):
             head, facts = record.facts()
             size = sum(o200k().count(part.text) for one in head for part in one.parts if isinstance(part, Text))
@@ -117,6 +127,22 @@ def main() -> None:
     for name in sorted(tried):
         if matched[name] < args.below:
             print(f"{matched[name]:8,} of {tried[name]:8,} {name}")
+
+
+def parse(record: Recorded) -> None:
+    """Parse every call and result of a conversation, and look for noise in every result."""
+    _, facts = record.facts()
+    for _, fact in facts:
+        for call in fact.calls if isinstance(fact, Assistant) else ():
+            tool_lines.call_facts(call)
+            replaced_lines(call)
+        if isinstance(fact, ToolResult):
+            result_facts(fact)
+            for text, _ in readable(fact):
+                noise_of(text, is_result=True)
+        elif isinstance(fact, User):
+            for text, _ in readable(fact):
+                important_span(text)
 
 
 def count_patterns() -> None:
