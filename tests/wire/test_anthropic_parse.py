@@ -73,7 +73,7 @@ def test_a_turn_keeps_the_order_of_its_blocks():
             Reasoning("ZGF0YQ==", "redacted_thinking", bound=True),
         ),
         order="rpcrp",
-        waits=("s1",),
+        pending_calls=("s1",),
         dialect="anthropic",
     )
     assert read(turn(THOUGHT, text(), use()))[0][1].order == ""

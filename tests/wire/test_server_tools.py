@@ -47,7 +47,7 @@ def conv():
 
 
 def test_a_turn_says_which_calls_reach_into_other_turns():
-    assert ANTHROPIC.parse_reply(answer(fetch("s1"), use("t1"))).waits == ("s1",)
+    assert ANTHROPIC.parse_reply(answer(fetch("s1"), use("t1"))).pending_calls == ("s1",)
     assert ANTHROPIC.parse_reply(answer(fetch("s1"), fetched("s1"), use("t1"))) == Assistant(
         parts=ANTHROPIC.parse_reply(answer(fetch("s1"), fetched("s1"))).parts,
         calls=ANTHROPIC.parse_reply(answer(use("t1"))).calls,
@@ -55,7 +55,7 @@ def test_a_turn_says_which_calls_reach_into_other_turns():
         dialect="anthropic",
     )
     later = ANTHROPIC.parse_reply(answer(fetched("s1"), fetch("s2"), use("t2", caller="s0")))
-    assert (later.waits, later.needs) == (("s2", "s0"), ("s1", "s0"))
+    assert (later.pending_calls, later.continued_calls) == (("s2", "s0"), ("s1", "s0"))
 
 
 def test_a_message_of_the_user_goes_behind_the_reply_with_the_result_of_a_server_tool(conv):

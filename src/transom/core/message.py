@@ -161,8 +161,9 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
       dropped reasoning, because the prefix had changed (OpenAI's Responses).
     - `order`: the order in the provider's format if it is not reasoning, parts, calls. One letter for each (r
       reasoning, p part, c call), and a bar where another message of the same turn begins.
-    - `waits`: the ids of calls of the provider's own tools whose results come in a later turn. `needs`: the ids of such
-      calls of earlier turns that this turn has results of, or whose code made its calls.
+    - `pending_calls`: the ids of calls of the provider's own tools whose results come in a later turn.
+    - `continued_calls`: the ids of such calls of earlier turns that this turn has results of, or whose code made its
+      calls.
     - `container`: the id of the provider's container in which that code runs; empty if there is none.
     """
 
@@ -172,8 +173,8 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     answers: int | None = None
     usage: Usage | None = None
     input_transformations: tuple[Raw, ...] = ()
-    waits: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    pending_calls: tuple[str, ...] = ()
+    continued_calls: tuple[str, ...] = ()
     container: str = ""
 
     @property

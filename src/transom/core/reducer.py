@@ -194,11 +194,11 @@ def _follow_provider_calls(builder: ViewBuilder, turn: Assistant, key: int) -> N
     """Remember which calls of the provider's own tools wait for a later turn. A turn that goes on with none of them
     ends them all: their results will not come."""
     waiting = builder.calls.waiting
-    if not waiting and not turn.waits:
+    if not waiting and not turn.pending_calls:
         return
-    reached = [waiting[label] for label in turn.needs if label in waiting]
-    still = {label: made for label, made in waiting.items() if label not in turn.needs} if reached else {}
-    still |= {label: waiting.get(label, key) for label in turn.waits}
+    reached = [waiting[label] for label in turn.continued_calls if label in waiting]
+    still = {label: made for label, made in waiting.items() if label not in turn.continued_calls} if reached else {}
+    still |= {label: waiting.get(label, key) for label in turn.pending_calls}
     spans = with_range(builder.calls.spans, min(reached), key) if reached else builder.calls.spans
     builder.calls = replace(builder.calls, waiting=still, spans=spans)
 

@@ -181,7 +181,7 @@ def _seal(facts: Facts, entry: Entry, dialect: str) -> None:
         other.sealed = other.key < newest.key
     kept = [key for key in facts.users if key > newest.key]
     facts.first_task, facts.newest_user = (kept[0], kept[-1]) if kept else (None, None)
-    own = dict.fromkeys(turn.waits, unit.key) if isinstance(turn, Assistant) and unit is newest else {}
+    own = dict.fromkeys(turn.pending_calls, unit.key) if isinstance(turn, Assistant) and unit is newest else {}
     facts.waiting = {**own, **{label: key for label, key in facts.waiting.items() if key >= newest.key}}
 
 
@@ -228,9 +228,9 @@ def _gather_provider_calls(facts: Facts, unit: Unit, fact: Fact) -> None:
         return
     if facts.compaction is not None and unit.key < facts.compaction.key:
         return
-    goes_on = any(label in facts.waiting for label in fact.needs)
-    older = {label: key for label, key in facts.waiting.items() if goes_on and label not in fact.needs}
-    facts.waiting = {**older, **{label: facts.waiting.get(label, unit.key) for label in fact.waits}}
+    goes_on = any(label in facts.waiting for label in fact.continued_calls)
+    older = {label: key for label, key in facts.waiting.items() if goes_on and label not in fact.continued_calls}
+    facts.waiting = {**older, **{label: facts.waiting.get(label, unit.key) for label in fact.pending_calls}}
 
 
 def _gather_result(facts: Facts, seq: int, fact: ToolResult) -> None:

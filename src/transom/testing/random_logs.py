@@ -215,8 +215,8 @@ def _provider(builder: LogBuilder, step: Step) -> None:
         calls=calls,
         reasoning=(thought,) * (step.c % 2),
         answers=answers,
-        waits=(label,) if kind in {1, 2, 4} else (),
-        needs=(label,) if kind in {3, 4} else (),
+        pending_calls=(label,) if kind in {1, 2, 4} else (),
+        continued_calls=(label,) if kind in {3, 4} else (),
     )
     builder.append(turn, hidden=step.d == 4)
 

@@ -51,7 +51,7 @@ class AnthropicDialect(Dialect, frozen=True):
     def required_user_turn(self, turn: Assistant) -> str:
         """A short text (A12); empty if the turn ends with a part of the provider's own tools. A result of an earlier
         turn's call does not count: where a fold hides the call, a text stands in its place."""
-        return texts.CONTINUE if turn.needs else translate.user_turn_after(turn, DIALECT_NAME)
+        return texts.CONTINUE if turn.continued_calls else translate.user_turn_after(turn, DIALECT_NAME)
 
     def user_message(self, text: str) -> Rendered:
         return Rendered(words(text))
@@ -119,7 +119,11 @@ class AnthropicDialect(Dialect, frozen=True):
 
     def continuation(self, turn: Assistant) -> Raw:
         """The container, while a tool of the provider's waits: calls that its code has made are answered in it."""
-        return {"container": turn.container} if turn.dialect == DIALECT_NAME and turn.container and turn.waits else {}
+        return (
+            {"container": turn.container}
+            if turn.dialect == DIALECT_NAME and turn.container and turn.pending_calls
+            else {}
+        )
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body, user_first=self.user_first, unsigned=self.unsigned)

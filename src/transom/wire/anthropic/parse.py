@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
-from transom.wire.anthropic.server_tools import call_of, with_waits
+from transom.wire.anthropic.server_tools import call_of, with_pending_calls
 from transom.wire.dialect import Placed
 from transom.wire.fields import (
     as_text,
@@ -57,7 +57,7 @@ def read(messages: Sequence[object], where: str) -> list[Placed]:
         if fields["role"] == before.get("role"):
             last = out[-1][1]
             if isinstance(last, Assistant) and isinstance(facts[0], Assistant) and _goes_on(last):
-                out[-1] = (out[-1][0], with_waits(continued(last, facts[0])))
+                out[-1] = (out[-1][0], with_pending_calls(continued(last, facts[0])))
                 continue
             facts[0] = replace(facts[0], separate=True)
         out.extend((at, fact) for fact in facts)
@@ -93,7 +93,7 @@ def parse(message: object, where: str = "message") -> list[Fact]:
     role = take_role(fields, where, DIALECT_NAME, ("assistant", "user", "system"))
     if role == "assistant":
         items, shape = take_content(fields, "content", where, _CONTENT, _item)
-        return [with_waits(turn_of(items, shape=shape, extra=fields or None, dialect=DIALECT_NAME))]
+        return [with_pending_calls(turn_of(items, shape=shape, extra=fields or None, dialect=DIALECT_NAME))]
     if role == "system":
         parts, shape = take_content(fields, "content", where, _CONTENT, _part)
         return [m.Instruction(parts=parts, shape=shape, extra=fields or None, dialect=DIALECT_NAME)]

@@ -36,15 +36,16 @@ def caller_of(block: Raw) -> str:
     return text(as_dict(block.get("caller")), "tool_id")
 
 
-def with_waits(turn: Assistant) -> Assistant:
-    """A copy of the turn that says which calls of the provider's own tools reach into other turns: `waits`, `needs`."""
+def with_pending_calls(turn: Assistant) -> Assistant:
+    """A copy of the turn that says which calls of the provider's own tools reach into other turns: `pending_calls` and
+    `continued_calls`."""
     blocks = [part.raw for part in turn.parts if isinstance(part, Other)]
     made = dict.fromkeys(label for block in blocks if (label := call_of(block)))
     closed = {label for block in blocks if (label := result_of(block))}
     callers = dict.fromkeys(label for call in turn.calls if (label := caller_of(call.extra or {})))
-    waits = tuple(label for label in {**made, **callers} if label not in closed)
-    needs = tuple(label for label in dict.fromkeys([*sorted(closed), *callers]) if label not in made)
-    return replace(turn, waits=waits, needs=needs) if waits or needs else turn
+    pending = tuple(label for label in {**made, **callers} if label not in closed)
+    continued = tuple(label for label in dict.fromkeys([*sorted(closed), *callers]) if label not in made)
+    return replace(turn, pending_calls=pending, continued_calls=continued) if pending or continued else turn
 
 
 class _Place(NamedTuple):

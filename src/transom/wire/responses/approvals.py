@@ -25,15 +25,15 @@ def answered_request(item: Raw) -> str:
     return text(item, "approval_request_id") if item.get("type") == RESPONSE else ""
 
 
-def with_waits(turn: Assistant) -> Assistant:
-    """A copy of the turn that says which requests for an approval it leaves open (`waits`), and which of earlier turns
-    it answers (`needs`)."""
+def with_pending_calls(turn: Assistant) -> Assistant:
+    """A copy of the turn that says which requests for an approval it leaves open (`pending_calls`), and which of
+    earlier turns it answers (`continued_calls`)."""
     items = [part.raw for part in turn.parts if isinstance(part, Other)]
     asked = dict.fromkeys(label for item in items if (label := request_id(item)))
     answered = dict.fromkeys(label for item in items if (label := answered_request(item)))
-    waits = tuple(label for label in asked if label not in answered)
-    needs = tuple(label for label in answered if label not in asked)
-    return replace(turn, waits=waits, needs=needs) if waits or needs else turn
+    pending = tuple(label for label in asked if label not in answered)
+    continued = tuple(label for label in answered if label not in asked)
+    return replace(turn, pending_calls=pending, continued_calls=continued) if pending or continued else turn
 
 
 def without_orphaned_answers(messages: Sequence[Rendered]) -> Sequence[Rendered]:

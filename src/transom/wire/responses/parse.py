@@ -29,7 +29,7 @@ from transom.wire.fields import (
     take_text,
 )
 from transom.wire.parts import MediaTypes, other_part, text_part
-from transom.wire.responses.approvals import with_waits
+from transom.wire.responses.approvals import with_pending_calls
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
 from transom.wire.turns import turn_of
 
@@ -204,7 +204,7 @@ def _turn(items: list[_Item], kept: Collection[int]) -> Placed:
             messages.append(fields if kind(fields) == "message" else None)
     shape = "parts" if messages else "absent"
     turn = turn_of(pieces, shape=shape, extra={ITEMS: messages} if messages else None, dialect=DIALECT_NAME)
-    turn = with_waits(replace(turn, order=order) if len(messages) > 1 else turn)
+    turn = with_pending_calls(replace(turn, order=order) if len(messages) > 1 else turn)
     return items[0][0], turn
 
 
