@@ -12,6 +12,7 @@ TransomError
 ├── StoreDamaged       the store holds what it should not: says what, and what to do
 ├── StoreUnavailable   the store cannot be written or read now: disk full, locked, gone
 ├── ProviderError      a provider gave no usable reply: its kind says why
+├── InvalidOutput      a model's answer is not of the type that was asked for: says what is wrong
 ├── RunStopped         a run ended before its answer: at a limit, or cancelled
 ├── SummaryFailed      a summarizer made nothing usable: says why
 └── MemoryConflict     a memory block was changed by somebody else: carries the newer text
@@ -192,6 +193,15 @@ class ProviderError(TransomError):
         """Whether the same request may succeed later: not after "auth", "bad_request", "overflow", "filter", "length"
         and "unknown"."""
         return self.kind in _RETRIED
+
+
+class InvalidOutput(TransomError):
+    """The answers of a run did not fit its `output_type`, also after the model was told so. `text`: the last one. The
+    log is valid: run again to go on."""
+
+    def __init__(self, name: str, why: str, attempts: int, text: str) -> None:
+        self.text = text
+        super().__init__(f"no answer was a {name} after {attempts:,} attempt{'' if attempts == 1 else 's'}: {why}")
 
 
 StopKind = Literal["steps", "tokens", "cost", "cancelled"]

@@ -165,6 +165,11 @@ def media_marker(ref: str, kind: str) -> str:
     return f"[{kind} left out; whole in {ref}]"
 
 
+def output_does_not_fit(why: str, schema: str) -> str:
+    """What the model reads if its answer is not of the type that a run wants."""
+    return f"[the answer does not fit: {why}. Answer again, with only a JSON object of this schema: {schema}]"
+
+
 def refused_part(ref: str, kind: str) -> str:
     """What stands in place of an image, a file or another part that the provider refused."""
     return f"[{kind} left out: the provider refused it; whole in {ref}]"

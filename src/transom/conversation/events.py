@@ -186,6 +186,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     """
 
     text: str = ""
+    output: Any = None
+    """The answer as a value of the run's `output_type`; None without one."""
     stop: StopReason = "unknown"
     usage: TotalUsage = TotalUsage()
     """What the run used: its requests, answered or not, its summaries and its sub-agents."""

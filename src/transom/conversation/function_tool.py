@@ -251,7 +251,7 @@ class _HintedArguments:
             takes = ", ".join(self._fields) or "none"
             raise InvalidMessage("arguments", f"unknown: {', '.join(map(quote, unknown))}; the tool takes: {takes}")
         try:
-            checked = msgspec.convert(given, self._struct, strict=False, dec_hook=_decoded)
+            checked = msgspec.convert(given, self._struct, strict=False, dec_hook=pydantic_value)
         except (msgspec.ValidationError, ValueError, TypeError, RecursionError) as error:
             raise InvalidMessage("arguments", str(error)) from None
         return {name: getattr(checked, field) for name, field in self._fields.items() if name in given}
@@ -281,7 +281,9 @@ class _SchemaArguments:
 
 def _schema(name: str, struct: type[Struct], described: dict[str, str]) -> Raw:
     try:
-        (_,), parts = msgspec.json.schema_components((struct,), schema_hook=_hooked, ref_template="#/$defs/{name}")
+        (_,), parts = msgspec.json.schema_components(
+            (struct,), schema_hook=pydantic_schema, ref_template="#/$defs/{name}"
+        )
     except (TypeError, ValueError, NotImplementedError) as error:
         lines = str(error).splitlines()  # for a type that it does not know, the last line names the type
         raise InvalidSetting(f"tool {quote(name)}: a parameter has no schema: {shorten(lines[-1], 300)}") from None
@@ -293,18 +295,19 @@ def _schema(name: str, struct: type[Struct], described: dict[str, str]) -> Raw:
     schema: Raw = {"type": "object", "properties": properties}
     if own.get("required"):
         schema["required"] = own["required"]
-    definitions = {**parts, **_hoisted(schema), **_hoisted(parts)}
+    definitions = {**parts, **hoisted(schema), **hoisted(parts)}
     return {**schema, **({"$defs": definitions} if definitions else {})}
 
 
-def _hooked(kind: type) -> Raw:
+def pydantic_schema(kind: type) -> Raw:
+    """The schema of a pydantic model. Raises NotImplementedError for any other type."""
     make: Any = getattr(kind, "model_json_schema", None)
     if make is None:
         raise NotImplementedError(f"{kind.__name__} is no type that JSON has")
     return make(ref_template="#/$defs/{model}")
 
 
-def _hoisted(schema: Any) -> Raw:
+def hoisted(schema: Any) -> Raw:
     """The definitions inside of a schema, taken out of it: references are to the root."""
     found: Raw = {}
     stack: list[Any] = [schema]
@@ -321,7 +324,8 @@ def _hoisted(schema: Any) -> Raw:
     return found
 
 
-def _decoded(kind: type, value: Any) -> Any:
+def pydantic_value(kind: type, value: Any) -> Any:
+    """A value of a pydantic model. Raises ValueError if it does not fit, TypeError for any other type."""
     make: Any = getattr(kind, "model_validate", None)
     if make is None:
         raise TypeError(f"{kind.__name__} is no type that JSON has")

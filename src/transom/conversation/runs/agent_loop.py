@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from functools import partial
 from typing import Any, Protocol, cast
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -38,6 +39,7 @@ from transom.conversation.failures import leave_out
 from transom.conversation.function_tool import FunctionTool, names_of
 from transom.conversation.model_calls.reply import Partial, read_reply
 from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
+from transom.conversation.output_type import OutputType
 from transom.conversation.request import Request
 from transom.conversation.runs.context_tool import context_outcome
 from transom.conversation.runs.readback_tools import with_readback
@@ -60,11 +62,20 @@ from transom.core.message import Assistant, Fact, Failure, Raw, Text, ToolResult
 from transom.core.pairing import call_labels
 from transom.core.tool import Tool
 from transom.core.total_usage import SUB_AGENT, TotalUsage
-from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped, TransomError, quote
+from transom.errors import (
+    BudgetImpossible,
+    InvalidMessage,
+    InvalidOutput,
+    ProviderError,
+    RunStopped,
+    TransomError,
+    quote,
+)
 from transom.providers.base import Provider, model_name
 from transom.wire.dialects import dialect_named
 from transom.wire.refused_parts import prompt_parts
 from transom.wire.stop_reason import StopReason
+from transom.wire.structured_output import refuses_structured_output, structured_output
 from transom.wire.tool_choice import without_forced_call
 
 _logger = logging.getLogger(__name__)
@@ -100,6 +111,8 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     state: Mapping[str, Any] | None = None
     arguments: Mapping[str, Any] = {}
     reset_tool_choice: bool = True
+    output: OutputType | None = None
+    output_retries: int = 2
     max_tokens: int | None = None
     max_steps: int | None = None
     max_total_tokens: int | None = None
@@ -109,6 +122,10 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     retry: Retry = Retry()
     stream: bool = False
     cost_of: CostOf = lambda _provider, _usage: None
+
+
+_NO_OUTPUT = object()
+"""An answer that is not of the type that was asked for."""
 
 
 class AgentLoop:
@@ -124,6 +141,9 @@ class AgentLoop:
         self._provider = settings.providers[0]
         self._max_tokens = settings.max_tokens
         self._arguments = settings.arguments
+        self._asks_for_form = settings.output is not None
+        """Whether requests ask for the form of the answer: not once a server has refused that."""
+        self._repairs = 0
         self._schemas = with_readback(conversation, settings.schemas, settings.readback)
         self._known = names_of(conversation.head.tools if self._schemas is None else self._schemas)
 
@@ -138,7 +158,9 @@ class AgentLoop:
                     continue
                 yield replied
                 if replied.stop != "pause":
-                    result = self._result(replied.text, replied.stop)
+                    if (output := self._read_output(replied.text)) is _NO_OUTPUT:
+                        continue
+                    result = self._result(replied.text, replied.stop, output)
                     yield Finished(result)
                     return result
         except RunStopped as stopped:
@@ -170,10 +192,27 @@ class AgentLoop:
         if settings.max_cost is not None and used.dollars >= settings.max_cost:
             raise RunStopped("cost", f"no answer after ${used.dollars:.4f}, limit ${settings.max_cost:g}")
 
-    def _result(self, text: str = "", stop: StopReason = "unknown") -> RunResult:
+    def _read_output(self, text: str) -> Any:
+        """The answer as a value of the type that was asked for. If it does not fit, the model is told so, and the value
+        is `_NO_OUTPUT`. Raises InvalidOutput after the last attempt."""
+        if (wanted := self._settings.output) is None:
+            return None
+        try:
+            return wanted.read(text)
+        except InvalidMessage as wrong:
+            if self._repairs >= self._settings.output_retries:
+                raise InvalidOutput(wanted.name, wrong.why, self._repairs + 1, text) from None
+            self._repairs += 1
+            schema = msgspec.json.encode(wanted.schema).decode()
+            told = texts.output_does_not_fit(wrong.why, schema)
+            self._log(user_message(self._conv.dialect, told), injected=True)
+            return _NO_OUTPUT
+
+    def _result(self, text: str = "", stop: StopReason = "unknown", output: Any = None) -> RunResult:
         used = self._usage
         return RunResult(
             text=text,
+            output=output,
             stop=stop,
             usage=used,
             cost=used.cost,
@@ -214,6 +253,8 @@ class AgentLoop:
             except ProviderError as raised:
                 partial = Partial.of(work, outcome)
                 next_try = attempts.after(raised, request)
+                if next_try.error is not None and self._form_was_refused(raised):
+                    next_try = NextTry(kind=next_try.kind, text=next_try.text)
                 yield self._log_failure(partial, next_try, in_flight.seq)
                 leave_out(self._conv, next_try.left_out, next_try.text)
                 if next_try.error is not None and raised.kind == "filter" and not partial.text:
@@ -242,7 +283,7 @@ class AgentLoop:
 
     def _complete(self, request: Request) -> CallModel:
         arguments: dict[str, Any] = {**request}
-        for key, value in self._arguments.items():
+        for key, value in (*self._form_of_answer().items(), *self._arguments.items()):
             inner = arguments.get(key)
             arguments[key] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, Mapping) else value
         return CallModel(
@@ -253,6 +294,22 @@ class AgentLoop:
             accumulator=self._conv.dialect.accumulator() if self._settings.stream else None,
             on_late=partial(self._log_late_reply, self._provider),
         )
+
+    def _form_of_answer(self) -> dict[str, Any]:
+        """The arguments that ask for an answer of the wanted type; empty if the API has none."""
+        wanted = self._settings.output
+        if wanted is None or not self._asks_for_form:
+            return {}
+        return structured_output(self._conv.dialect.name, wanted.name, wanted.schema)
+
+    def _form_was_refused(self, error: ProviderError) -> bool:
+        """Whether the server has refused a request because it asks for the form of the answer. Then no later request of
+        this run does: the model is told the schema if its answer does not fit."""
+        is_refused = error.kind == "bad_request" and bool(self._form_of_answer())
+        if not is_refused or not refuses_structured_output(error.body or str(error)):
+            return False
+        self._asks_for_form = False
+        return True
 
     def _requested(self, request: Request, entry: int) -> Requested:
         return Requested(

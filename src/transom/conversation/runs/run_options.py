@@ -12,6 +12,7 @@ from transom.conversation.access.lease import pauses
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.function_tool import tools_by_name
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
+from transom.conversation.output_type import OutputType
 from transom.conversation.runs.agent_loop import AgentLoop, Approval, CostOf, RunSettings, RunSteps, UseModel
 from transom.conversation.runs.driver import Cancel
 from transom.conversation.runs.runnable import RunnableConversation
@@ -52,6 +53,12 @@ class RunOptions(TypedDict, total=False):
     settings: Mapping[str, Any]
     """More keyword arguments of the SDK's call: temperature and the like. A `tool_choice` that forces a call holds for
     the first reply only, unless `reset_tool_choice` is false."""
+    output_type: type
+    """The type of the answer: a dataclass, a msgspec Struct, a pydantic model or a TypedDict. `RunResult.output` is a
+    value of it."""
+    output_retries: int
+    """How often a model whose answer does not fit `output_type` is told so and asked again: twice if not given. Then
+    InvalidOutput is raised."""
     reset_tool_choice: bool
     """Whether a forced tool call is left out after the first reply; true if not given. If false, each reply must call a
     tool, so that only a limit ends the run."""
@@ -159,6 +166,8 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         schemas=schemas,
         functions=functions,
         readback=_flag("readback", options.get("readback")),
+        output=None if options.get("output_type") is None else OutputType(options.get("output_type")),
+        output_retries=_retries(options.get("output_retries", 2)),
         reset_tool_choice=_flag("reset_tool_choice", options.get("reset_tool_choice")) is not False,
         unavailable=_names(options.get("unavailable", ())),
         approve=_approval(options.get("approve")),
@@ -188,6 +197,12 @@ def _listed(name: str, value: object) -> Sequence[Any]:
     if not isinstance(value, (list, tuple)):
         raise InvalidSetting(f"{name}: must be a list, not {quote(value)}")
     return cast("Sequence[Any]", value)
+
+
+def _retries(given: object) -> int:
+    if type(given) is not int or given < 0:
+        raise InvalidSetting(f"output_retries: must be a whole number, at least 0, not {quote(given)}")
+    return given
 
 
 def _flag(name: str, given: object) -> bool | None:
