@@ -24,7 +24,7 @@ from transom.conversation.request import render
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS
 from transom.policies.plain import LAST_RESORT
 from transom.stores import open_store
-from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
+from transom.strategies.fold.key_messages import KEY_STEPS, KeepKey, KeyMessages
 
 WITH_KEY_MESSAGES = (KeyMessages(), *LAST_RESORT)
 NEXT = "Go on."

@@ -23,9 +23,8 @@ from transom.strategies import (
     line,
     marker,
 )
-from transom.strategies.head_tail import HeadTail, Rounds
-from transom.strategies.omission import Omit
-from transom.strategies.rolling_digest import RollingRecord
+from transom.strategies.fold.omission import HeadTail, Omit, Rounds
+from transom.strategies.fold.rolling_record import RollingRecord
 
 STRATEGIES = {
     "dedupe": Shorten(Duplicates(tokens=20), marker, "duplicate", Together(0.0)),

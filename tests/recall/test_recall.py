@@ -15,7 +15,7 @@ from transom.core.message import Recalled, Text, User
 from transom.core.unit import FoldedSlot, Unit
 from transom.policies import policy_named
 from transom.recall import DropRecalled, Recall
-from transom.strategies.omission import Omit
+from transom.strategies.fold.omission import Omit
 from transom.testing.fakes import WordCounter
 
 SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru")

@@ -12,7 +12,7 @@ from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
 from transom.core.unit import FoldedSlot, Unit
 from transom.policies import POLICIES, policy_named
-from transom.strategies.omission import Omit
+from transom.strategies.fold.omission import Omit
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.wire.openai import violations
 

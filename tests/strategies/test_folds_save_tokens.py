@@ -4,11 +4,10 @@ runs found."""
 import pytest
 
 from transom.core.edit import Fold, Pin
-from transom.strategies.covering_digest import Digest
-from transom.strategies.head_tail import HeadTail, Rounds
-from transom.strategies.key_messages import KeyMessages
-from transom.strategies.omission import Omit
-from transom.strategies.rolling_digest import RollingRecord
+from transom.strategies.fold.key_messages import KeyMessages
+from transom.strategies.fold.omission import HeadTail, Omit, Rounds
+from transom.strategies.fold.record import Digest
+from transom.strategies.fold.rolling_record import RollingRecord
 from transom.testing import says, talk
 from transom.testing.laws import check_proposals
 from transom.testing.random_logs import Step, write_log

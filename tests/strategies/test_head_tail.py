@@ -12,7 +12,7 @@ from transom.core.edit import Fold, Pin, Undo
 from transom.core.entry import Meta
 from transom.core.message import Note
 from transom.policies.plain import LAST_RESORT
-from transom.strategies.head_tail import HeadTail, Rounds
+from transom.strategies.fold.omission import HeadTail, Rounds
 from transom.strategies.keep import KeepUsers
 from transom.testing import WordCounter, call, result, says, talk
 

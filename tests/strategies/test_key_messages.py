@@ -17,9 +17,9 @@ from transom.core.tokens import Size
 from transom.core.unit import FoldedSlot
 from transom.evaluation.explain import explain
 from transom.policies.plain import LAST_RESORT
+from transom.strategies.fold.key_message_fallbacks import OUTLINES, PREVIEWS, last_rounds
+from transom.strategies.fold.key_messages import KEY_STEPS, KeepKey, KeyMessages
 from transom.strategies.keep import KeepUsers
-from transom.strategies.key_message_fallbacks import OUTLINES, PREVIEWS, last_rounds
-from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
 from transom.strategies.sentences.collect import collect_statements
 from transom.strategies.sentences.salience import statements
 from transom.testing import Entries, WordCounter, call, result, says, talk

@@ -17,7 +17,7 @@ from transom.evaluation.compare import Compared
 from transom.evaluation.summary_costs import summary_costs
 from transom.policies import policy_named
 from transom.providers import provider_named
-from transom.strategies.covering_digest import Digest
+from transom.strategies.fold.record import Digest
 from transom.tokenizer import o200k
 
 WITH_MODEL = " + model"

@@ -38,7 +38,7 @@ from transom.errors import BudgetImpossible, InvalidSetting, shorten
 from transom.providers import Provider
 from transom.providers.base import model_name
 from transom.providers.models import context_size
-from transom.strategies.summary_wants import LEAST_SUMMARY
+from transom.strategies.summary.wants import LEAST_SUMMARY
 from transom.summaries.base import Model
 
 R = TypeVar("R")

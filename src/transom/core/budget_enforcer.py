@@ -209,7 +209,7 @@ class BudgetEnforcer:
 
         Without `over_limit`, the keep rules are asked first, and each strategy is asked for the summaries it wants.
         """
-        self._kept_units = {} if over_limit or not self.draft.view.slots else self._ask_keepers()
+        self._kept_units = {} if over_limit or not self.draft.view.slots else self._ask_keep_rules()
         for strategy in strategies:
             target = self._target(over_limit=over_limit)
             if target.is_met(self.draft.view) or not self.draft.view.slots:
@@ -226,7 +226,7 @@ class BudgetEnforcer:
         assert self.summary_options is not None
         if soft is None or not self._is_due_soon(soft):
             return
-        self._kept_units = self._ask_keepers() if self.draft.view.slots else {}
+        self._kept_units = self._ask_keep_rules() if self.draft.view.slots else {}
         strategies = self.policy.pressure
         if self.budget.prices is not None and self.policy.choices:
             strategies = self._worth_a_summary(self.budget.prices, is_free=not self.summary_options.costs)
@@ -433,7 +433,7 @@ class BudgetEnforcer:
 
     # ---- steps
 
-    def _ask_keepers(self) -> dict[int, KeptUnit]:
+    def _ask_keep_rules(self) -> dict[int, KeptUnit]:
         """The units that the keep rules name, by key. Where several rules name a unit, the first one counts."""
         self._kept_units, kept = {}, dict[int, KeptUnit]()
         target = self._target(over_limit=False)

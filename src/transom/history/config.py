@@ -18,7 +18,7 @@ from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.history.diff import removed_runs
 from transom.policies.plain import LAST_RESORT, PASSTHROUGH
-from transom.strategies.omission import omission
+from transom.strategies.fold.omission import omission
 from transom.strategies.shorten.forms import Stub
 from transom.strategies.shorten.shorten import Shorten
 from transom.strategies.text.parts import ShownPart, result_texts

@@ -22,7 +22,7 @@ from transom.core.tokens import apply_trim, part_bytes
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
 from transom.errors import InvalidMessage
-from transom.strategies.omission import omission
+from transom.strategies.fold.omission import omission
 from transom.strategies.text.references import range_reference
 from transom.wire.arguments import as_object
 from transom.wire.fields import compact_json

@@ -13,10 +13,10 @@ from transom.core.budget import UNLIMITED, Budget
 from transom.core.policy import Policy, Strategy
 from transom.policies.plain import LAST_RESORT, OLD_MEDIA
 from transom.strategies.digest.tool_lines import PLAN_TOOLS
+from transom.strategies.fold.key_messages import KEY_STEPS, KeepKey
+from transom.strategies.fold.omission import Omit
+from transom.strategies.fold.rolling_record import RollingRecord
 from transom.strategies.keep import KeepTools, KeepUsers
-from transom.strategies.key_messages import KEY_STEPS, KeepKey
-from transom.strategies.omission import Omit
-from transom.strategies.rolling_digest import RollingRecord
 from transom.strategies.shorten.forms import Clip, Stub, line, marker
 from transom.strategies.shorten.repeated import Superseded
 from transom.strategies.shorten.selectors import FreshResults, LargeOldResults, OldResults

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from transom.core.policy import Choice, Policy, Strategy
 from transom.recall import DropRecalled, Recall
-from transom.strategies import last_resort
-from transom.strategies.covering_digest import Digest
-from transom.strategies.omission import Omit
+from transom.strategies.fold import last_resort
+from transom.strategies.fold.omission import Omit
+from transom.strategies.fold.record import Digest
+from transom.strategies.fold.summary_choices import NewSummary, OldSummary
 from transom.strategies.shorten.clip_turn import ClipTurn
 from transom.strategies.shorten.forms import ClipToFit, Stub, gone, marked_arguments, marker
 from transom.strategies.shorten.selectors import LargeOldResults, Media, OldReasoning, PartsOf
 from transom.strategies.shorten.shorten import Enough, Form, Shorten, Together
-from transom.strategies.summary_choices import NewSummary, OldSummary
 from transom.strategies.text.parts import PartKind
 
 _TO_FIT: tuple[tuple[PartKind, Form], ...] = (

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from transom.core.policy import Policy, Strategy
 from transom.errors import InvalidSetting, quote
-from transom.strategies.covering_digest import LEAST_RECORD, Digest
-from transom.strategies.rolling_digest import RollingRecord
+from transom.strategies.fold.record import LEAST_RECORD, Digest
+from transom.strategies.fold.rolling_record import RollingRecord
 from transom.strategies.shorten.clip_turn import ClipTurn
 
 OF_DEFAULT = {"keep_recent": Digest, "clip": ClipTurn}

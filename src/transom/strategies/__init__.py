@@ -66,14 +66,14 @@ if TYPE_CHECKING:
         stays_visible,
         unsent_units,
     )
-    from transom.strategies.covering_digest import Digest
     from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
     from transom.strategies.digest.visible import visible_texts
-    from transom.strategies.head_tail import HeadTail, Rounds
+    from transom.strategies.fold.key_messages import KEY_STEPS, KeepKey, KeyMessages
+    from transom.strategies.fold.omission import HeadTail, Omit, Rounds
+    from transom.strategies.fold.record import Digest
+    from transom.strategies.fold.rolling_record import RollingRecord
+    from transom.strategies.fold.summary_choices import NewSummary, OldSummary
     from transom.strategies.keep import KeepTools, KeepUsers
-    from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
-    from transom.strategies.omission import Omit
-    from transom.strategies.rolling_digest import RollingRecord
     from transom.strategies.shorten.clip_turn import ClipTurn
     from transom.strategies.shorten.forms import Clip, ClipToFit, Stub, gone, line, marked_arguments, marker
     from transom.strategies.shorten.repeated import Duplicates, FailedArguments, Superseded
@@ -86,7 +86,6 @@ if TYPE_CHECKING:
         PartsOf,
     )
     from transom.strategies.shorten.shorten import Enough, Form, Selector, Shorten, Together
-    from transom.strategies.summary_choices import NewSummary, OldSummary
     from transom.strategies.text.parts import ShownPart, result_texts, shown_parts
     from transom.strategies.text.references import range_reference
     from transom.texts import disarmed
@@ -176,15 +175,14 @@ __getattr__, __dir__ = lazy_exports(
             "stays_visible",
             "unsent_units",
         ),
-        "strategies.covering_digest": ("Digest",),
+        "strategies.fold.record": ("Digest",),
         "strategies.digest.visible": ("visible_texts",),
         "strategies.digest.tool_lines": ("TOOL_LINES", "ToolLine"),
-        "strategies.head_tail": ("HeadTail", "Rounds"),
         "strategies.keep": ("KeepTools", "KeepUsers"),
-        "strategies.key_messages": ("KEY_STEPS", "KeepKey", "KeyMessages"),
-        "strategies.omission": ("Omit",),
-        "strategies.rolling_digest": ("RollingRecord",),
-        "strategies.summary_choices": ("NewSummary", "OldSummary"),
+        "strategies.fold.key_messages": ("KEY_STEPS", "KeepKey", "KeyMessages"),
+        "strategies.fold.omission": ("HeadTail", "Omit", "Rounds"),
+        "strategies.fold.rolling_record": ("RollingRecord",),
+        "strategies.fold.summary_choices": ("NewSummary", "OldSummary"),
         "strategies.shorten.clip_turn": ("ClipTurn",),
         "strategies.shorten.forms": ("Clip", "ClipToFit", "Stub", "gone", "line", "marked_arguments", "marker"),
         "strategies.shorten.repeated": ("Duplicates", "FailedArguments", "Superseded"),

@@ -13,8 +13,8 @@ from transom.core.index_cache import IndexCache
 from transom.core.policy import Target
 from transom.core.summary import Summarise
 from transom.core.view import View
-from transom.strategies.covering_digest import Digest
-from transom.strategies.summary_folds import shows_summary
+from transom.strategies.fold.record import Digest
+from transom.strategies.summary.folds import shows_summary
 
 
 class OldSummary(Struct, frozen=True):

@@ -31,8 +31,8 @@ from transom.strategies.candidates import (
 from transom.strategies.digest.digest_text import digest_text
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
-from transom.strategies.summary_folds import folded_before, summary_in_place, whole_room, with_summary
-from transom.strategies.summary_wants import ShownSummary, shown_summary, summary_want
+from transom.strategies.summary.folds import folded_before, summary_in_place, whole_room, with_summary
+from transom.strategies.summary.wants import ShownSummary, shown_summary, summary_want
 from transom.strategies.text.references import range_reference
 
 MAX_CUT_BEFORE_USER = 0.5

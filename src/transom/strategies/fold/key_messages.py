@@ -33,8 +33,8 @@ from transom.strategies.candidates import (
     slots_before_newest,
     stays_visible,
 )
-from transom.strategies.key_message_fallbacks import FALLBACKS
-from transom.strategies.omission import omission
+from transom.strategies.fold.key_message_fallbacks import FALLBACKS
+from transom.strategies.fold.omission import omission
 from transom.strategies.sentences.collect import collect_statements, quotable_units
 from transom.strategies.sentences.corrections import REQUESTS
 from transom.strategies.sentences.salience import names_of_unit, unit_score

@@ -37,11 +37,11 @@ from transom.strategies.candidates import (
 from transom.strategies.digest.digest_text import HEADER, digest_text
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
-from transom.strategies.kept_words import keeps_as_much
-from transom.strategies.summary_folds import (
+from transom.strategies.summary.folds import (
     RECORD_ONLY,
     folded_before,
     is_left_out,
+    keeps_as_much,
     must_show,
     short_end,
     shows_summary,
@@ -51,7 +51,7 @@ from transom.strategies.summary_folds import (
     with_summary,
     without_summary,
 )
-from transom.strategies.summary_wants import (
+from transom.strategies.summary.wants import (
     MOST_SHARE,
     ShownSummary,
     shown_summary,

@@ -17,8 +17,8 @@ from transom.core.policy import Strategy, Target
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies import last_resort
 from transom.strategies.candidates import fold_texts_size, is_large, may_trim, relieves
+from transom.strategies.fold import last_resort
 from transom.strategies.shorten.forms import Stub
 from transom.strategies.shorten.shorten import Shorten
 from transom.strategies.text.parts import ShownPart, result_texts, shown_parts

@@ -1,0 +1,1 @@
+"""Summaries in folds: when one is wanted, and which fold shows it."""
