@@ -49,7 +49,11 @@ POLICIES = (
         for name, strategy in STRATEGIES.items()
     ),
     *NAMED,
-    *(replace(policy, name=f"{policy.name} early", trigger=0.3, target=0.1, own_limits=FEW) for policy in NAMED),
+    *(
+        replace(policy, name=f"{policy.name} early", trigger=0.3, target=0.1, own_limits=FEW)
+        for policy in NAMED
+        if policy.last_resort  # `passthrough` has no strategy that a trigger would wake
+    ),
     Policy(name="one digest", pressure=(ROLLING,), last_resort=LAST_RESORT, trigger=0.3, target=0.2),
     Policy(
         name="stubs",
