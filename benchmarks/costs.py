@@ -28,11 +28,11 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.summary_job import SummarySettings
 from transom.conversation.worker_pool import InPlace
 from transom.core.budget import Budget
-from transom.core.prices import PRICES
 from transom.evaluation.compare import Compared, Seen, compared
 from transom.evaluation.summary_costs import summary_costs
 from transom.importers import Recorded
 from transom.policies import policy_named
+from transom.prices import PRICES
 from transom.stores import MemoryStore
 from transom.summaries.extractive import Extractive
 from transom.tokenizer import o200k

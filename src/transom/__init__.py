@@ -34,7 +34,6 @@ from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Meta
 from transom.core.message import Fact, Head
 from transom.core.policy import Policy
-from transom.core.prices import Prices
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
@@ -59,6 +58,7 @@ from transom.errors import (
 )
 from transom.evaluation.edit_costs import EditCost
 from transom.evaluation.explain import Explanation, Explanations, explain
+from transom.prices import Prices
 from transom.stores import Store, StoredLog, open_store
 from transom.wire.dialect import Dialect
 

@@ -14,8 +14,8 @@ import transom
 from transom.cli.demo import SESSION
 from transom.cli.explain import edit_costs_text
 from transom.core.entry import Sent
-from transom.core.prices import CompactionCosts
 from transom.evaluation.edit_costs import EditCost
+from transom.prices import CompactionCosts
 from transom.stores import SqliteStore
 
 

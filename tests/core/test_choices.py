@@ -15,10 +15,10 @@ from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
 from transom.core.message import Usage
 from transom.core.policy import Choice, Policy
-from transom.core.prices import ANTHROPIC, CompactionCosts, SinceBreak
 from transom.core.summary import Summarise, Summary
 from transom.policies import policy_named
 from transom.policies.plain import LAST_RESORT
+from transom.prices import ANTHROPIC, CompactionCosts, SinceBreak
 from transom.stores import MemoryStore
 from transom.strategies import OldResults, Omit, Shorten, Together, line
 from transom.testing.fakes import FakeClock, WordCounter

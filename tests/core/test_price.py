@@ -8,8 +8,8 @@ import pytest
 
 from transom import Budget, Conversation, InvalidSetting, Prices
 from transom.conversation.request import render
-from transom.core.prices import ANTHROPIC, OPENAI, SinceBreak
 from transom.evaluation.cost import cost
+from transom.prices import ANTHROPIC, OPENAI, SinceBreak
 from transom.testing.fakes import FakeClock, WordCounter
 
 

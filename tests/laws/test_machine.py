@@ -24,9 +24,9 @@ from transom.core.frame import Frame
 from transom.core.message import Head, ToolResult, User, addressed_parts, is_empty
 from transom.core.plan import plan
 from transom.core.plan_request import PlanRequest
-from transom.core.prices import ANTHROPIC, Prices
 from transom.core.reducer import build_view
 from transom.policies import policy_named
+from transom.prices import ANTHROPIC, Prices
 from transom.stores import leases
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.testing.oracle import appearance

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from transom.core.message import Usage
-from transom.core.prices import Prices
 from transom.errors import InvalidSetting
+from transom.prices import Prices
 from transom.providers.models import TokenPrices, context_size, cost
 
 USAGE = Usage(prompt=1_000_000, cached=600_000, cache_write=100_000, output=10_000, reasoning=4_000)

@@ -28,7 +28,6 @@ from transom.cli.terminal import print_json, print_line, terminal
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.policy import Policy
-from transom.core.prices import Prices
 from transom.errors import InvalidSetting
 from transom.evaluation.compare import Compared, Label, Seen, compared, tokens_of
 from transom.evaluation.cost import share
@@ -36,6 +35,7 @@ from transom.evaluation.readability import Readability
 from transom.importers import LabelledQuestion, Recorded
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import POLICIES, policy_named
+from transom.prices import Prices
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 

@@ -26,13 +26,13 @@ from transom.core.budget import Budget
 from transom.core.edit import Pin, Undo
 from transom.core.entry import Sent
 from transom.core.plan_pins import pin_by_hand
-from transom.core.prices import Prices
 from transom.core.reducer import apply
 from transom.core.undo import undo_last
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.policies import policy_named
+from transom.prices import Prices
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named

@@ -16,7 +16,6 @@ from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, print_json, print_line, print_page, print_wrapped, terminal
 from transom.core.entry import Sent
 from transom.core.message import Failure, Head
-from transom.core.prices import CompactionCosts
 from transom.core.reducer import build_view
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
@@ -28,6 +27,7 @@ from transom.evaluation.edit_costs import EditCost, edit_costs_since
 from transom.evaluation.explain import Explanation, costs_of_call, explain, hides_reasoning
 from transom.evaluation.missing_names import MissingNames, missing_names
 from transom.evaluation.quote_reasons import QuoteReason
+from transom.prices import CompactionCosts
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log

@@ -24,11 +24,11 @@ from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Instruction, Raw
 from transom.core.policy import Policy
-from transom.core.prices import Prices
 from transom.errors import InvalidSetting
 from transom.evaluation.replay_stats import Needs, ReplayStats, needs_of, newest_fold, replay_stats
 from transom.importers import Recorded
 from transom.policies import policy_named
+from transom.prices import Prices
 from transom.stores import Store, open_store
 from transom.stores.postgres_url import without_password
 from transom.tokenizer import o200k

@@ -7,9 +7,9 @@ from typing import cast
 
 from msgspec import Struct
 
-from transom.core.prices import Prices
 from transom.core.tokens import Size
 from transom.errors import InvalidSetting, quote
+from transom.prices import Prices
 
 
 class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -24,7 +24,6 @@ from transom.core.message import Assistant, Failure, Note
 from transom.core.plan_pins import pin_before_fold, pin_required
 from transom.core.plan_request import PlanRequest
 from transom.core.policy import NO_LIMITS, Choice, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
-from transom.core.prices import CompactionCosts, Prices
 from transom.core.redact import redacted_want
 from transom.core.required import between, fixed_size, head_and_request_size, required_keys
 from transom.core.state_notes import due_size
@@ -33,6 +32,7 @@ from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import BudgetImpossible, ContextStillTooLarge, InvalidEdit, quote
+from transom.prices import CompactionCosts, Prices
 
 PASSES = 16
 """The maximum number of passes of one plan. A second pass is needed if a fold has hidden a state note: the note is then

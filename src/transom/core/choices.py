@@ -13,11 +13,11 @@ from typing import NamedTuple, Protocol
 
 from transom.core.draft import Draft
 from transom.core.policy import Choice
-from transom.core.prices import ChoiceCost, CompactionCosts, Prices
 from transom.core.summary import Summarise, Summary
 from transom.core.tokens import Size, TokenCounter
 from transom.core.view import View
 from transom.core.window import shared_prefix_tokens
+from transom.prices import ChoiceCost, CompactionCosts, Prices
 
 STAND_IN = "stand-in"
 """Who made a summary that is only there to try a choice out."""

@@ -20,8 +20,8 @@ from transom.core.message import (
     Usage,
     User,
 )
-from transom.core.prices import CompactionCosts
 from transom.core.summary import Summary
+from transom.prices import CompactionCosts
 
 
 class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="sent"):

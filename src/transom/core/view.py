@@ -28,12 +28,12 @@ from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
 from transom.core.persistent import without_key
 from transom.core.prefix_fingerprint import PrefixFingerprint
-from transom.core.prices import SinceBreak
 from transom.core.summary import Summaries, Summary
 from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter
 from transom.core.total_usage import TotalUsage
 from transom.core.trims import effective_trims, find_part, trims_at, trims_of_entry
 from transom.core.unit import FoldedSlot, Slot, Unit
+from transom.prices import SinceBreak
 
 __all__ = ["EMPTY_MESSAGE", "HIDDEN_MESSAGE", "NO_UNIT", "STRAY_RESULT", "View"]
 

@@ -12,7 +12,6 @@ from math import inf
 from msgspec import Struct
 
 from transom.core.message import Assistant, Raw
-from transom.core.prices import ANTHROPIC, OPENAI, RequestTokens
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.unit import Unit
 from transom.core.window import Window
@@ -20,6 +19,7 @@ from transom.evaluation.cost import Cost, cost, share
 from transom.evaluation.grounding import Grounding, History, grounding, texts_of, usable
 from transom.evaluation.readability import Readability, ReadabilityJudge
 from transom.evaluation.replay_stats import ReplayStats, newest_fold, replay_stats
+from transom.prices import ANTHROPIC, OPENAI, RequestTokens
 from transom.wire.openai import OPENAI_CHAT
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from transom.core.prices import Prices, RequestTokens
+from transom.prices import Prices, RequestTokens
 
 
 class Cost(Struct, frozen=True, kw_only=True):

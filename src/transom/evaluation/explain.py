@@ -14,7 +14,6 @@ from transom.core.edit import Pin, Trim
 from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Fact, Recalled, Text, ToolResult, addressed_parts, own_text, role_of
 from transom.core.pairing import call_labels
-from transom.core.prices import CompactionCosts
 from transom.core.trims import effective_trims, trims_of_entry
 from transom.core.unit import REFUSED, FoldedSlot, Slot, Unit, units_in
 from transom.core.view import EMPTY_MESSAGE, HIDDEN_MESSAGE, STRAY_RESULT, View
@@ -22,6 +21,7 @@ from transom.core.window import Window
 from transom.errors import InvalidSetting, quote
 from transom.evaluation.call_numbers import call_number, sent_requests
 from transom.evaluation.quote_reasons import QuoteReason, RecordShare, record_shares
+from transom.prices import CompactionCosts
 from transom.stores import StoredLog
 
 NOTHING = RecordShare()

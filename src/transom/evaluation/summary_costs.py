@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from transom.core.choices import price_of_summary
 from transom.core.entry import Entry, Sent
-from transom.core.prices import PRICES
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
+from transom.prices import PRICES
 
 
 def summary_costs(entries: Iterable[Entry], counter: TokenCounter) -> Iterator[tuple[Summary, Mapping[str, float]]]:

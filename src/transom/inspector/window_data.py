@@ -16,7 +16,6 @@ from transom import texts
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Head, Raw, Recalled, ToolResult
-from transom.core.prices import CompactionCosts
 from transom.core.trims import trims_of_entry
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
@@ -24,6 +23,7 @@ from transom.core.window import Break, Window, assemble
 from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.explain import DROPPED, Explanation, explain
 from transom.inspector.parts import Piece, PieceLimit
+from transom.prices import CompactionCosts
 
 PAGE = 24
 """Rows of a window in one answer, if the caller says nothing."""

@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from transom.core.message import Usage
-from transom.core.prices import Prices
 from transom.errors import InvalidSetting, quote
+from transom.prices import Prices
 
 __all__ = ["TokenPrices", "context_size", "cost"]
 

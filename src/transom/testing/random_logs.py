@@ -36,11 +36,11 @@ from transom.core.message import (
     User,
     addressed_parts,
 )
-from transom.core.prices import ANTHROPIC, Prices
 from transom.core.reducer import apply
 from transom.core.summary import NO_SUMMARY, Summary
 from transom.core.unit import units_in
 from transom.core.view import View
+from transom.prices import ANTHROPIC, Prices
 from transom.testing.builders import Item, call, entry, image, result, talk
 from transom.testing.fakes import Entries, WordCounter
 
