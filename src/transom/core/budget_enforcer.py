@@ -119,8 +119,10 @@ class BudgetEnforcer:
         head = head_and_request_size(self.draft.view)
         if not fits(head, self.limit):  # before all other work, whose time grows with what is new in the log
             raise impossible(self.draft.view, head, self.budget, self.state)
+        # Pins first: a fold of somebody else may hide the task. Pinned, it takes room that the strategies must find.
         pin_required(self.draft)
         view = self.draft.view
+        # Only slots that were not sent: a trim there breaks no cached prefix, so it needs no reason to wait.
         if self.policy.arrival and view.shared_slots < len(view.slots):
             self._take_edits(self.policy.arrival, self._target_on_arrival(), only_as_needed=False)
         if self.budget.prices is not None:
@@ -131,7 +133,9 @@ class BudgetEnforcer:
             self._may_replace_summary = has_new_summary or (
                 self.summary_options is not None and self.summary_options.may_replace
             )
+            # With a limit as high as the window, the window is full: the strategies then do what they always do.
             self.policy_limit = replace(self.policy_limit, tokens=min(self.policy_limit.tokens, self.used().tokens))
+        # Nearly every request ends here. What follows looks at the whole window, this at a few sums.
         if self._is_surely_quiet():
             return
         self._compact()
@@ -173,6 +177,7 @@ class BudgetEnforcer:
 
         If the prefix is broken by then, superseded notes are folded too.
         """
+        # The trigger counts recalled text, the limit does not: nothing is ever removed to make room for it.
         if not self._has_room_below_trigger(self._used_with_recall()):
             self._make_room()
         if not fits(self.used(), self.limit):
@@ -191,6 +196,8 @@ class BudgetEnforcer:
             self._run_strategies(self.policy.pressure, over_limit=False)
             return
         window, before = self._priced_window(prices), len(self.draft.entries)
+        # Choices are tried with the summaries that there are. Where the request can wait for a new one, trying them
+        # would decide before it is made.
         waits = self._now or (self.summary_options is not None and self.summary_options.waits)
         tried = [] if waits else try_choices(self.policy.choices, self._attempt, window)
         if tried:

@@ -48,10 +48,12 @@ def plan(request: PlanRequest) -> Plan:
     Raises BudgetImpossible, with the size of each part, if the window cannot be made to fit.
     """
     view, frame, budget, draft = request.view, request.frame, request.budget, _draft(request)
+    # First everything that a window must have to be valid, because it takes room: the enforcer works on the rest.
     if view.in_flight is not None:
         draft.add(Failure(failure="abandoned", answers=view.in_flight.seq))
     if view.open_units:
         _close_calls(draft)
+    # Behind the synthetic results: a late result is one whose call was closed before.
     if view.late_results:
         _give_late_results(draft, budget, request.ref)
     _renew_head(draft, frame.head)
@@ -59,6 +61,8 @@ def plan(request: PlanRequest) -> Plan:
         draft.add(Note(key="", text=text))
     enforcer = BudgetEnforcer(draft, request)
     enforcer.run()
+    # Recalled text and notes of state come last, so that they break no cached prefix. The enforcer has left room for
+    # both; it counts notes again after each edit, because a fold may have hidden one, which is then due again.
     enforcer.recall()
     for note in due_notes(draft.view, frame.state):
         draft.add(note)
@@ -113,6 +117,7 @@ def _finish(draft: Draft, budget: Budget, enforcer: BudgetEnforcer) -> Plan:
         costs=enforcer.costs,
     )
     entry = Entry(seq=draft.view.length, at=draft.at, body=sent)
+    # The view before the `Sent`: the writer applies the `Sent` alone, and not the whole plan a second time.
     before = draft.view.with_log(draft.log) if draft.entries else draft.view
     return Plan(entries=(*draft.entries, entry), window=window, before=before, wants=tuple(enforcer.wants))
 
