@@ -12,23 +12,20 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Generator, Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
 
-from transom import texts
 from transom.conversation.conversation import Conversation
+from transom.conversation.failures import leave_out
 from transom.conversation.model_calls.reply import model_of_reply
-from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
+from transom.conversation.model_calls.retry import Attempts, Retry
 from transom.conversation.request import Request, shared_body
 from transom.conversation.summary_job import AwaitSummary
-from transom.core.edit import Trim
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Failure, Usage, is_empty
-from transom.core.plan_request import entry_ref
-from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, ProviderError, TransomError, quote, shorten
+from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, TransomError, quote, shorten
 from transom.http import digests
 from transom.http.apis import COUNTING, CallBody, api_of, dialect_of
 from transom.http.gateway import Gateway, OpenConversation
@@ -201,7 +198,7 @@ class Exchange:
             self._log_failure(next_try.kind, next_try.text, limit=next_try.limit, used=next_try.used)
             if next_try.error is not None:
                 break
-            self._leave_out(conv, next_try)
+            leave_out(conv, next_try.left_out, next_try.text)
             self.figures.overflows += next_try.kind == "overflow"
         self.close()
         return reply
@@ -343,13 +340,6 @@ class Exchange:
             opened.conv.append(failure, Meta(cost=cost_by_name(usage, failure.model)))
         except TransomError as wrong:
             _logger.warning("conversation %s: a failure is not logged: %s", quote(opened.name), wrong)
-
-    def _leave_out(self, conv: Conversation, next_try: NextTry) -> None:
-        """Trim the parts that the provider refused, so that they are in no later request."""
-        for entry, part, kind in next_try.left_out:
-            note, why = texts.refused_part(entry_ref(entry), kind), f"the provider refused it: {next_try.text}"
-            with suppress(InvalidEdit):  # the placeholder may be longer than the part
-                conv.edit(Trim(entry=entry, part=part, note=note, why=why))
 
     def _refused(self, error: TransomError) -> Reply:
         """The answer to a request that no window can be built for."""

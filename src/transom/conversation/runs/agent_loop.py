@@ -204,8 +204,8 @@ class AgentLoop:
                 raise InvalidOutput(wanted.name, wrong.why, self._repairs + 1, text) from None
             self._repairs += 1
             schema = msgspec.json.encode(wanted.schema).decode()
-            told = texts.output_does_not_fit(wrong.why, schema)
-            self._log(user_message(self._conv.dialect, told), injected=True)
+            notice = texts.output_does_not_fit(wrong.why, schema)
+            self._log(user_message(self._conv.dialect, notice), injected=True)
             return _NO_OUTPUT
 
     def _result(self, text: str = "", stop: StopReason = "unknown", output: Any = None) -> RunResult:
