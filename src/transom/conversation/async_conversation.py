@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from functools import partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from transom.conversation import argument_checks as check
 from transom.conversation.access.lease import pauses
-from transom.conversation.argument_checks import Content, State
+from transom.conversation.argument_checks import Content
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.runs.run_options import RunOptions
-from transom.conversation.settings import Settings
 from transom.conversation.summary_job import AwaitSummary, SummaryOutcome, SummarySteps
-from transom.conversation.usage import ConversationUsage, WindowUsage
-from transom.core.budget import Budget
-from transom.core.entry import Meta
-from transom.core.message import Head
-from transom.core.policy import Policy
-from transom.core.summary import Summary
-from transom.core.view import View
-from transom.stores import Store, StoredLog
-from transom.wire.dialect import Dialect
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -91,6 +81,28 @@ def _opener(
         return cls(await _in_thread(partial(make, *args, **kwargs)))
 
     return call
+
+
+class _Property(property, Generic[R]):
+    """A property of the conversation, which is read and set through its twin.
+
+    `read` is there for its type; the property is found by the name under which it stands.
+    """
+
+    def __init__(self, read: Callable[[Conversation], R]) -> None:
+        super().__init__(read)
+        self._name = ""
+
+    def __set_name__(self, twin: type, name: str) -> None:
+        self._name, of = name, getattr(Conversation, name)
+        super().__init__(of.fget, of.fset)
+        self.__doc__ = of.__doc__
+
+    def __get__(self, twin: Any, kind: type | None = None) -> R:
+        return self if twin is None else getattr(twin.conversation, self._name)  # pyright: ignore[reportReturnType]
+
+    def __set__(self, twin: Any, value: object) -> None:
+        setattr(twin.conversation, self._name, value)
 
 
 class AsyncConversation:
@@ -178,111 +190,27 @@ class AsyncConversation:
                 await anyio.sleep(pause)
             yield
 
+    # settings and facts: read the log in a worker thread, because it is synchronous
+    log = _Property(lambda conv: conv.log)
+    view = _Property(lambda conv: conv.view)
+    store = _Property(lambda conv: conv.store)
+    summary = _Property(lambda conv: conv.summary)
+    user_id = _Property(lambda conv: conv.user_id)
+    session_id = _Property(lambda conv: conv.session_id)
+    tags = _Property(lambda conv: conv.tags)
+    mode = _Property(lambda conv: conv.mode)
+    head = _Property(lambda conv: conv.head)
+    indexes = _Property(lambda conv: conv.indexes)
+    usage = _Property(lambda conv: conv.usage)
+    window_usage = _Property(lambda conv: conv.window_usage)
+    settings = _Property(lambda conv: conv.settings)
+    dialect = _Property(lambda conv: conv.dialect)
+    budget = _Property(lambda conv: conv.budget)
+    policy = _Property(lambda conv: conv.policy)
+    state = _Property(lambda conv: conv.state)
+
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         await self.close()
-
-    # ---- settings and facts
-
-    @property
-    def log(self) -> StoredLog:
-        """The log of everything that happened. It is synchronous: on an event loop, read it in a worker thread."""
-        return self.conversation.log
-
-    @property
-    def view(self) -> View:
-        """What the log shows now."""
-        return self.conversation.view
-
-    @property
-    def store(self) -> Store | None:
-        """The store that it was opened from."""
-        return self.conversation.store
-
-    @property
-    def summary(self) -> Summary | None:
-        """The newest summary of the conversation."""
-        return self.conversation.summary
-
-    @property
-    def user_id(self) -> str:
-        """Whose conversation it is; empty if nobody's."""
-        return self.conversation.user_id
-
-    @property
-    def session_id(self) -> str:
-        """The session that it belongs to; empty if none."""
-        return self.conversation.session_id
-
-    @property
-    def tags(self) -> Meta:
-        """The mode, the run and the agent that every new fact has in its `Meta`."""
-        return self.conversation.tags
-
-    @tags.setter
-    def tags(self, tags: Meta) -> None:
-        self.conversation.tags = tags
-
-    @property
-    def mode(self) -> str:
-        """The mode that `set_mode` has set; empty if none."""
-        return self.conversation.mode
-
-    @property
-    def head(self) -> Head:
-        """What stands before the conversation in the next window."""
-        return self.conversation.head
-
-    @property
-    def indexes(self) -> Any:
-        """Data computed from the log so far."""
-        return self.conversation.indexes
-
-    @property
-    def usage(self) -> ConversationUsage:
-        """What the requests of this conversation took, their cost, and how full the window is."""
-        return self.conversation.usage
-
-    @property
-    def window_usage(self) -> WindowUsage:
-        """How full the window is before the next plan."""
-        return self.conversation.window_usage
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of the next request."""
-        return self.conversation.settings
-
-    @property
-    def dialect(self) -> Dialect:
-        """The provider API this conversation speaks."""
-        return self.conversation.dialect
-
-    @property
-    def budget(self) -> Budget:
-        """The limits of the next request."""
-        return self.conversation.budget
-
-    @budget.setter
-    def budget(self, budget: Budget | int | str) -> None:
-        self.conversation.budget = budget
-
-    @property
-    def policy(self) -> Policy:
-        """How the next window is kept small."""
-        return self.conversation.policy
-
-    @policy.setter
-    def policy(self, policy: str | Policy) -> None:
-        self.conversation.policy = policy
-
-    @property
-    def state(self) -> dict[str, State]:
-        """What the model reads when it changes, by key: a copy."""
-        return self.conversation.state
-
-    @state.setter
-    def state(self, state: Mapping[str, State] | None) -> None:
-        self.conversation.state = state
