@@ -98,7 +98,7 @@ class _Property(property, Generic[R]):
         super().__init__(of.fget, of.fset)
         self.__doc__ = of.__doc__
 
-    def __get__(self, twin: Any, kind: type | None = None) -> R:
+    def __get__(self, twin: Any, kind: type | None = None) -> R:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self if twin is None else getattr(twin.conversation, self._name)  # pyright: ignore[reportReturnType]
 
     def __set__(self, twin: Any, value: object) -> None:
