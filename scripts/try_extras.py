@@ -32,6 +32,7 @@ TRIALS = {
     "langchain": "import transom.adapters.langchain",
     "local": "from transom.providers.local import Local; print(Local.name)",
     "map": "from transom.repo_map import RepoMap; print(str(RepoMap('.').text(200))[:40])",
+    "mcp": "from transom.mcp.server import make_server; print(make_server.__name__)",
     "model2vec": "import model2vec, numpy; from transom.search.embedders import Model2VecEmbedder as m; print(m)",
     "openai": _PROVIDER.format("openai:m") + f"; {_PROVIDER.format('responses:m')}",
     "openai-agents": "import transom.adapters.openai_agents",

@@ -125,6 +125,20 @@ class Inspect(Struct, frozen=True, kw_only=True):
     read_only: o.ReadOnly = False
 
 
+@command("mcp_server", "Serve the conversations of a store to an MCP client.")
+class Mcp(Struct, frozen=True, kw_only=True):
+    """Serve as an MCP server: search, read, grep, list, explain, notes and memory over the conversations of a store.
+
+    Over stdio, or with --port over streamable HTTP on this machine, with a bearer token: that of TRANSOM_MCP_TOKEN, or
+    a new one, which is printed. Nothing is written without --write. Needs `pip install "transom[mcp]"`.
+    """
+
+    store: o.AnyStore = None
+    user: o.McpUser = None
+    port: o.McpPort = None
+    write: o.McpWrite = False
+
+
 @command("proxy", "Serve as a proxy to a model provider, that logs and compacts.")
 class Proxy(Struct, frozen=True, kw_only=True):
     """Listen as a proxy in front of a model provider: OpenAI Chat Completions and Responses, Anthropic, Gemini.

@@ -367,3 +367,7 @@ FindText = Annotated[str | None, Option("--find", metavar="QUERY", help="With --
 ForgetBlock = Annotated[
     bool, Option("--forget", help="Remove the block for good, with all its versions; or the archive.")
 ]
+
+McpUser = Annotated[str | None, Option("--user", metavar="ID", help="Whose conversations. Default: those of nobody.")]
+McpPort = Annotated[int | None, Option("--port", min=1, max=65_535, help="Serve over HTTP at this port.")]
+McpWrite = Annotated[bool, Option("--write", help="With the tools that edit the memory.")]

@@ -1,0 +1,36 @@
+"""The command `transom mcp`: serves the conversations of a store to an MCP client."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from transom.cli.commands import Mcp
+from transom.cli.locate import existing_store, store_url
+from transom.cli.streams import print_notice
+from transom.errors import InvalidSetting
+from transom.extras import install_command
+
+HOST = "127.0.0.1"
+TOKEN_VARIABLE = "TRANSOM_MCP_TOKEN"  # noqa: S105 - the name of a variable
+
+
+def run(options: Mcp) -> int:
+    """Serve until the client goes away, or until Ctrl-C."""
+    try:
+        from transom.mcp.server import make_server, with_token  # noqa: PLC0415 - two seconds
+    except ImportError as missing:
+        raise InvalidSetting(f"transom mcp needs the package mcp: {install_command('mcp')}") from missing
+    with existing_store(store_url(options.store), writing=options.write) as store:
+        server = make_server(store, user_id=options.user, write=options.write)
+        if options.port is None:
+            server.run("stdio")
+            return 0
+        import uvicorn  # noqa: PLC0415
+
+        token = os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(24)
+        app = with_token(server.streamable_http_app(host=HOST), token)
+        shown = f"the token in {TOKEN_VARIABLE}" if os.environ.get(TOKEN_VARIABLE) else f"the token {token}"
+        print_notice(f"http://{HOST}:{options.port}/mcp, with {shown}")
+        uvicorn.run(app, host=HOST, port=options.port, log_level="warning")
+    return 0

@@ -1,0 +1,1 @@
+"""`transom mcp`: the conversations of a store for an MCP client."""

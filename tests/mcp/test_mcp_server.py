@@ -1,0 +1,183 @@
+"""`transom mcp` with the official client, over stdio and over HTTP: every tool, and hostile arguments."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+import uvicorn
+from mcp.client.streamable_http import streamable_http_client
+
+from mcp import Client, StdioServerParameters, stdio_client
+from transom import Conversation, open_store
+from transom.mcp.server import make_server, with_token
+from transom.memory import Memory
+
+TOKEN = "a-token-for-tests"
+ASK = Callable[[Client], Awaitable[Any]]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with a conversation of nobody and one of Ann."""
+    place = f"sqlite:///{tmp_path_factory.mktemp('mcp')}/agent.db"
+    with Conversation.open(place, "trip", budget=10_000, state={"goal": "Lisbon"}) as conversation:
+        conversation.user("Book a flight to Lisbon under 200 euros.")
+        conversation.request()
+        conversation.observe({"role": "assistant", "content": "TAP 1037 costs 180 euros."})
+    with Conversation.open(place, "private", budget=10_000, user_id="ann") as conversation:
+        conversation.user("The password of Ann is TANGERINE.")
+    with closing(open_store(place)) as store:
+        Memory(store).add_block("persona", text="Polite.")
+    return place
+
+
+@pytest.fixture(scope="module")
+def http(url: str) -> Iterator[str]:
+    """The address of a server of that store."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    app: Any = with_token(make_server(open_store(url)).streamable_http_app(), TOKEN)
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{port}/mcp"
+    server.should_exit = True
+    thread.join()
+
+
+def over_http(address: str, ask: ASK) -> Any:
+    async def main() -> Any:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http_client,
+            Client(streamable_http_client(address, http_client=http_client)) as client,
+        ):
+            return await ask(client)
+
+    return anyio.run(main)
+
+
+def over_stdio(url: str, ask: ASK, *more: str) -> Any:
+    async def main() -> Any:
+        arguments = ["-m", "transom", "mcp", "--store", url, *more]
+        server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
+        async with Client(stdio_client(server)) as client:
+            return await ask(client)
+
+    return anyio.run(main)
+
+
+CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("search", {"conversation": "trip", "query": "Lisbon"}, "Lisbon"),
+    ("read", {"conversation": "trip", "ref": "1"}, "Lisbon"),
+    ("grep", {"conversation": "trip", "pattern": "TAP"}, "TAP 1037"),
+    ("list", {"conversation": "trip"}, "assistant"),
+    ("list", {}, "trip"),
+    ("explain", {"conversation": "trip"}, "kept"),
+    ("notes", {"conversation": "trip"}, "goal: "),
+    ("memory", {}, "persona"),
+    ("memory", {"label": "persona"}, "Polite."),
+]
+
+
+async def every_door(client: Client) -> list[str]:
+    wrong: list[str] = []
+    for name, arguments, expected in CALLS:
+        result = await client.call_tool(name, arguments)
+        text = "".join(getattr(each, "text", "") for each in result.content)
+        if result.is_error or expected not in text or "TANGERINE" in text or "private" in text:
+            wrong.append(f"{name}: {text[:200]}")
+    for uri, expected in (("window", "TAP 1037"), ("entry/1", "Lisbon"), ("summary", "")):
+        read = await client.read_resource(f"transom://trip/{uri}")
+        if expected not in read.contents[0].text:  # type: ignore[union-attr]
+            wrong.append(uri)
+    prompt = await client.get_prompt("resume", {"conversation": "trip"})
+    if "transom://trip/window" not in prompt.messages[0].content.text:  # type: ignore[union-attr]
+        wrong.append("resume")
+    names = [tool.name for tool in (await client.list_tools()).tools]
+    return [*wrong, *(name for name in names if name.startswith(("memory_", "archive_")))]
+
+
+def test_every_door_over_http(http: str) -> None:
+    assert over_http(http, every_door) == []
+
+
+def test_every_door_over_stdio(url: str) -> None:
+    assert over_stdio(url, every_door) == []
+
+
+HOSTILE: list[tuple[str, dict[str, Any]]] = [
+    ("read", {"conversation": "private", "ref": "0"}),
+    ("search", {"conversation": "private", "query": "TANGERINE"}),
+    ("grep", {"conversation": "../private", "pattern": "x"}),
+    ("grep", {"conversation": "trip", "pattern": "("}),
+    ("list", {"conversation": ".memory/private"}),
+    ("read", {"conversation": "trip", "ref": "9" * 5_000}),
+    ("read", {"conversation": 7, "ref": []}),
+    ("read", {"conversation": "trip\x00", "ref": "0"}),
+    ("explain", {"conversation": "x" * 100_000}),
+    ("notes", {}),
+    ("memory", {"label": "../archive"}),
+    ("memory_append", {"label": "persona", "text": "x"}),
+]
+
+
+async def hostile(client: Client) -> list[str]:
+    found: list[str] = []
+    for name, arguments in HOSTILE:
+        try:
+            result = await client.call_tool(name, arguments)
+        except Exception as error:  # noqa: BLE001 - the protocol's own refusal
+            found.append(str(error))
+            continue
+        text = "".join(getattr(each, "text", "") for each in result.content)
+        refused = result.is_error or text.startswith("[error")
+        found.append(text if refused else f"NOT REFUSED: {name} {text[:100]}")
+    for conversation in ("private", "..%2Fprivate", "%2Fetc%2Fpasswd"):
+        try:
+            await client.read_resource(f"transom://{conversation}/window")
+            found.append(f"NOT REFUSED: {conversation}")
+        except Exception as error:  # noqa: BLE001
+            found.append(str(error))
+    assert not (await client.call_tool("list", {"conversation": "trip"})).is_error  # it still serves
+    return found
+
+
+def test_hostile_arguments_are_refused_and_nothing_of_another_user_is_said(http: str) -> None:
+    said = over_http(http, hostile)
+    assert len(said) == len(HOSTILE) + 3
+    assert [each for each in said if "NOT REFUSED" in each or "TANGERINE" in each or "Traceback" in each] == []
+
+
+def test_a_wrong_token_is_refused(http: str) -> None:
+    for headers in ({}, {"Authorization": "Bearer other"}):
+        assert httpx2.post(http, headers=headers, json={}).status_code == 401
+
+
+def test_with_write_the_memory_can_be_edited(url: str) -> None:
+    async def edit(client: Client) -> str:
+        result = await client.call_tool("memory_append", {"label": "persona", "text": "Brief."})
+        return "".join(getattr(each, "text", "") for each in result.content)
+
+    assert "Brief." in over_stdio(url, edit, "--write")
+
+
+def test_the_conversations_of_a_user(url: str) -> None:
+    async def ask(client: Client) -> str:
+        return "".join(getattr(each, "text", "") for each in (await client.call_tool("list", {})).content)
+
+    said = over_stdio(url, ask, "--user", "ann")
+    assert "private" in said
+    assert "trip" not in said
