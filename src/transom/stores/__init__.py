@@ -9,8 +9,8 @@ from transom.stores.follow import follow
 from transom.stores.fork import fork_log
 from transom.stores.jsonl import JsonlStore
 from transom.stores.memory import MemoryStore
-from transom.stores.opening import open_view
 from transom.stores.overview import StoredConversation, list_conversations
+from transom.stores.snapshot import open_view
 from transom.stores.sqlite import SqliteStore
 from transom.stores.urls import open_store
 from transom.stores.usage import usage_by_conversation, usage_by_run, usage_of

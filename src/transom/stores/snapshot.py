@@ -28,11 +28,13 @@ from transom.core.entry import Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
 from transom.core.persistent import Vector, vector
+from transom.core.reducer import apply
 from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
 from transom.core.total_usage import TotalUsage
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, with_open_calls
 from transom.core.view import Calls, Landmarks, Layout, LiveEdits, Prefix, View
+from transom.stores.base import StoredLog
 
 _SUM = 16
 
@@ -122,6 +124,21 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
         summaries=snapshot.summaries,
         usage=snapshot.usage,
     )
+
+
+def open_view(log: StoredLog, counter: TokenCounter) -> View:
+    """Compute the view of all known entries of a log.
+
+    It starts from the log's snapshot and applies the entries behind it. Without a snapshot, or if the snapshot does not
+    belong to this log, token counter and version, it applies all entries.
+    """
+    view, saved = View.empty(log, counter), log.load_snapshot()
+    if saved is not None:
+        try:
+            view = decode_view(saved[1], log, counter)
+        except ValueError:
+            view = View.empty(log, counter)
+    return apply(view, log.read(view.length))
 
 
 def _read(data: bytes) -> _Snapshot:
