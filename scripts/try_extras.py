@@ -22,13 +22,11 @@ ROOT = Path(__file__).parent.parent
 
 _PROVIDER = "import transom.providers as p; print(p.provider_named({!r}).model)"
 TRIALS = {
-    "agent-framework": "import transom.adapters.base, agent_framework",
     "anthropic": _PROVIDER.format("anthropic:m"),
     "charts": "import pathlib; from transom.cli.picture import picture_paths as p; print(p(pathlib.Path('a.svg')))",
     "fastembed": "import fastembed, numpy; from transom.search.embedders import FastEmbedder; print(FastEmbedder)",
     "gemini": _PROVIDER.format("gemini:m"),
     "inspect": "import starlette, uvicorn; from transom.inspector import server; print(server.__name__)",
-    "google-adk": "import transom.adapters.base, google.adk",
     "langchain": "import transom.adapters.langchain",
     "local": "from transom.providers.local import Local; print(Local.name)",
     "map": "from transom.repo_map import RepoMap; print(str(RepoMap('.').text(200))[:40])",
@@ -41,7 +39,6 @@ TRIALS = {
     "proxy": "from transom.proxy.serve import serve; from transom.http import Gateway; print(Gateway('memory:').store)",
     "pydantic-ai": "import transom.adapters.pydantic_ai",
     "redact": "from transom.redaction import secrets_in; print(secrets_in('key AKIAIOSFODNN7EXAMPLQ'))",
-    "strands": "import transom.adapters.base, strands",
     "telemetry": "import opentelemetry.trace, transom.telemetry",
     "testing": "from transom.testing import StoreConformance, laws; print(StoreConformance.__name__)",
 }
