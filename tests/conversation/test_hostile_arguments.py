@@ -88,6 +88,7 @@ SOUND: dict[str, Any] = {
     "cache": False,
     "call": -1,
     "call_id": "c1",
+    "error": 503,
     "content": "found",
     "dialect": "openai",
     "edit": Pin(entry=0),
