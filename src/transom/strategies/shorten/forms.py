@@ -18,9 +18,10 @@ from transom import texts
 from transom.core.edit import Trim
 from transom.core.message import ToolResult
 from transom.core.policy import Target
-from transom.core.tokens import text_bytes
+from transom.core.tokens import Size, text_bytes
 from transom.core.view import View
 from transom.errors import InvalidSetting
+from transom.strategies.candidates import stub_size
 from transom.strategies.text.parts import ShownPart
 from transom.strategies.text.stubs import outcome, stub
 from transom.strategies.text.truncation import level, shorten
@@ -124,6 +125,11 @@ class Stub(Struct, frozen=True):
 
     def __call__(self, view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:
         return (stub(view, target, part, self.preview) for part in parts)
+
+    def estimate(self, part: ShownPart) -> Size:
+        """What a stub of this part saves, about."""
+        tokens = part.shown_tokens - stub_size(self.preview)
+        return Size(tokens, text_bytes(part.text) * tokens // max(1, part.tokens))
 
 
 def line(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:

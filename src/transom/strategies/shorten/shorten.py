@@ -8,6 +8,7 @@ plain functions, or callable objects with settings, so that users can write thei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,7 +40,8 @@ class Shorten(Struct, frozen=True):
     """Shortens the parts that `which` names to what `form` leaves of them.
 
     Without `worth` the trims are proposed one by one, until the target is reached. With it all of them are made at
-    once, or none: it is asked whether what they save together is worth a break of the cached prefix.
+    once, or none: it is asked whether what they save together is worth a break of the cached prefix. A form that has a
+    method `estimate(part)` says what it saves, about; then no trim is made in vain.
     """
 
     which: Selector
@@ -52,9 +54,14 @@ class Shorten(Struct, frozen=True):
     """`Together`, `Enough`, or a function of your own."""
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        made = self.form(view, target, list(self.which(view, target)))
+        parts = list(self.which(view, target))
+        estimate: Callable[[ShownPart], Size] | None = getattr(self.form, "estimate", None)
+        if self.worth is not None and estimate is not None:
+            if not parts or not self.worth(view, target, reduce(Size.plus, map(estimate, parts), ZERO)):
+                return
+        made = self.form(view, target, parts)
         trims = (replace(trim, why=self.why) for trim in made)
-        if self.worth is None:
+        if self.worth is None or estimate is not None:
             yield from trims
             return
         together, saved = list[Trim](), ZERO
