@@ -56,9 +56,9 @@ class Shorten(Struct, frozen=True):
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         parts = list(self.which(view, target))
         estimate: Callable[[ShownPart], Size] | None = getattr(self.form, "estimate", None)
-        if self.worth is not None and estimate is not None:
-            if not parts or not self.worth(view, target, reduce(Size.plus, map(estimate, parts), ZERO)):
-                return
+        about = None if estimate is None else reduce(Size.plus, map(estimate, parts), ZERO)
+        if self.worth is not None and about is not None and not (parts and self.worth(view, target, about)):
+            return
         made = self.form(view, target, parts)
         trims = (replace(trim, why=self.why) for trim in made)
         if self.worth is None or estimate is not None:
