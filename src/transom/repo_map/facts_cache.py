@@ -94,7 +94,7 @@ class FactsCache:
 
     def _open(self) -> sqlite3.Connection:
         create_file(self._file)
-        db = sqlite3.connect(self._file, _PATIENCE, isolation_level=None)
+        db = sqlite3.connect(self._file, timeout=_PATIENCE, isolation_level=None)
         try:
             db.execute("PRAGMA synchronous = OFF")  # it can be made anew
             found = version_of(db, APPLICATION)

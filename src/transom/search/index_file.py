@@ -116,7 +116,7 @@ class IndexFile:
     def _connect(self) -> sqlite3.Connection:
         if self.path != MEMORY:
             create_file(self.path)
-        db = sqlite3.connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             db.execute("PRAGMA synchronous = NORMAL")

@@ -54,7 +54,7 @@ class SqliteFile:
         if not uri.endswith(_FIXED):
             private_files.create_file(path)
         try:
-            self._db = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+            self._db = sqlite3.connect(uri, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as problem:
             raise InvalidSetting(f"{path}: {_why_not_opened(path, problem)}") from problem
         finalize(self, self._db.close).atexit = False
