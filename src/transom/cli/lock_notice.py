@@ -52,7 +52,7 @@ class LockNotice:
 
     def _is_locked(self) -> bool:
         try:
-            with closing(sqlite3.connect(f"{Path(self._path).absolute().as_uri()}?mode=rw", 0, uri=True)) as db:
+            with closing(sqlite3.connect(f"{Path(self._path).absolute().as_uri()}?mode=rw", timeout=0, uri=True)) as db:
                 db.execute(self._probe)
         except sqlite3.Error as problem:
             return getattr(problem, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
