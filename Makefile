@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13
 
-.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange dialects histories spans doors reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange adapters dialects histories spans doors reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs reference clean
 
 setup: .venv/.made
 
@@ -81,6 +81,9 @@ growth: setup  ## twice the size of anything costs about twice the time; N= mult
 
 writers: setup  ## 16 processes on one PostgreSQL server, killed one after the other; the server is restarted twice
 	$(RUN) python tests/campaigns/postgres_writers.py
+
+adapters: setup  ## each adapter with its framework over 300 steps, beside the framework's own compaction; N= makes it fewer or more
+	$(RUN) python tests/campaigns/adapters.py --count $(or $(N),300)
 
 exchange: setup  ## every recorded conversation imported, exported with the same messages and replayed; a session of 2 GB
 	$(RUN) python tests/campaigns/exchange.py $(DATA)
