@@ -92,7 +92,7 @@ def outcome(api: str, door: str, steps: int) -> Outcome:
         url, saved = f"sqlite:///{folder}/agent.db?synchronous=normal", Path(folder) / "messages.json"
         with reached(server, door, url) as (address, store):
             line = [sys.executable, __file__, "--child", api, "--url", address, "--store", store, "--saved", str(saved)]
-            first = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+            first = subprocess.Popen(line, stdout=subprocess.DEVNULL)
             while server.turn < steps // 2 and first.poll() is None:
                 time.sleep(0.02)
             time.sleep(0.2)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from transom.http import Gateway
 from transom.proxy.app import ProxySettings
 from transom.proxy.serve import serving
 from transom.stores import MemoryStore, Store, open_store
+
+post, get = partial(httpx2.post, timeout=60), partial(httpx2.get, timeout=60)
 
 
 @contextmanager
@@ -46,8 +49,8 @@ def test_a_run_through_the_proxy(api: str, stream: bool) -> None:
     agent_class, client = AGENTS[api]
     with proxy(store, STEPS, limit=LIMIT) as (server, url):
         assert run(agent_class(client(url), stream=stream)) == ANSWER
-        metrics = httpx2.get(f"{url}/metrics").text
-        assert httpx2.get(f"{url}/healthz").text == "ok\n"
+        metrics = get(f"{url}/metrics").text
+        assert get(f"{url}/healthz").text == "ok\n"
     assert faults(server) == NONE
     (name,) = store.names()
     assert name.startswith("key-")
@@ -90,7 +93,7 @@ def test_packed_bodies(kind: str) -> None:
     body = json.dumps({"model": "m", "messages": said(TASK)}).encode()
     packed = gzip.compress(body) if kind == "gzip" else zstandard.compress(body)
     with proxy(MemoryStore()) as (server, url):
-        answer = httpx2.post(f"{url}/v1/chat/completions", content=packed, headers={"content-encoding": kind})
+        answer = post(f"{url}/v1/chat/completions", content=packed, headers={"content-encoding": kind})
     assert answer.json()["choices"][0]["message"]["content"] == ANSWER
     assert faults(server) == NONE
 
@@ -108,7 +111,7 @@ def test_packed_bodies(kind: str) -> None:
 )
 def test_bodies_that_are_refused(headers: dict[str, str], content: bytes, status: int) -> None:
     with proxy(MemoryStore(), max_body=1_000) as (server, url):
-        answer = httpx2.post(f"{url}/v1/chat/completions", content=content, headers=headers)
+        answer = post(f"{url}/v1/chat/completions", content=content, headers=headers)
     assert answer.status_code == status
     assert answer.json()["error"]["type"] == "transom_proxy_error"
     assert server.requests == []
@@ -121,7 +124,7 @@ def test_an_error_of_the_provider_arrives_as_it_was_and_a_missing_one_is_a_502()
         assert raised.value.code == "context_length_exceeded"
     server.url = "http://127.0.0.1:9"
     with proxied(server, MemoryStore()) as url:
-        answer = httpx2.post(f"{url}/v1/chat/completions", json={"model": "m", "messages": said(TASK)})
+        answer = post(f"{url}/v1/chat/completions", json={"model": "m", "messages": said(TASK)})
     assert (answer.status_code, "cannot be reached" in answer.text) == (502, True)
 
 
@@ -149,7 +152,7 @@ def test_a_client_that_goes_away_frees_its_conversation() -> None:
         with agent.client.chat.completions.create(**agent.arguments(), stream=True) as events:
             next(iter(events))
         time.sleep(0.3)  # until the proxy has seen it
-        assert "transom_in_flight 0.0" in httpx2.get(f"{url}/metrics").text
+        assert "transom_in_flight 0.0" in get(f"{url}/metrics").text
         assert run(agent) == ANSWER
     assert faults(server) == NONE
     assert len(store.names()) == 1
@@ -159,7 +162,7 @@ def test_tokens_are_counted_as_they_would_be_sent() -> None:
     with proxy(MemoryStore(), STEPS, limit=LIMIT) as (_, url):
         agent = AGENTS["anthropic"][0](anthropic_client(url))
         assert run(agent) == ANSWER
-        counted = httpx2.post(
+        counted = post(
             f"{url}/v1/messages/count_tokens",
             json={
                 "model": "m",
@@ -175,9 +178,7 @@ def test_too_many_requests_at_once_are_refused_and_the_others_answered() -> None
     with proxy(store, concurrency=4) as (server, url):
         body = {"model": "m", "messages": said(TASK)}
         with ThreadPoolExecutor(16) as pool:
-            answers = list(
-                pool.map(lambda _: httpx2.post(f"{url}/v1/chat/completions", json=body).status_code, range(32))
-            )
+            answers = list(pool.map(lambda _: post(f"{url}/v1/chat/completions", json=body).status_code, range(32)))
     assert set(answers) <= {200, 503}
     assert answers.count(200) == len(server.requests) >= 4
     assert faults(server) == NONE
@@ -188,6 +189,6 @@ def test_a_large_body_passes() -> None:
         image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 8_000_000}}
         content = [{"type": "text", "text": TASK}, image]
         body = {"model": "m", "messages": [{"role": "user", "content": content}]}
-        answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+        answer = post(f"{url}/v1/chat/completions", json=body)
     assert answer.status_code == 200
     assert faults(server) == NONE
