@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from mcp import types as mcp
 
 import transom
+from mcp import types as mcp
 from transom.conversation.appending.mcp_results import read_mcp
 from transom.providers.scripted import Scripted, call
 
