@@ -125,15 +125,15 @@ PLAN: tuple[Turn, ...] = (
         "And a huge result, say a log file of four thousand lines? How much of it is sent, and can the model "
         "get the rest?"
     ),
-    agent("", listing(STRATEGIES), read(f"{STRATEGIES}/arrival.py")),
+    agent("", listing(STRATEGIES), read(f"{STRATEGIES}/shorten/clip_turn.py")),
     agent("It is clipped on arrival, before it is in any cache. How?", read(f"{STRATEGIES}/text/truncation.py")),
     agent("", python(LONG_RESULT)),
     agent(
         "A marker in the middle names the entry. What happens to results that are not huge, but old?",
-        read(f"{STRATEGIES}/stale_results.py"),
-        read(f"{STRATEGIES}/omission.py"),
+        read(f"{STRATEGIES}/shorten/forms.py"),
+        read(f"{STRATEGIES}/fold/omission.py"),
     ),
-    agent("", read("src/transom/policies/plain.py"), read(f"{STRATEGIES}/elide.py")),
+    agent("", read("src/transom/policies/plain.py"), read(f"{STRATEGIES}/fold/last_resort.py")),
     agent("", read(f"{CORE}/policy.py"), read(f"{CORE}/budget.py")),
     agent(
         "Where is the whole text stored? I check before I claim it.",
@@ -141,26 +141,27 @@ PLAN: tuple[Turn, ...] = (
         search("def fetch", "src/transom"),
     ),
     agent(
-        "A huge result is clipped before it is ever sent, so no cached prefix breaks (strategies/arrival.py and "
-        "clip_turn.py). The whole text stays in the log; bodies over 64 KiB are stored apart, in the blob store; and "
+        "A huge result is clipped before it is ever sent, so no cached prefix breaks (`ClipTurn`, "
+        "strategies/shorten/clip_turn.py). The whole text stays in the log; bodies over 64 KiB are stored apart, in the blob store; and "
         "the marker names the entry. The model gets the rest with the tools of `transom.readback`, you with "
         "`transom read`. When the window is full later, the policy folds old turns; `default` quotes passages of them "
-        "(`Digest`, strategies/covering_digest.py)."
+        "(`Digest`, strategies/fold/record.py)."
     ),
     user(
-        "Then here is the change I want: reasoning is the first thing I would give up. `DropReasoning` goes by the "
+        "Then here is the change I want: reasoning is the first thing I would give up. `OldReasoning` goes by the "
         "newest user message. Add a strategy that goes by turns: under pressure it drops the reasoning of all but the "
         "newest two turns, before anything is folded. With tests. Do not touch the default policy."
     ),
     agent(
         "First the existing strategy, and what a trim may do to reasoning.",
-        read(f"{STRATEGIES}/reasoning.py"),
+        read(f"{STRATEGIES}/shorten/selectors.py", 81, 102),
+        read(f"{STRATEGIES}/shorten/shorten.py"),
         read(f"{CORE}/message.py", 50, 130),
     ),
     agent(
         "A trim without spans and note drops a reasoning part. Reasoning that is signed for its prefix has a rule of "
         "its own; I read it before I build on it.",
-        read(f"{CORE}/prefix_digest.py"),
+        read(f"{CORE}/prefix_fingerprint.py"),
         read("tests/laws/test_law_13_bound.py"),
     ),
     agent("", search(r"user_restored", "src/transom"), read("src/transom/testing/builders.py")),
@@ -175,7 +176,7 @@ PLAN: tuple[Turn, ...] = (
         python(
             "from transom.testing import Entries, WordCounter, says, talk\nfrom transom.core.reducer import "
             "build_view\nlog = talk('go', says('a', thought='x'), 'on', says('b', thought='y'), 'on')\nview = "
-            "build_view(Entries(log), WordCounter())\nprint([(slot.key, type(slot.head).__name__) for slot in "
+            "build_view(Entries(log), WordCounter())\nprint([(slot.key, type(slot.first_fact).__name__) for slot in "
             "view.slots])"
         ),
     ),
@@ -185,7 +186,7 @@ PLAN: tuple[Turn, ...] = (
         edit(
             f"{STRATEGIES}/thoughts.py",
             "[slot for slot in view.slots if isinstance(slot, Unit)]",
-            "[slot for slot in view.slots if isinstance(slot, Unit) and isinstance(slot.head, Assistant)]",
+            "[slot for slot in view.slots if isinstance(slot, Unit) and isinstance(slot.first_fact, Assistant)]",
         ),
         edit(
             f"{STRATEGIES}/thoughts.py",
@@ -247,7 +248,7 @@ PLAN: tuple[Turn, ...] = (
         "changes nothing while there is room. Three tests, one of which I broke on purpose to see it fail. Laws 3 "
         "and 13 and those of a log pass, and a conversation that is closed and opened again has the same window.\n\n"
         "Two things to know. The trims break the cached prefix at the oldest turn that they touch, like any "
-        "compaction. In the measurement it sends exactly what the default sends, because `DropReasoning` drops the "
+        "compaction. In the measurement it sends exactly what the default sends, because `OldReasoning` selects the "
         "same there; it can only differ where many turns follow one user message. And signed reasoning is hidden "
         "by the core itself once something before it changes, so for such models the strategy gives up all of it at "
         "the first compaction. It is not in the default policy, as you asked."

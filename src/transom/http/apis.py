@@ -19,9 +19,12 @@ Fields = dict[str, msgspec.Raw]
 
 
 class Api(NamedTuple):
-    """One API. `messages`: the key of its messages. `system`: the keys of what stands beside them. `answer`: the keys
-    of the longest answer, the first one for a body that has none; a dot leads into an object. `held`: the keys of a
-    conversation that the provider keeps."""
+    """Where the bodies of one API have what is needed.
+
+    `messages`: the key of the messages. `system`: the keys of a system prompt that is not among the messages. `answer`:
+    the keys of the limit of the answer; the first one is set in a body that has none, and a dot leads into an object.
+    `held`: the keys that name a conversation that the provider keeps.
+    """
 
     dialect: str
     messages: str
@@ -59,12 +62,12 @@ COUNTING = {"/messages/count_tokens": APIS["/messages"]}
 _MODEL_IN_PATH = re.compile(r"/models/([^/:]+):")
 _HEAD_ROLES = ("system", "developer")
 _BILLING = "x-anthropic-billing-header:"
-"""How the first block of Claude Code's system prompt begins. It is another one in each request, and not for the model:
-it would be a new system prompt each time."""
+"""How the first block of Claude Code's system prompt begins. The block is not for the model and differs in each
+request, so it is no part of the system prompt that is logged."""
 
 
 def api_of(path: str, table: dict[str, Api] = APIS) -> Api | None:
-    """The API of a request to this path; None if it is none that is known here."""
+    """The API of a request to this path; None if the path is not known."""
     return next((api for end, api in table.items() if path.endswith(end)), None)
 
 
@@ -81,8 +84,8 @@ def dialect_of(api: Api, wanted: str | Dialect | None) -> Dialect:
 class CallBody:
     """The body of a request, of which only what is needed is parsed. Raises InvalidMessage if it is no such body.
 
-    `messages`: each message as the bytes that came, without the head's. `system`: the instructions; `tools`: the
-    schemas.
+    `messages`: each message as the bytes that came, without the leading ones of the system prompt. `system`: the system
+    prompt as instructions. `tools`: the schemas of the tools.
     """
 
     def __init__(self, api: Api, dialect: Dialect, path: str, content: bytes) -> None:

@@ -2,8 +2,8 @@
 
 Each digest is made of the one before it and of one more message. There are two kinds. The *raw* digest is over the
 bytes of each message as they came, and is cheap. The *canonical* one is over the facts in them: what was said and
-called, without cache marks, ids of items and reasoning, of which clients change and drop some between two requests. A
-string and a list of one text block are the same fact.
+called. It leaves out cache marks, ids of items and reasoning, because clients change or drop these between two requests.
+A string and a list of one text block are the same fact.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def after(digest: Digest, fact: Fact) -> Digest:
 
 
 def after_calls(digest: Digest, turn: Assistant) -> Digest | None:
-    """A digest of the ids of a turn's calls alone; None if one has none. It knows a turn that its client has changed:
-    an id is given once."""
+    """A digest of the ids of a turn's calls alone; None if a call has no id. It finds a turn whose text the client has
+    changed, because no two turns have the same ids."""
     ids = [call.id for call in turn.calls]
     if not ids or not all(ids):
         return None

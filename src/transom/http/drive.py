@@ -32,7 +32,8 @@ class AsyncSender(Protocol):
 
 
 def drive(exchange: Exchange, sender: Sender) -> Reply:
-    """Do what an exchange waits for, in this thread; its reply. Whatever the sender raises is logged and raised."""
+    """Do what an exchange waits for, in this thread, and return its reply. What the sender raises is logged, and
+    raised again."""
     steps, outcome = exchange.steps(), None
     while True:
         want = _advance(exchange, steps, outcome)
@@ -69,7 +70,7 @@ async def drive_async(exchange: Exchange, sender: AsyncSender) -> Reply:
 
 
 def passed(exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], bytes | None]) -> Iterator[bytes]:
-    """The bytes of a streamed reply, as the client gets them. The reply is logged before the client gets its end.
+    """Yield the bytes of a streamed reply, as the client gets them. The reply is logged before the client has its end.
 
     Close the iterator when the client goes away.
     """

@@ -60,9 +60,9 @@ class Answer(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What the client gets: the last answer that came, with these bytes of it; or, with a `status`, one of ours.
+    """What the client gets: the last answer that came; or, with a `status`, an answer of ours.
 
-    `begun`: what was read of a stream already.
+    `content`: its bytes; None for a stream. `begun`: what was read of that stream already.
     """
 
     content: bytes | None = None
@@ -96,7 +96,7 @@ class Figures:
 def exchange_of(
     gateway: Gateway, method: str, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = ""
 ) -> Exchange | None:
-    """The exchange of a request; None if it is none of those that ask a model for a reply."""
+    """The exchange of a request; None if the request does not ask a model for a reply."""
     api = api_of(path) if method.upper() == "POST" else None
     if api is None:
         return None
@@ -104,9 +104,10 @@ def exchange_of(
 
 
 def counted(gateway: Gateway, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = "") -> int | None:
-    """The tokens of the window that would be sent for a request to count tokens, if that shows less than the request.
+    """The answer to a request that counts tokens: those of the window that would be sent in its place.
 
-    None if it does not, if its conversation is not known, or if it cannot be read: then the provider counts better.
+    None if that window leaves nothing out, or if the conversation is not known or cannot be read: then the provider
+    counts better.
     """
     api = api_of(path, COUNTING)
     assert api is not None
@@ -154,7 +155,7 @@ class Exchange:
         return Reply(answer.content)
 
     def _body(self) -> CallBody | None:
-        """The body; None if the provider keeps the conversation: such a request is none of ours."""
+        """The body; None if the provider keeps the conversation: such a request passes as it came."""
         api = api_of(self._path)
         assert api is not None
         body = CallBody(api, dialect_of(api, self._gateway.dialect), self._path, self._content)
@@ -167,7 +168,7 @@ class Exchange:
         return body
 
     def _attempts(self, body: CallBody) -> Steps:
-        """Send the window, and a smaller one as long as it is refused for what the next one can be without."""
+        """Send the window. If it is refused as too long, or for a part that can be left out, send a smaller one."""
         conv = self._enter(body)
         model = self._model = Model(body.dialect.name, body.model, body.dialect.name)
         provider = cast("Provider", model)
@@ -240,12 +241,12 @@ class Exchange:
     # ---- while the reply passes
 
     def feed(self, chunk: bytes) -> bool:
-        """Read the next bytes of a streamed reply. True if it is whole with them: then call `whole` before the client
-        gets them, so that its next request finds the reply in the log."""
+        """Read the next bytes of a streamed reply. True if they complete it: then call `whole` before the client gets
+        them, so that its next request finds the reply in the log."""
         return self._stream is not None and self._stream.feed(chunk)
 
     def whole(self) -> None:
-        """The stream has ended as it should: log the reply, and let others into the conversation."""
+        """The streamed reply is complete: log it, and let others into the conversation."""
         self._observe_stream()
         self.close()
 

@@ -46,7 +46,7 @@ MOST_OPEN = 256
 """Conversations that stay open between two of their requests, if not told otherwise."""
 ASSUMED_CONTEXT = 128_000
 RESERVED_SHARE = 4
-"""Of a context window, at most one part in so many is kept free for the answer, unless the budget says otherwise."""
+"""At most a quarter of a context window is kept free for the answer, unless the budget has a reserve."""
 
 _OPTIONS = frozenset({"summarizer", "digest_role", "counter", "redact"})
 _ODD = re.compile(r"[^\w.:+=-]+")
@@ -59,8 +59,8 @@ _logger = logging.getLogger(__name__)
 class OpenConversation:
     """A conversation, and the one request that is in it.
 
-    `length`: of its log, up to the last fact that the client knows; `entries`: of the whole log then. `held`: what is
-    given back when the request is over.
+    `length`: how many entries its log has up to the last fact that the client knows. `entries`: how many it had in all
+    when the last request left. `held`: what is given back when the request is over.
     """
 
     def __init__(self, name: str) -> None:
@@ -79,15 +79,20 @@ class OpenConversation:
 class Gateway:
     """What all requests through one client or proxy share: the store, the settings, the index of what is known.
 
-    `store`: as for `Conversation.open`. `budget`: likewise; without one it is the context size of each request's model,
-    if the price list knows it, and 128,000 tokens if not. What a budget reserves for the answer is the request's own
-    limit of the answer, unless the budget has a reserve. `session`: the id of the conversation; without it, headers and
-    the messages themselves tell which one a request belongs to. `dialect`: a form of an API, if the server has its own
-    ("mistral", "anthropic_unsigned"). `on_error`: what happens to a request that no window can be built for: "pass"
-    sends it as it came, with a warning in `logging`; "fail" answers it with an error. `settings`: more arguments of
-    `Conversation.open`: summarizer, redact, digest_role, counter.
+    - `store`, `policy`, `redact`: as for `Conversation.open`.
+    - `budget`: likewise. Without one it is the context size of each request's model, if the price list knows it, and
+      128,000 tokens if not. If the budget has no reserve, the request's own limit of the answer is kept free, at most a
+      quarter of the context.
+    - `session`: the id of the conversation. Without it, a request belongs to the conversation that its headers or its
+      messages name.
+    - `user_id`: whose conversations these are, if the request has no tenant.
+    - `dialect`: a form of an API, if the server has its own ("mistral", "anthropic_unsigned").
+    - `on_error`: what happens to a request that no window can be built for. "pass" sends it as it came, with a warning
+      in `logging`; "fail" answers it with an error.
+    - `most_open`: how many conversations stay open between two of their requests.
+    - `settings`: more arguments of `Conversation.open`: summarizer, digest_role, counter.
 
-    Any number of threads may use it. Raises InvalidSetting.
+    Any number of threads may use it. Raises InvalidSetting, and TypeError for another setting.
     """
 
     def __init__(
@@ -155,11 +160,11 @@ class Gateway:
 
     def enter(self, body: CallBody, *, tenant: str, session: str) -> tuple[OpenConversation, list[Fact], bytes]:
         """The conversation that a request goes on with, for this request alone until `leave`; the facts that its log
-        has not; and the digest of all its messages.
+        does not have yet; and the digest of all its messages.
 
         It is the conversation with the longest known beginning, if its log says no more than that, and no other request
-        is in it. Else it is a fork of that conversation; or a new one, if the beginning has no reply yet: then two
-        clients have said the same. Raises InvalidMessage, and what the store raises.
+        is in it. Else it is a fork of that conversation. If the beginning has no reply yet, two clients have said the
+        same, and a new conversation begins. Raises InvalidMessage, and what the store raises.
         """
         start = digests.begin(tenant, session, body.dialect.name)
         while True:
@@ -193,7 +198,7 @@ class Gateway:
             each.conv.close()
 
     def counted(self, body: CallBody, *, tenant: str, session: str) -> int | None:
-        """The tokens of the window of a request that is not sent, if edits have made it smaller; else None."""
+        """The tokens of the window of a request that is not sent, if that window has a fold; else None."""
         match = self.matcher.match(digests.begin(tenant, session, body.dialect.name), body.messages, body.dialect)
         opened = None if match.place is None else self._take(match.place.name)
         if opened is None or match.place is None:

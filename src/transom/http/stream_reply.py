@@ -25,8 +25,8 @@ MOST_UNREAD = 64 << 20
 class StreamReply:
     """One streamed reply, read while it passes.
 
-    `finished`: the provider has said all. `error`: the event in which it says that there is no reply, None until then.
-    `has_begun`: something of the reply has come.
+    `finished`: the provider has sent all of it. `error`: the event that says that there is no reply; None if none came.
+    `has_begun`: a part of the reply has come.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -38,7 +38,7 @@ class StreamReply:
         self.error: Raw | None = None
 
     def feed(self, chunk: bytes) -> bool:
-        """Read the next bytes. True if the reply is whole with them, and was not before."""
+        """Read the next bytes. True if they complete the reply."""
         before = self.finished
         for data in self._events(chunk):
             if data == _DONE:

@@ -21,14 +21,15 @@ from transom.http.gateway import SESSION_HEADERS, Gateway
 OWN_HEADERS = frozenset({SESSION_HEADERS[0]})
 """The headers that are for us, and go no further."""
 _OF_BODY = frozenset({"content-length", "transfer-encoding", "content-encoding", "accept-encoding"})
-"""The headers that say how a body is packed: ours is not."""
+"""The headers about the length and the compression of a body. The body that we send is another one, uncompressed."""
 
 
 class Transport:
     """A transport for `httpx2.Client` or `httpx.Client`: requests that ask a model for a reply go through the gateway.
 
-    All others pass as they are. `inner`: the transport that sends; by default a new one of `http`, the library
-    ("httpx2", or "httpx"), which is closed with this one. `owns_gateway`: the gateway is closed with it too.
+    All others pass as they are. `gateway`: the store and the settings; any number of transports may share one. `inner`:
+    the transport that sends; by default a new one of the library `http` ("httpx2", or "httpx" if that is not installed),
+    which is closed with this one. `owns_gateway`: the gateway is closed with it too.
     """
 
     def __init__(

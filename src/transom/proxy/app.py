@@ -41,7 +41,8 @@ _HOP = frozenset(
         *("transfer-encoding", "host", "content-length", "content-encoding"),
     }
 )
-"""The headers of a request that are for the next machine alone, or about a body that is unpacked now."""
+"""Headers of a request that are not sent on: those for this one connection, and those about a body that is unpacked
+now."""
 _HOP_BACK = frozenset({"connection", "keep-alive", "transfer-encoding"})
 
 _logger = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class ProxySettings(Struct, frozen=True, kw_only=True):
 
 
 class Proxy:
-    """The proxy. `transport`: to the upstream server; by default a new one, closed with the proxy."""
+    """The proxy of one upstream server. Closing it closes its connections and the gateway, which it owns."""
 
     def __init__(self, gateway: Gateway, settings: ProxySettings) -> None:
         self._gateway, self._settings = gateway, settings
@@ -92,7 +93,7 @@ class Proxy:
         return Starlette(routes=[Route("/healthz", healthz), Route("/metrics", metrics), Mount("/", self)])
 
     async def aclose(self) -> None:
-        """Close the connections, and the gateway."""
+        """Close the connections and the gateway."""
         await self._inner.aclose()
         await in_thread(self._gateway.close)
 

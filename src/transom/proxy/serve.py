@@ -32,7 +32,7 @@ def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
 
 
 def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM; requests that are on their way end first. `ready` is called at once."""
+    """Serve until Ctrl-C or SIGTERM. Requests that are on their way have 10 seconds to end. `ready` is called at once."""
     proxy = Proxy(gateway, settings)
     server = _server(proxy)
     ready()

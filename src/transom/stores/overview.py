@@ -59,8 +59,9 @@ def list_conversations(
 ) -> list[StoredConversation]:
     """The conversations of a store, or of one of its users, described in full: the one that was used last comes first.
 
-    `limit`: at most this number. All entries of these are read, for their size and cost; of the others the first ones
-    and the last one. `store`: a URL, a path, or a store object. Logs of sub-agents are conversations of their own.
+    `store`: a URL, a path, or a store object. `user_id`: only those of this user; "" for those of nobody. `limit`: the
+    most that are listed. All their entries are read, for their size and cost; of each other conversation the first 8
+    entries and the last one. Logs of sub-agents are conversations of their own.
     Raises InvalidSetting, StoreUnavailable.
     """
     if type(limit) is not int or limit < 0:

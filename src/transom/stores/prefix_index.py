@@ -1,8 +1,8 @@
 """Which conversation of a store has which messages: an index from digests of their beginnings to places in logs.
 
-It is a help for whoever gets whole lists of messages and must know to which log they belong (`transom.http`). It can be
-lost: then a conversation is begun anew where it could have been continued. So it is a file of its own beside the store,
-and is not synchronised with every write.
+`transom.http` gets whole lists of messages, and finds with it the logs that they belong to. The index can be lost: then
+a new conversation begins where an old one could have gone on. So it is a file of its own beside the store, and is not
+synchronised with every write.
 """
 
 from __future__ import annotations
