@@ -12,7 +12,7 @@ from pathlib import Path
 
 from transom.core.entry import Sent
 from transom.core.view import View
-from transom.inspector.parts import Piece, PieceLimit
+from transom.inspector.parts import MessagePiece, PieceLimit
 from transom.inspector.window_data import Change, Row, WindowData, WindowReader
 from transom.texts import escaped
 
@@ -126,7 +126,7 @@ def _row(row: Row) -> Iterator[str]:
     yield "</article>"
 
 
-def _piece(piece: Piece) -> Iterator[str]:
+def _piece(piece: MessagePiece) -> Iterator[str]:
     label = {"reasoning": "reasoning", "call": f"→ {_line(piece.name)}", "other": _line(piece.name)}.get(piece.kind, "")
     text = f'<pre dir="auto">{_lines(piece.text)}</pre>'
     yield f'<div class="piece-of {piece.kind}">'

@@ -1,4 +1,4 @@
-"""A conversation that somebody looks at: its calls, its views, and the windows that a change would make."""
+"""A conversation in the inspector: its calls, its views, and the windows that a change would make."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from transom.evaluation.call_figures import CallFigures, CallTable
 from transom.evaluation.call_views import CallViews
 from transom.evaluation.explain import DROPPED, Explanation, explain
 from transom.evaluation.missing_names import MissingNames, missing_names
-from transom.inspector.parts import MOST_READ, Piece, pieces
+from transom.inspector.parts import MOST_READ, MessagePiece, pieces
 from transom.inspector.window_data import PAGE, WindowData, WindowReader
 from transom.policies import policy_named
 from transom.stores import Store, StoredLog, open_view
@@ -44,7 +44,8 @@ class Action(Struct, frozen=True, kw_only=True):
 
     - `do`: "pin" an entry; "undo" an edit, or without a number the last compaction; "compact"; or "request", only to
       look at the next request.
-    - `tokens`: those of the context window; None: those of the last request. `policy`: its name.
+    - `entry`: which entry or edit. `why`: the reason, which `explain` shows.
+    - `tokens`: the context window to plan for; None: the limit of the last request. `policy`: its name.
     """
 
     do: Literal["pin", "undo", "compact", "request"]
@@ -54,9 +55,14 @@ class Action(Struct, frozen=True, kw_only=True):
     policy: str = "default"
 
 
-class Tried(Struct, frozen=True, kw_only=True):
-    """What an action would do. `entries`: how many entries the log had. `tokens`, `messages`: of the window before and
-    after, raw. `edits`: how many of each kind. `number`: names the dry run for the pages of its window."""
+class DryRun(Struct, frozen=True, kw_only=True):
+    """What an action would do.
+
+    - `entries`: how many entries the log had. `number`: names the dry run for the pages of its window.
+    - `tokens`, `messages`: the raw size of the window before and after. `limit`: the tokens that it is planned for.
+    - `edits`: how many of each kind. `saved_tokens`: how many tokens fewer every later request has. `broken_tokens`:
+      those of the cached prefix that are lost once.
+    """
 
     entries: int
     number: int
@@ -76,10 +82,10 @@ class EntryData(Struct, frozen=True, kw_only=True):
     at: float
     role: str
     tokens: int
-    pieces: list[Piece]
+    pieces: list[MessagePiece]
 
 
-class LeftOut(Struct, frozen=True, kw_only=True):
+class LeftOutPage(Struct, frozen=True, kw_only=True):
     """Entries that a window does not show, a page of them."""
 
     total: int
@@ -87,7 +93,7 @@ class LeftOut(Struct, frozen=True, kw_only=True):
     rows: list[Explanation]
 
 
-class OpenConversation:
+class InspectedConversation:
     """One stored log with the figures of its calls and the views of them.
 
     It may be used from several threads. There are two locks, so that the chart need not wait for the views.
@@ -137,13 +143,13 @@ class OpenConversation:
                 raise InvalidSetting("this dry run is no longer kept: try it again")
             return self._tried[number].data(first, count)
 
-    def left_out(self, call: int | None, fold: int | None, first: int, count: int) -> LeftOut:
+    def left_out(self, call: int | None, fold: int | None, first: int, count: int) -> LeftOutPage:
         """Entries that the window of a call does not show: those behind a fold, or with None those in no window."""
         with self._views_lock:
             view = self._view(call)
             seqs = _dropped(view) if fold is None else _behind(view, fold)
             rows = explain(view, seqs[first : first + count])
-            return LeftOut(total=len(seqs), first=first, rows=rows)
+            return LeftOutPage(total=len(seqs), first=first, rows=rows)
 
     def missing_names(self, call: int | None) -> dict[int, MissingNames]:
         """The names that each fold of a window covers and that are nowhere in it. It reads the whole log."""
@@ -205,7 +211,7 @@ class OpenConversation:
 
     # ---- dry runs and changes
 
-    def try_action(self, action: Action) -> Tried:
+    def try_action(self, action: Action) -> DryRun:
         """What an action would do to the log as it is now. Nothing is written.
 
         Raises InvalidEdit, InvalidSetting, BudgetImpossible.
@@ -226,7 +232,7 @@ class OpenConversation:
                 self._tried.popitem(last=False)
             window = reader.data()
             assert window.change is not None
-            return Tried(
+            return DryRun(
                 entries=before.length,
                 number=self._numbers,
                 tokens=(before.total.tokens, after.total.tokens),
@@ -279,29 +285,29 @@ class OpenConversation:
         )
 
 
-class OpenConversations:
+class InspectedConversations:
     """The conversations of one store that are looked at: at most `MOST_OPEN`."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._open: OrderedDict[str, OpenConversation] = OrderedDict()
+        self._open: OrderedDict[str, InspectedConversation] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, name: str) -> OpenConversation:
+    def get(self, name: str) -> InspectedConversation:
         """The conversation with this name. Raises InvalidSetting if the store has none."""
         with self._lock:
             if name not in self._open:
                 log = self.store.open(name)
                 if not len(log):
                     raise InvalidSetting(f"no conversation {quote(name)}")
-                self._open[name] = OpenConversation(log, self.store.open(name))
+                self._open[name] = InspectedConversation(log, self.store.open(name))
                 if len(self._open) > MOST_OPEN:
                     self._open.popitem(last=False)
             self._open.move_to_end(name)
             return self._open[name]
 
     def close(self, name: str) -> None:
-        """Look at this conversation anew the next time: it was forgotten."""
+        """Keep this conversation open no longer, because the store has forgotten it."""
         with self._lock:
             self._open.pop(name, None)
 
@@ -344,10 +350,10 @@ def _behind(view: View, fold: int) -> list[int]:
     return [seq for unit in units_in(slot) if unit.key not in shown for seq in unit.seqs]
 
 
-def _pieces(entry: Entry, start: int) -> list[Piece]:
+def _pieces(entry: Entry, start: int) -> list[MessagePiece]:
     """The pieces of an entry of any kind; of one that is no fact, its text or its fields."""
     body: Any = entry.body
     if isinstance(body, Fact):
         return list(pieces(body, start))
     text = body.text if isinstance(body, Fold | Summary) else plain(body).decode("utf-8", "replace")
-    return [Piece(kind="text", text=text[start : start + MOST_READ], length=len(text), start=start)]
+    return [MessagePiece(kind="text", text=text[start : start + MOST_READ], length=len(text), start=start)]

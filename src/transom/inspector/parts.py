@@ -22,7 +22,7 @@ UNREADABLE = "(reasoning that only the provider can read)"
 Kind = Literal["text", "reasoning", "call", "media", "other"]
 
 
-class Piece(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MessagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One piece of a message.
 
     `kind`: what it is. `text`: its text from character `start` on, at most as many characters as were asked for.
@@ -36,10 +36,10 @@ class Piece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = ""
 
 
-def pieces(fact: Fact, start: int, most: int = MOST_READ) -> Iterator[Piece]:
+def pieces(fact: Fact, start: int, most: int = MOST_READ) -> Iterator[MessagePiece]:
     """Yield the pieces of a fact, each with at most `most` characters from the character `start` on."""
     for kind, text, name in _whole_pieces(fact):
-        yield Piece(kind=kind, text=text[start : start + most], length=len(text), start=start, name=name)
+        yield MessagePiece(kind=kind, text=text[start : start + most], length=len(text), start=start, name=name)
 
 
 class PieceLimit(Struct, frozen=True):
@@ -52,10 +52,10 @@ class PieceLimit(Struct, frozen=True):
         """The beginning of a text."""
         return "\n".join(text[: self.characters].split("\n")[: self.lines])
 
-    def pieces(self, fact: Fact) -> Iterator[Piece]:
+    def pieces(self, fact: Fact) -> Iterator[MessagePiece]:
         """Yield the pieces of a fact."""
         for kind, text, name in _whole_pieces(fact):
-            yield Piece(kind=kind, text=self.text(text), length=len(text), name=name)
+            yield MessagePiece(kind=kind, text=self.text(text), length=len(text), name=name)
 
 
 def _whole_pieces(fact: Fact) -> Iterator[tuple[Kind, str, str]]:

@@ -23,7 +23,7 @@ from transom.errors import Conflict, InvalidSetting, TransomError, UnknownLog
 from transom.evaluation.call_figures import CallFigures
 from transom.inspector.access import Access
 from transom.inspector.conversation_list import ConversationList
-from transom.inspector.opened import Action, OpenConversation, OpenConversations
+from transom.inspector.opened import Action, InspectedConversation, InspectedConversations
 from transom.inspector.parts import MOST_READ
 from transom.inspector.window_data import PAGE
 from transom.policies import POLICIES
@@ -52,7 +52,7 @@ class Inspector:
     def __init__(self, store: Store, *, place: str, read_only: bool = False) -> None:
         """`place`: what the page calls the store. `read_only`: nothing can be changed from the page."""
         self._list = ConversationList(store)
-        self._open = OpenConversations(store)
+        self._open = InspectedConversations(store)
         self._place, self._read_only = place, read_only
 
     def app(self, *, port: int, token: str) -> Access:
@@ -153,7 +153,7 @@ class Inspector:
             raise InvalidSetting("this inspector only looks: it was started with --read-only")
         return {"entries": self._open.get(wanted.id).do_action(wanted, wanted.expect)}
 
-    def _conversation(self, query: Query) -> OpenConversation:
+    def _conversation(self, query: Query) -> InspectedConversation:
         return self._open.get(query.text("id"))
 
     def _answered(self, name: str, answer: Callable[[], object]) -> Response:

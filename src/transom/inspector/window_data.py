@@ -22,7 +22,7 @@ from transom.core.view import View
 from transom.core.window import Break, Window, assemble
 from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.explain import DROPPED, Explanation, explain
-from transom.inspector.parts import Piece, PieceLimit
+from transom.inspector.parts import MessagePiece, PieceLimit
 from transom.prices import CompactionCosts
 
 PAGE = 24
@@ -56,7 +56,7 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     edits: tuple[int, ...] = ()
     tokens: int = 0
     shown: int = 0
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[MessagePiece, ...] = ()
     is_cached: bool = False
     is_new: bool = False
     is_changed: bool = False
@@ -274,7 +274,7 @@ class WindowReader:
         shown = [piece for message in head.messages for piece in most.pieces(message)]
         if head.tools:
             names = ", ".join(map(tool_name, head.tools))
-            shown.append(Piece(kind="other", text=most.text(names), length=len(names), name="tools"))
+            shown.append(MessagePiece(kind="other", text=most.text(names), length=len(names), name="tools"))
         return Row(
             entry=item.entry,
             role="system",
@@ -296,7 +296,7 @@ class WindowReader:
             edits=(fold.seq,),
             tokens=fold.untrimmed_size.tokens,
             shown=fold.tokens,
-            pieces=(Piece(kind="text", text=most.text(fold.text), length=len(fold.text)),),
+            pieces=(MessagePiece(kind="text", text=most.text(fold.text), length=len(fold.text)),),
             is_cached=item.is_cached,
             is_new=self._compares and item.is_new,
             is_changed=item.is_changed,
@@ -305,7 +305,7 @@ class WindowReader:
             turns=fold.unit_count,
         )
 
-    def _message_row(self, item: _Item, unit: Unit, row: Explanation, shown: tuple[Piece, ...]) -> Row:
+    def _message_row(self, item: _Item, unit: Unit, row: Explanation, shown: tuple[MessagePiece, ...]) -> Row:
         entry = self._view.entries_of(unit)[bisect_left(unit.seqs, item.entry)]
         fact = entry.body
         call = self._view.call_of(unit, item.entry) if isinstance(fact, ToolResult) else None
