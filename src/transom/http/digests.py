@@ -2,8 +2,8 @@
 
 Each digest is made of the one before it and of one more message. There are two kinds. The *raw* digest is over the
 bytes of each message as they came, and is cheap. The *canonical* one is over the facts in them: what was said and
-called. It leaves out cache marks, ids of items and reasoning, because clients change or drop these between two requests.
-A string and a list of one text block are the same fact.
+called. It leaves out cache marks, ids of items and reasoning, because clients change or drop these between two
+requests. A string and a list of one text block are the same fact.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class Transport:
     """A transport for `httpx2.Client` or `httpx.Client`: requests that ask a model for a reply go through the gateway.
 
     All others pass as they are. `gateway`: the store and the settings; any number of transports may share one. `inner`:
-    the transport that sends; by default a new one of the library `http` ("httpx2", or "httpx" if that is not installed),
-    which is closed with this one. `owns_gateway`: the gateway is closed with it too.
+    the transport that sends; by default a new one, which is closed with this one. `http`: the library of the new one,
+    "httpx2" or "httpx"; by default httpx2 if it is installed. `owns_gateway`: the gateway is closed with it too.
     """
 
     def __init__(

@@ -98,7 +98,8 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Left(Struct, frozen=True, kw_only=True):
-    """What the window does not have: entries and tokens behind folds, and entries that are in no window at all."""
+    """What the window does not have: `folded` turns behind folds, the tokens of all that the folds stand for, and
+    `dropped` entries, which are in no window at all."""
 
     folded: int
     folded_tokens: int

@@ -32,7 +32,8 @@ def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
 
 
 def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM. Requests that are on their way have 10 seconds to end. `ready` is called at once."""
+    """Serve until Ctrl-C or SIGTERM. Requests that are on their way then have 10 seconds to end. `ready` is called when
+    the proxy can be reached."""
     proxy = Proxy(gateway, settings)
     server = _server(proxy)
     ready()
