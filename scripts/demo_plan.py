@@ -144,8 +144,8 @@ PLAN: tuple[Turn, ...] = (
         "A huge result is clipped before it is ever sent, so no cached prefix breaks (`ClipTurn`, in "
         "strategies/shorten/clip_turn.py). The whole text stays in the log; bodies over 64 KiB are stored apart, in "
         "the blob store; and the marker names the entry. The model gets the rest with the tools of `transom.readback`, "
-        "you with `transom read`. When the window is full later, the policy folds old turns; `default` quotes passages of "
-        "them (`Digest`, strategies/fold/record.py)."
+        "you with `transom read`. When the window is full later, the policy folds old turns; `default` quotes passages "
+        "of them (`Digest`, strategies/fold/record.py)."
     ),
     user(
         "Then here is the change I want: reasoning is the first thing I would give up. `OldReasoning` goes by the "

@@ -349,11 +349,13 @@ class Conversation:
             except Exception as error:
                 decision = conv.failed(error)
 
-        `error`: what the SDK raised; or an HTTP status with its `body` and `headers`; or a response that has them. From
-        an overflow it learns the limit, so that the next `request` is smaller; if that cannot be, it raises
-        BudgetImpossible. Parts that the provider refused are left out, with a warning; `undo` brings them back. `text`:
-        what had arrived of the reply; if you give up, the model sees it. `model`: the model that was asked, if several
-        are; a limit is learned under its name, and else for all requests of this conversation.
+        `error`: what the SDK raised; or an HTTP status with its `body` and `headers`; or a response that has them.
+        `text`: what had arrived of the reply; if you give up, the model sees it. `model`: the model that was asked, if
+        you ask several; a limit is learned under its name, and without one for all requests of this conversation.
+
+        An overflow teaches the limit, so that the next `request` is smaller; that `request` raises BudgetImpossible if
+        nothing more can be left out. Parts that the provider refused are left out, with a warning; `undo` brings them
+        back.
 
         Attempts are counted until the next reply or user message, in this object. Raises InvalidSetting if no request
         is open, or if `error` is something else.
