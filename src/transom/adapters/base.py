@@ -13,10 +13,10 @@ A framework keeps a list of messages, and gives all of it to each model call. Fo
         call.observe(reply)
         return reply
 
-What the framework has is what the conversation is: the log of a session is extended with what is new in the list. If
-the framework has taken messages back (a crash before they were saved, an edited history), the log is forked at the last
-message that both have; a list that has nothing in common with the log begins another one. Both are named after the
-session: "trip", "trip@41".
+The framework's list decides what the conversation is. What is new in the list is appended to the log of the session. If
+messages are gone from the list (a crash before they were saved, an edited history), the log is forked at the last
+message that both have. A list that has nothing in common with the log begins a new log. The first log has the name of
+the session, "trip"; a fork is "trip@41", and a new log "trip@new-1".
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _TOO_LONG = ("ContextWindowOverflow", "ContextOverflow", "ContextLengthExceeded"
 class Sessions:
     """The conversations of one adapter, by the session id of the framework.
 
-    `store`: as for `Conversation.open`. `readback`: whether the model gets the tools that read back what its window
-    leaves out. It gets none if the budget is below 8,000 tokens. `options`: the settings of each conversation. Use it
-    from any thread.
+    `store`: as for `Conversation.open`. `framework_format`: how the framework writes messages. `readback`: whether the
+    model gets the tools that read back what its window leaves out; it gets none if the budget is below 8,000 tokens.
+    `options`: the settings of each conversation. Any thread may use it. Raises InvalidSetting.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Sessions:
 
 
 class Session:
-    """The conversation of one session id; more than one if the framework's list was taken back, or has several."""
+    """The conversations of one session id: one, and another for each list that did not go on with it."""
 
     def __init__(self, session_id: str, sessions: Sessions) -> None:
         self.id, self._of = session_id, sessions
@@ -113,7 +113,7 @@ class Session:
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation that the last call was a part of; the newest one of the session before a call."""
+        """The conversation that the last call was a part of; before the first call, the newest one of the session."""
         with self._lock:
             return self._opened()[-1].conversation
 
@@ -205,8 +205,11 @@ class _Branch:
         self._length = stop
 
     def read(self, messages: Sequence[Any]) -> None:
-        """Compare a list with the log. `goes_on`: the log is a beginning of it, or its end is. `common`: how many
-        facts both have at the beginning. The facts of the list from `_known` on are new."""
+        """Compare a list with the log.
+
+        Sets `goes_on`: the list begins with the whole log, or with the last facts of the log. `common`: how many facts
+        both have at the beginning. The facts of the list from `_known` on are new.
+        """
         self._catch_up()
         pieces = self._read(messages)
         keys = [key_of(piece.fact) for piece in pieces[_head_length(pieces) :]]
@@ -309,9 +312,10 @@ class ModelCall:
         self._session.is_waiting = False
 
     def failed(self, error: BaseException) -> bool:
-        """Log a failure. True if the request was too long, or was refused for a part of it, and another attempt may
-        succeed: `messages` are those of a smaller window then. If the window is as small as it can be, the error gets a
-        note with the numbers. Other errors are the framework's own."""
+        """Log a failure. True if the caller should send `messages` again: the request was too long, or a part of it was
+        refused, and they are those of a smaller window now. If the window is as small as it can be, the error gets a
+        note with the numbers. All other errors are left to the framework, which may retry them.
+        """
         decision = self.conversation.failed(error_of(error), model=self._model)
         if decision.smaller and decision.max_tokens is None:
             self.window = self._plan()

@@ -23,14 +23,14 @@ class CallFigures(Struct, frozen=True, kw_only=True, gc=False):
     - `entry`: the seq of its `Sent`. `at`: when the request left, in seconds since 1970.
     - `tokens`, `messages`: the raw size of the window. `limit`: the tokens that it was planned for. `shared_tokens`:
       those of the prefix that it shares with the window before.
-    - `broken_by`: the seq of the entry that broke the cached prefix; None if the whole window before begins this one.
-      `break_why`: why.
+    - `broken_by`: the seq of the entry that broke the cached prefix; None if this window begins with all of the one
+      before. `break_why`: why.
     - `folds`, `trims`, `pins`, `undos`: how many edits of each kind were made since the call before.
     - `failure`: the kind of the failure that answered it; empty if a reply did, or nothing yet.
     - `answered`: whether anything answered it. `model`: that of the reply; empty if it is not known.
     - `usage`: what the provider reported for it; None if nothing.
-    - `dollars`: the cost of everything from this request up to the next one whose price is known, summaries and
-      sub-agents included. `unpriced`: how many of these have a cost that is not known.
+    - `dollars`: the cost of everything from this request up to the next request, summaries and sub-agents included, as
+      far as prices are known. `unpriced`: how many parts of it have no known price.
     """
 
     entry: int

@@ -35,7 +35,7 @@ class CallViews:
         self._now = View.empty(log, counter)
         self._sent: list[int] = []  # the seqs of the requests; call n is at index n - 1
         self._kept: list[tuple[int, View]] = [(0, self._now)]  # (calls before it, view), rising
-        self._stride = 1  # every which call has a kept view
+        self._stride = 1  # every n-th call has a kept view
         self._recent: OrderedDict[int, View] = OrderedDict()
 
     @property

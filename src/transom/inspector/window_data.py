@@ -44,7 +44,8 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `tokens`: of what it stands for; `shown`: of what the window has of it.
     - `pieces`: what the model read.
     - `is_cached`: it is in the prefix that this window shares with the one before. `is_new`: the window before did not
-      have it. `is_changed`: the window before had it, and showed it in another way. `is_pinned`, `is_failed`: as said.
+      have it. `is_changed`: the window before had it, and showed it in another way. `is_pinned`: a pin keeps it.
+      `is_failed`: it is the result of a failed call.
     - `tool`: of a result, the name of the tool. `first`, `last`, `turns`: of a fold, the entries and the number of the
       turns that it stands for.
     """

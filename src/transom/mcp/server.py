@@ -1,7 +1,7 @@
 """An MCP server over a store: a client searches and reads conversations, and explains their windows.
 
-Every call names its conversation. There is nothing of another user: with a `user_id` only the conversations of that
-user, without one only those of nobody. A conversation of somebody else is as unknown as one that does not exist.
+Every call names its conversation. With a `user_id` only the conversations of that user are served, without one only
+those that have no `user_id`. Any other conversation is answered as if it did not exist.
 
 Nothing of a store is changed without `write`; with it, a client may edit the memory. What a client sends never raises
 anything but a tool error of one line, and an answer has a limit.
@@ -149,7 +149,11 @@ class StoreTools:
 
 
 def make_server(store: Store, *, user_id: str | None = None, write: bool = False) -> MCPServer:
-    """A server over a store. `write`: with the tools that edit the memory."""
+    """A server over a store: `make_server(store).run("stdio")`.
+
+    `user_id`: serve the conversations and the memory of this user; None serves those that have no user. `write`: also
+    give the tools that edit the memory.
+    """
     tools = StoreTools(store, user_id=user_id)
     server = MCPServer("transom", instructions="Stored conversations of agents. `list` names them.")
     for method in (tools.search, tools.read, tools.grep, tools.list, tools.explain, tools.notes):

@@ -97,8 +97,8 @@ class Clip(Struct, frozen=True, kw_only=True):
 
 
 class ClipToFit(Struct, frozen=True):
-    """The start and the end of each text, as much as the goal leaves: the longest texts are clipped first, all of them
-    to one length. `deep`: down to the deep goal, so that the next request need not shorten them again."""
+    """The start and the end of each text, as much as the goal has room for. The longest texts are clipped first, to one
+    length. `deep`: clip down to the deep goal, so that the next request need not shorten them again."""
 
     deep: bool = False
 
@@ -119,7 +119,7 @@ class ClipToFit(Struct, frozen=True):
 
 
 class Stub(Struct, frozen=True):
-    """A reference to a tool result, with its outcome and a `preview` of so many tokens: its most telling lines."""
+    """A reference to a tool result, its outcome, and its most telling lines: `preview` tokens of them."""
 
     preview: int = 200
 

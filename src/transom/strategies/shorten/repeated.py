@@ -22,7 +22,7 @@ PATHS = ("file_path", "path", "filepath", "filename", "file_name", "file", "targ
 
 
 class Duplicates(Struct, frozen=True):
-    """Of results with the same text, of `tokens` or more, all but the newest, which their markers name."""
+    """Results with the same text as a newer one, if they have `tokens` or more. Their markers name the newest."""
 
     tokens: int = 100
 
@@ -90,8 +90,10 @@ class Superseded(Struct, frozen=True, kw_only=True):
 
 
 class FailedArguments(Struct, frozen=True, kw_only=True):
-    """The arguments of failed calls, of `tokens` or more, once `turns` newer turns of the model follow: the result says
-    what went wrong. Their markers still name the file."""
+    """The arguments of failed calls, if they have `tokens` or more and `turns` newer turns of the model follow.
+
+    The result, which stays, says what went wrong. The marker of the arguments still names the file.
+    """
 
     turns: int = 4
     tokens: int = 100

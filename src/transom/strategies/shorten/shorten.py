@@ -24,7 +24,7 @@ from transom.strategies.candidates import is_worth_a_batch
 from transom.strategies.text.parts import ShownPart
 
 Selector = Callable[[View, Target], Iterable[ShownPart]]
-"""Which parts may be shortened, those first that are missed least."""
+"""Which parts may be shortened, the least useful first."""
 
 Form = Callable[[View, Target, Sequence[ShownPart]], Iterable[Trim]]
 """What is left of these parts: a trim for each that gets smaller. `Shorten` writes the reason into it."""
@@ -40,14 +40,14 @@ class Shorten(Struct, frozen=True):
     """Shortens the parts that `which` names to what `form` leaves of them.
 
     Without `worth` the trims are proposed one by one, until the target is reached. With it all of them are made at
-    once, or none: it is asked whether what they save together is worth a break of the cached prefix. A form that has a
-    method `estimate(part)` says what it saves, about; then no trim is made in vain.
+    once, or none: `worth` decides whether what they save together is worth a break of the cached prefix. If the form
+    has a method `estimate(part)`, `worth` gets the estimated saving, before any trim is made.
     """
 
     which: Selector
-    """The selector."""
+    """Which parts: a selector of `transom.strategies`, or a function of your own."""
     form: Form
-    """The form."""
+    """What is left of them: a form of `transom.strategies`, or a function of your own."""
     why: str = "shortened"
     """The reason that `explain` shows."""
     worth: Worth | None = None
@@ -75,7 +75,7 @@ class Shorten(Struct, frozen=True):
 
 
 class Together(Struct, frozen=True):
-    """Worth a break if the window needs it, and if they save the share `least` of the limit."""
+    """Worth a break if the window is too full, and if the trims save at least the share `least` of the limit."""
 
     least: float = 0.05
 
@@ -84,8 +84,10 @@ class Together(Struct, frozen=True):
 
 
 class Enough(Struct, frozen=True, kw_only=True):
-    """Worth a break if that reaches the goal, and frees min(`tokens`, `share` of the usable tokens): a break that does
-    not save the fold is one too many."""
+    """Worth a break if the trims reach the goal, and save at least min(`tokens`, `share` of the usable tokens).
+
+    If they do not reach the goal, a fold must follow, and it breaks the prefix again.
+    """
 
     tokens: int = 20_000
     share: float = 0.15
