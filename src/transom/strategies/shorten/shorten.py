@@ -75,7 +75,7 @@ class Shorten(Struct, frozen=True):
 
 
 class Together(Struct, frozen=True):
-    """Worth a break if the window is too full, and if the trims save at least the share `least` of the limit."""
+    """Worth a break if the trims save what the window has too much of, and at least the share `least` of its limit."""
 
     least: float = 0.05
 
