@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from transom.cli.window_text import print_window_text
-from transom.conversation.appending.parsing import split_head
+from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
 from transom.conversation.replaying.replay import replay
 from transom.core.unit import FoldedSlot

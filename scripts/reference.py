@@ -17,7 +17,7 @@ from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType, UnionType
-from typing import Any, ForwardRef, Protocol, cast, is_typeddict
+from typing import Any, ForwardRef, Protocol, cast, get_origin, is_typeddict
 
 import typer
 
@@ -43,6 +43,10 @@ MODULES = {
     "transom.memory": "Blocks that models edit, and an archive that they search.",
     "transom.search": "Search over everything that was said.",
     "transom.http": "Below the clients of the SDKs: `wrap`, and the transports.",
+    "transom.adapters.langchain": "Middleware for LangChain, LangGraph and deepagents.",
+    "transom.adapters.openai_agents": "A model provider for the OpenAI Agents SDK.",
+    "transom.adapters.pydantic_ai": "A capability for pydantic-ai.",
+    "transom.mcp.server": "The conversations of a store for an MCP client.",
     "transom.importers": "Recorded conversations from files.",
     "transom.history": "The bridge for code that works on lists of messages.",
     "transom.repo_map": "A map of a folder of source code.",
@@ -124,7 +128,7 @@ def section(name: str, value: Any, module: ModuleType) -> Iterator[str]:
             yield "\n".join(["| field | meaning |", "|---|---|", *(f"| `{key}` | {rows[key]} |" for key in rows)])
         for member, found in members(value):
             yield from member_section(member, found, doc(found) or protocol_doc(module, member))
-    elif callable(value):
+    elif is_function(value):
         yield code(f"{name}{signature(value)}")
         yield doc(value)
     elif isinstance(value, UnionType):
@@ -133,6 +137,11 @@ def section(name: str, value: Any, module: ModuleType) -> Iterator[str]:
     else:
         yield f"A value of type `{type(value).__name__}`."
         yield comment_behind(module, name)
+
+
+def is_function(value: object) -> bool:
+    """True for what can be called, unless it is only the type of such a thing: `Callable[...]`."""
+    return callable(value) and get_origin(value) is None
 
 
 def fields(kind: type) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from transom.conversation.summary_job import SummarySettings
 from transom.conversation.usage import ConversationUsage, WindowUsage
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Entry, Meta
+from transom.core.entry import Entry
 from transom.core.message import Fact, Head
 from transom.core.policy import Policy
 from transom.core.summary import Summary
@@ -86,7 +86,6 @@ __all__ = [
     "InvalidMessage",
     "InvalidOutput",
     "InvalidSetting",
-    "Meta",
     "ModeChange",
     "Pin",
     "Policy",

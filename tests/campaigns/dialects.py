@@ -18,7 +18,7 @@ from typing import Any
 
 import turnsafe
 
-from transom.conversation.appending.parsing import split_head
+from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
 from transom.conversation.replaying.replay import replay
 from transom.conversation.request import render

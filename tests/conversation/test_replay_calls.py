@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transom import Budget, Conversation
-from transom.conversation.appending.parsing import split_head
+from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.replaying.replay import replay
 from transom.policies import policy_named
 from transom.stores import MemoryStore

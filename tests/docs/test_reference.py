@@ -16,6 +16,7 @@ from scripts.reference import (
     doc,
     field_texts,
     fields,
+    is_function,
     members,
     pages,
     protocol_doc,
@@ -55,7 +56,7 @@ def test_every_package_with_public_names_has_a_page() -> None:
 def test_every_public_name_has_a_section(module: str, name: str) -> None:
     assert f"## {name}" in headings(f"{module}.md")
     value = getattr(import_module(module), name)
-    text = doc(value) if callable(value) else comment_behind(import_module(module), name)
+    text = doc(value) if is_function(value) else comment_behind(import_module(module), name)
     assert text.strip(), f"{module}.{name} is not explained"
 
 

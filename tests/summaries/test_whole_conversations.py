@@ -10,7 +10,7 @@ from test_golden_prompts import HOSTILE, boundary_in, is_fenced
 from test_llm_summaries import HOSTILE as BAD_ANSWERS
 
 import transom
-from transom.conversation.appending.parsing import split_head
+from transom.conversation.appending.parse_messages import split_head
 from transom.core.message import Failure
 from transom.core.summary import UNUSED_SUMMARY, Summary
 from transom.importers import read

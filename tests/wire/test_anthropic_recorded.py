@@ -11,7 +11,7 @@ from test_anthropic_counting import request_tokens, talking
 from windows import conversations
 
 from families import FAMILIES
-from transom.conversation.appending.parsing import split_head
+from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.replaying.replay import replay
 from transom.conversation.request import render
 from transom.core.message import Assistant

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from windows import Letters, as_sent
 
 from transom import Budget, fit
-from transom.conversation.appending.parsing import split_head
+from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
 from transom.core.message import Head
 from transom.core.window import assemble

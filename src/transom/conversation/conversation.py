@@ -19,7 +19,7 @@ from transom.conversation.access.owned_store import OwnedStore
 from transom.conversation.access.thread_guard import Guard
 from transom.conversation.appending.log_writer import Subscriber
 from transom.conversation.appending.mcp_results import read_mcp
-from transom.conversation.appending.parsing import parse_result, split_head, tool_content, user_message
+from transom.conversation.appending.parse_messages import parse_result, split_head, tool_content, user_message
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted, Event, RunResult

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock, utc
-from transom.conversation.appending.parsing import split_head
+from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.bus import HistoryCurated
 from transom.conversation.conversation import Conversation
 from transom.core.budget import UNLIMITED, Budget

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from transom.conversation.appending.parsing import split_head
+from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.replaying.replay import Question
 from transom.core.entry import Meta
 from transom.core.message import Fact, Instruction, Raw, User

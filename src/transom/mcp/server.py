@@ -35,6 +35,8 @@ from transom.wire.fields import compact_json
 from transom.wire.openai import OPENAI_CHAT
 from transom.wire.rendering import render_messages
 
+__all__ = ["make_server"]
+
 MAX_LISTED = 200
 """The most conversations that one call of `list` names."""
 

@@ -29,11 +29,11 @@ _CHUNK = 5_000
 class StoredConversation(Struct, frozen=True, kw_only=True):
     """A conversation of a store.
 
-    `title`: the first line of the user's first message, at most 80 characters; empty if the first entries have none.
-    `user_id`, `session_id`: whose it is, and the session that it belongs to; empty if nobody's, and none. `entries`:
-    how many it has, None if it cannot be read; `first`, `last`: when its first and last entries were appended, in
-    seconds since the epoch; `dialect`: the one its entries were counted for, None if nothing was counted; `damaged`:
-    the error if it cannot be read.
+    `id`: its name in the store. `title`: the first line of the user's first message, at most 80 characters; empty if
+    the first entries have none. `user_id`, `session_id`: whose it is, and the session that it belongs to; empty if
+    nobody's, and none. `entries`: how many it has, None if it cannot be read; `first`, `last`: when its first and last
+    entries were appended, in seconds since the epoch; `dialect`: the one its entries were counted for, None if nothing
+    was counted; `damaged`: the error if it cannot be read.
 
     Only a full description has the rest, and looks for damage in all entries. `calls`: how many requests were sent.
     `size`: the bytes of its entries. `cost`: what its own requests cost, in US dollars, as far as prices are known;

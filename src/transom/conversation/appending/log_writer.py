@@ -145,10 +145,10 @@ class LogWriter:
         before, self.view = self.view, after
         if after.length >= self._snapshot_at:
             self.save_snapshot()
-        self._tell(before, after, entries)
+        self._notify(before, after, entries)
         return True
 
-    def _tell(self, before: View, after: View, entries: Sequence[Entry]) -> None:
+    def _notify(self, before: View, after: View, entries: Sequence[Entry]) -> None:
         for callback in self._subscribers:
             callback(before, after, entries)
 
@@ -165,7 +165,7 @@ class LogWriter:
                 self._check_owner()
             entries = list(self.log.read(before.length))
             self.view = apply(before, entries)
-            self._tell(before, self.view, entries)
+            self._notify(before, self.view, entries)
 
     def _check_owner(self) -> None:
         """Raises InvalidSetting if the log began as somebody else's. Whose it is, the message does not say."""

@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import texts
-from transom.conversation.appending.parsing import parse_result, user_message
+from transom.conversation.appending.parse_messages import parse_result, user_message
 from transom.conversation.events import (
     Compacted,
     Event,

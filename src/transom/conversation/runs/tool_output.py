@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation.appending.mcp_results import read_mcp
-from transom.conversation.appending.parsing import tool_content
+from transom.conversation.appending.parse_messages import tool_content
 from transom.conversation.function_tool import error_text
 from transom.conversation.runs.work import ToolOutcome
 from transom.errors import InvalidMessage

@@ -58,8 +58,9 @@ class OldResults(Struct, frozen=True, kw_only=True):
 
 
 class LargeOldResults(Struct, frozen=True, kw_only=True):
-    """Results that are more than twice as long as a stub with a preview of so many tokens, but for the newest
-    min(`keep`, `keep_share` of the usable tokens) of results (opencode). The newest of them come first."""
+    """Results that are more than twice as long as a stub with a preview of `preview` tokens (opencode). The newest
+    results are left alone, up to min(`keep`, `keep_share` of the usable tokens) tokens. The newest parts come first.
+    """
 
     keep: int = 40_000
     keep_share: float = 0.4
@@ -117,8 +118,10 @@ class Media(Struct, frozen=True):
 
 
 class PartsOf(Struct, frozen=True):
-    """All parts of one kind in the newest unit, in the required ones (first task, newest user message), or in all the
-    others; none where shorter texts do not help, because only messages or images are too many."""
+    """All parts of one kind, `kind`, in some units. `where` says in which: "newest" is the newest unit, "required" the
+    first task and the newest user message, "others" all the rest. No parts where shorter texts do not help, because
+    only messages or images are too many.
+    """
 
     kind: PartKind
     where: Where
