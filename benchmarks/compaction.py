@@ -18,7 +18,7 @@ from typing import Any
 from compaction_kit.benchmark import budget_benchmark_to_markdown, run_budget_benchmark
 from compaction_kit.compacted import CompactedContext
 
-from transom import Budget, Policy
+from transom import Budget, Policy, Settings
 from transom.conversation.conversation import Conversation
 from transom.conversation.request import render
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS
@@ -61,14 +61,14 @@ class KeyMessageCompactor:
         return CompactedContext(text=text, compactor_name=self.name, round_num=round_num)
 
     def _window(self, turns: list[Any], room: int) -> list[dict[str, Any]]:
-        conversation = Conversation(
-            open_store("memory:").open("kit"),
+        settings = Settings.of(
+            Settings(ref=lambda seq: f"message {seq}"),
             budget=Budget(context=room + AROUND),
             policy=self._policy,
             counter=Characters(),
             system="\n".join(turn.text for turn in turns if turn.role == "system"),
-            ref=lambda seq: f"message {seq}",
         )
+        conversation = Conversation(open_store("memory:").open("kit"), settings)
         for turn in turns:
             if turn.role == "user":
                 conversation.user(turn.text)

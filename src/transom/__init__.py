@@ -31,7 +31,7 @@ from transom.conversation.summary_job import SummarySettings
 from transom.conversation.usage import ConversationUsage, WindowUsage
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Entry
+from transom.core.entry import Entry, Meta
 from transom.core.message import Fact, Head
 from transom.core.policy import Policy
 from transom.core.summary import Summary
@@ -57,7 +57,7 @@ from transom.errors import (
     UnknownLog,
 )
 from transom.evaluation.edit_costs import EditCost
-from transom.evaluation.explain import Explanation, Explanations, explain
+from transom.evaluation.explain import Explanation, Explanations
 from transom.prices import Prices
 from transom.stores import Store, StoredLog, open_store
 from transom.wire.dialect import Dialect
@@ -86,6 +86,7 @@ __all__ = [
     "InvalidMessage",
     "InvalidOutput",
     "InvalidSetting",
+    "Meta",
     "ModeChange",
     "Pin",
     "Policy",
@@ -117,7 +118,6 @@ __all__ = [
     "View",
     "Window",
     "WindowUsage",
-    "explain",
     "fit",
     "forget_user",
     "open_store",

@@ -15,6 +15,7 @@ from transom.cli.demo import SESSION
 from transom.cli.explain import edit_costs_text
 from transom.core.entry import Sent
 from transom.evaluation.edit_costs import EditCost
+from transom.evaluation.explain import explain
 from transom.prices import CompactionCosts
 from transom.stores import SqliteStore
 
@@ -169,4 +170,4 @@ def test_explain_says_why_a_call_was_compacted_and_what_each_choice_costs(run, f
         assert conv.explain(1).costs is None
         assert msgspec.convert(newest, CompactionCosts | None) == conv.explain().costs
         assert conv.explain().costs == sent[-1].costs
-        assert conv.explain(at) == transom.explain(conv.view_at_call(at))
+        assert conv.explain(at) == explain(conv.view_at_call(at))

@@ -71,6 +71,9 @@ COMMANDS: dict[str, list[list[str]]] = {
     "log": [["one"]],
     "explain": [["one", "--all"], ["one", "--html"]],
     "inspect": [["none\x1b[2J"]],
+    "mcp": [["--port", "none\x1b[2J"]],
+    "proxy": [["--upstream", "none\x1b[2J"]],
+    "run": [["none\x1b[2J"]],
     "demo": [[]],
     "edits": [["one"]],
     "pin": [["one", "4", "--why", BAD, "--dry-run"]],
@@ -123,7 +126,7 @@ def test_no_control_character_leaves(name, arguments, form, hostile, run, monkey
     monkeypatch.chdir(hostile)
     line = line_of(name, arguments, hostile)
     if form == "json":
-        if name in {"chat", "inspect"} or "--as" in line or "--chart" in line:
+        if name in {"chat", "inspect", "mcp", "proxy", "run"} or "--as" in line or "--chart" in line:
             pytest.skip("there is no --json")
         line.append("--json")
     monkeypatch.setattr(sys, "stdin", io.StringIO(TYPED))

@@ -48,8 +48,8 @@ FOR_PEOPLE = {"window": ("--as", "text", "--full")}
 FINDS_NOTHING = {"grep"}
 """The commands that look in Bob's conversation for what Ana said: exit code 1."""
 
-WITHOUT_A_STORE = {"replay", "compare", "demo", "import", "map", "clean", "chat"}
-"""They read files, or one conversation that is named."""
+WITHOUT_A_STORE = {"replay", "compare", "demo", "import", "map", "clean", "chat", "inspect", "mcp", "proxy", "run"}
+"""They read files, one conversation that is named, or serve until they are stopped (which has tests of its own)."""
 
 
 @pytest.fixture

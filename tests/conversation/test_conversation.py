@@ -201,7 +201,8 @@ def test_tools_left_out_are_those_of_the_last_window(url):
         assert without.head_entry.body.tools == ()
 
 
-def test_a_long_log_opens_from_its_snapshot(url):
+def test_a_long_log_opens_from_its_snapshot(tmp_path):
+    url = f"sqlite:///{tmp_path}/agent.db"  # JSON Lines has no snapshots
     with opened(url) as conv:
         conv.user("go")
         for number in range(400):

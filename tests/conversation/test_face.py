@@ -10,6 +10,7 @@ import pytest
 import transom
 from transom import Budget, Conversation, InvalidEdit, InvalidMessage, InvalidSetting, Tool
 from transom.core.edit import Fold, Undo
+from transom.evaluation.explain import explain
 from transom.stores import MemoryStore
 from transom.testing.fakes import WordCounter
 
@@ -251,7 +252,7 @@ def test_threads_that_hammer_one_conversation_leave_a_sound_log(tmp_path):
                     assert request.window.tokens <= 2_000
                     conv.tool_result(call["id"], {"step": step})
                     transom.render(conv.window(), "anthropic")
-                    transom.explain(conv.window())
+                    explain(conv.window())
                     assert conv.window_usage.budget == 2_000
             except BaseException as failure:  # noqa: BLE001 - told to the test's own thread
                 failures.append(failure)

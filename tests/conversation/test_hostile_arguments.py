@@ -128,7 +128,7 @@ METHODS = [
     if not name.startswith("_") and callable(value) and name != "close"
 ]
 SETTERS = [name for name, value in inspect.getmembers(Conversation) if isinstance(value, property) and value.fset]
-FUNCTIONS = ["explain", "fit", "open_store", "render"]
+FUNCTIONS = ["fit", "open_store", "render"]
 
 
 def cases() -> list[Any]:

@@ -137,6 +137,7 @@ class AsyncConversation:
     plan_request = _waiting(Conversation.plan_request, Conversation._plan_request_steps)  # pyright: ignore[reportPrivateUsage]
     window = _async(Conversation.window)
     set_mode = _async(Conversation.set_mode)
+    plan_for = _async(Conversation.plan_for)
     prepare = _async(Conversation.prepare)
     explain = _async(Conversation.explain)
     edit_costs = _async(Conversation.edit_costs)
@@ -192,6 +193,7 @@ class AsyncConversation:
 
     # settings and facts: read the log in a worker thread, because it is synchronous
     log = _Property(lambda conv: conv.log)
+    system = _Property(lambda conv: conv.system)
     view = _Property(lambda conv: conv.view)
     store = _Property(lambda conv: conv.store)
     summary = _Property(lambda conv: conv.summary)

@@ -63,8 +63,10 @@ def error_of(error: object, body: object, headers: Mapping[str, str] | None) -> 
     if isinstance(error, BaseException):  # a cancelled task, Ctrl-C
         return ProviderError("unknown", type(error).__name__)
     status: object = error if type(error) is int else getattr(error, "status_code", None)
-    if not isinstance(status, int):
+    if not isinstance(status, int) or not 100 <= status <= 599:
         raise InvalidSetting(f"failed: must be an exception, an HTTP status or a response, not {quote(error)}")
+    if headers is not None and not isinstance(cast("object", headers), Mapping):
+        raise InvalidSetting(f"failed: headers must be a mapping of names to values, not {quote(headers)}")
     if not isinstance(error, int):
         body = body or _attribute(error, "text")
         headers = headers or cast("Mapping[str, str] | None", _attribute(error, "headers"))
@@ -80,7 +82,12 @@ def _attribute(response: object, name: str) -> object:
 def _as_text(body: object) -> str:
     if isinstance(body, (bytes, bytearray)):
         return bytes(body).decode("utf-8", "replace")
-    return body if isinstance(body, str) else "" if body is None else json.dumps(body, default=str)
+    if body is None or isinstance(body, str):
+        return body or ""
+    try:
+        return json.dumps(body, default=quote)
+    except (TypeError, ValueError, RecursionError):  # what no JSON parser gives
+        raise InvalidSetting(f"failed: the body must be text, bytes or JSON, not {quote(body)}") from None
 
 
 def request_in_flight(view: View, dialect: Dialect) -> Request:

@@ -46,6 +46,21 @@ def fit(
     schemas that go with the request, which count; None, like [], means none. Markers name messages by their position
     in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
     """
+    found = fit_or_empty(messages, tools=tools, settings=settings, **changes)
+    if messages and not found:
+        why = "none has content or calls, so there is nothing to send"
+        raise InvalidMessage("messages" if len(messages) > 1 else "messages[0]", why)
+    return found
+
+
+def fit_or_empty(
+    messages: Sequence[object],
+    *,
+    tools: Sequence[Raw | Tool] | None = None,
+    settings: Settings | None = None,
+    **changes: Unpack[ConversationOptions],
+) -> list[Any]:
+    """As `fit`, but a list in which nothing has content or calls gives an empty list."""
     framework = format_of_list(messages)
     if framework is not None:
         if changes.get("digest_role") is not None:
@@ -65,16 +80,11 @@ def fit(
         pass
     view = conversation.plan_request(tools=tools).view
     if framework is None:
-        found = render_messages(view, settings.dialect)
-    else:
-        entries = [entry.seq for entry in log.read() if entry.meta is not None and entry.meta.source is not None]
-        of_head = {-at: piece for at, piece in enumerate(pieces[: len(pieces) - len(entries)], 1)}
-        of_log = dict(zip(reversed(entries), reversed(pieces), strict=False))
-        found = framework.write(view, of_head | of_log)
-    if messages and not found:
-        why = "none has content or calls, so there is nothing to send"
-        raise InvalidMessage("messages" if len(messages) > 1 else "messages[0]", why)
-    return found
+        return render_messages(view, settings.dialect)
+    entries = [entry.seq for entry in log.read() if entry.meta is not None and entry.meta.source is not None]
+    of_head = {-at: piece for at, piece in enumerate(pieces[: len(pieces) - len(entries)], 1)}
+    of_log = dict(zip(reversed(entries), reversed(pieces), strict=False))
+    return framework.write(view, of_head | of_log)
 
 
 def _position(log: Log, seq: int) -> int:

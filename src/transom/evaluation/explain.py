@@ -104,12 +104,12 @@ def explain(shown: Window | View, entries: Iterable[int] | None = None) -> list[
 
     Returns one explanation for each fact, in order. It reads the whole log. `entries`: explains only the facts with
     these seqs, in this order, and reads only them; `lines` and `quotes` are then empty, because they need the whole
-    log. Raises InvalidSetting for what is neither a window nor a view.
+    log. Raises InvalidSetting for what is neither a window nor a view, and for a seq that is not in the log.
     """
     view = cast("object", shown.view if isinstance(shown, Window) else shown)
     if not isinstance(view, View):
         raise InvalidSetting(f"explain: needs a Window or a View, not {quote(view)}")
-    seqs = range(view.length) if entries is None else [*entries]
+    seqs = range(view.length) if entries is None else _checked(entries, view.length)
     if entries is None:
         places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
         shares = record_shares(view)
@@ -124,6 +124,13 @@ def explain(shown: Window | View, entries: Iterable[int] | None = None) -> list[
         for seq in seqs
         if isinstance((entry := view.fetch(seq)).body, Fact)
     ]
+
+
+def _checked(entries: object, length: int) -> list[int]:
+    seqs = list(cast("Iterable[object]", entries)) if isinstance(entries, Iterable) else [entries]
+    if not all(isinstance(seq, int) and 0 <= seq < length for seq in seqs):
+        raise InvalidSetting(f"explain: entries must be seqs of the log, below {length}, not {quote(seqs)}")
+    return cast("list[int]", seqs)
 
 
 Place = tuple[Slot, Unit]

@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.conversation.fit import fit
+from transom.conversation.fit import fit_or_empty
 from transom.core.budget import Budget
 from transom.core.edit import Edit
 from transom.core.message import Raw
@@ -102,4 +102,4 @@ class EngineManager(Struct, frozen=True):
         policy_named(self.policy)
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
-        return fit(messages, budget=self.budget, policy=self.policy, tools=self.tools)
+        return fit_or_empty(messages, budget=self.budget, policy=self.policy, tools=self.tools)

@@ -46,7 +46,7 @@ REACH = 256_000
 FEWEST, MANY = 2, 16
 """At least and at most so many windows full of tokens are indexed: the least for large windows, the most for small."""
 
-LEAST_COUNTED = 128
+LEAST_COUNTED = 32
 """Tokens that an entry counts at least where the reach is measured. A compaction looks at each entry in reach, so there
 must not be ever more of them where all are short; a record has no room for a line of each then."""
 
