@@ -138,7 +138,7 @@ def _undo_fold(builder: ViewBuilder, entry: Entry, fold: Fold, seq: int, why: st
     assert found is not None, "a live fold has a place"
     *path, (folded, _) = found
     at = slot_index(builder, fold.first)
-    if path:  # hidden by another fold, and so are its children; what is pinned in it has surfaced all along
+    if path:  # hidden by another fold, and so are its children; what is pinned in it was visible all along
         builder.replace_slot(at, replace_in_folds(path, folded, folded.children))
     else:
         builder.splice(at, at, [_load(builder, child) for child in folded.children], entry, why)

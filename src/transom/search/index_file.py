@@ -1,7 +1,7 @@
 """The SQLite file of an index: the tables of a search index, the connection, and how a damaged file is replaced.
 
-It holds nothing that cannot be made again from the store. So it is a file of its own beside the store, so that the
-store never waits for it, and a file that is damaged or of another version is deleted.
+A search index can be made again from the store, and an index of message prefixes may be lost. So each is a file of its
+own beside the store: the store never waits for it, and a file that is damaged or of another version is deleted.
 """
 
 from __future__ import annotations

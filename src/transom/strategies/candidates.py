@@ -119,7 +119,7 @@ def hides_a_unit(view: View, target: Target, slots: Iterable[Slot]) -> bool:
 
 def freed_by_folding(view: View, target: Target, slots: Iterable[Slot]) -> Size:
     """The size that a fold over these slots frees, before its own text: all but the units that stay visible. A unit
-    whose excerpt an older fold carries counts as visible, because a new fold shows it whole again."""
+    of which an older fold has an excerpt counts as visible, because a new fold shows it whole again."""
     return reduce(Size.plus, (_freed(view, target, slot) for slot in slots), ZERO)
 
 
