@@ -260,7 +260,11 @@ AgentArguments = Annotated[
 ]
 AgentUpstream = Annotated[
     str | None,
-    Option(metavar="URL", help="The provider. Default: the agent's own, or what its environment variable names."),
+    Option(
+        metavar="URL",
+        help="The provider. Default: what the agent's environment variable names, or the agent's own; OpenAI if it is "
+        "not claude, codex or gemini.",
+    ),
 ]
 NoOpen = Annotated[bool, Option("--no-open", help="Do not open a browser, only print the link.")]
 ReadOnly = Annotated[bool, Option("--read-only", help="Nothing can be changed from the page.")]
