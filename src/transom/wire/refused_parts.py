@@ -66,8 +66,8 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
 
 
 def prompt_parts(view: View) -> list[RefusedPart]:
-    """The parts that came since the last reply: a message of the user, or results. They are what a provider means that
-    refuses a whole prompt."""
+    """The parts that came since the last reply: a message of the user, or results. A provider that refuses a whole
+    prompt has accepted all that was there before."""
     units = list(view.visible_units())
     last = max((at for at, unit in enumerate(units) if isinstance(unit.first_fact, Assistant)), default=-1)
     newest = [(seq, fact) for unit in units[last + 1 :] for seq, fact in zip(unit.seqs, unit.facts, strict=True)]

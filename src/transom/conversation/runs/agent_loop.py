@@ -99,8 +99,8 @@ class UseModel(Protocol):
 
 
 class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
-    """How a run goes. `providers`: each reply is asked of the first one; if it fails for good, of the
-    next. The next reply begins with the first again."""
+    """How a run goes. `providers`: the first one is asked for each reply; if it fails for good, the next one is. The
+    next reply begins with the first again."""
 
     providers: tuple[Provider, ...]
     schemas: Sequence[Raw | Tool] | None = None
