@@ -3,6 +3,7 @@ framework's own compaction, if it has one."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -97,7 +98,9 @@ def pydantic_ai(api: ScriptedApi, folder: Path, files: Files, *, own: bool = Fal
         limits = UsageLimits(request_limit=None)
         with capture_run_messages() as messages:
             try:
-                done = agent.run_sync(task, message_history=history, conversation_id="trip", usage_limits=limits)
+                done = asyncio.run(
+                    agent.run(task, message_history=history, conversation_id="trip", usage_limits=limits)
+                )  # `run_sync` leaves its event loop open
             except Crash:
                 kept = [*messages]
             else:
@@ -132,7 +135,9 @@ def openai_agents(api: ScriptedApi, folder: Path, files: Files, *, chat: bool = 
         config = RunConfig(model_provider=trip, tracing_disabled=True)
         session = SQLiteSession("trip", folder / "session.db")
         try:
-            return Runner.run_sync(agent, given, run_config=config, session=session, max_turns=10_000).final_output
+            return asyncio.run(
+                Runner.run(agent, given, run_config=config, session=session, max_turns=10_000)
+            ).final_output
         finally:
             transom.sessions.close()
 

@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 @pytest.fixture(scope="module")
 def record() -> ModuleType:
     sys.path.insert(0, str(FOLDER))
+    of_the_laws = sys.modules.pop("policies", None)  # another file of that name, in tests/laws
     try:
         spec = importlib.util.spec_from_file_location("record_yardsticks", FOLDER / "record.py")
         assert spec is not None
@@ -26,6 +27,9 @@ def record() -> ModuleType:
         return module
     finally:
         sys.path.remove(str(FOLDER))
+        sys.modules.pop("policies", None)
+        if of_the_laws is not None:
+            sys.modules["policies"] = of_the_laws
 
 
 SAID = [
