@@ -6,6 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import httpx2
 import pytest
 
 from transom import BudgetImpossible, Conversation, InvalidMessage, InvalidSetting, Retry
@@ -189,3 +190,23 @@ def test_without_a_request_nothing_can_fail() -> None:
         conv.user("Go")
         with pytest.raises(InvalidSetting, match=r"no request is open: it must come after request\(\)"):
             conv.failed(503)
+
+
+def test_an_error_of_an_http_client_is_read_in_its_response() -> None:
+    request = httpx2.Request("POST", "http://127.0.0.1/v1/chat/completions")
+    too_long = httpx2.Response(400, text="prompt is too long: 20000 tokens > 3000 maximum", request=request)
+    no_key = httpx2.Response(401, text="no such key", request=request)
+    busy = httpx2.Response(429, headers={"Retry-After": "5"}, request=request)
+    found = []
+    for response in (too_long, no_key, busy):
+        error = httpx2.HTTPStatusError("failed", request=request, response=response)
+        decision = asked(opened()).failed(error)
+        found.append((decision.kind, decision.retry, decision.wait))
+    assert found == [("overflow", True, 0.0), ("auth", False, 0.0), ("rate_limit", True, 5.0)]
+
+
+def test_the_text_of_an_error_without_a_body_is_kept() -> None:
+    class Refused(Exception):
+        status_code = 400
+
+    assert "no such tool: crane" in asked(opened()).failed(Refused("no such tool: crane")).why

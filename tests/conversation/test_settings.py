@@ -63,3 +63,9 @@ def test_fit_takes_settings_too() -> None:
     messages = [{"role": "user", "content": "words " * 50}, {"role": "assistant", "content": "so"}]
     messages += [{"role": "user", "content": f"and {number}"} for number in range(3)]
     assert transom.fit(messages, settings=Settings.of(budget=4_000)) == transom.fit(messages, budget=4_000) == messages
+
+
+@pytest.mark.parametrize(("name", "value"), [("budget", 3_000), ("policy", "default")])
+def test_the_constructor_takes_checked_values_only(name, value) -> None:
+    with pytest.raises(InvalidSetting, match=rf"^{name}: must be a .*; or use Settings.of\({name}=…\)$"):
+        Settings(**{name: value})

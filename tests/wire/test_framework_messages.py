@@ -187,3 +187,9 @@ def test_a_format_owns_only_its_objects(name: str) -> None:
     own = {"langchain": HumanMessage("hi"), "pydantic_ai": pydantic_history(0)[0], "openai_agents": None}
     others = [value for other, value in own.items() if other != name]
     assert not any(FORMATS[name].owns(value) for value in [*others, {}, "x", None, 3])
+
+
+@pytest.mark.parametrize("odd", ["text", ("user", "text"), None])
+def test_a_list_of_langchain_with_something_else_is_refused(odd: Any) -> None:
+    with pytest.raises(InvalidMessage):
+        fit([HumanMessage("Go"), odd], budget=3_000)

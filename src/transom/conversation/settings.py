@@ -97,6 +97,12 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
     ref: Ref = entry_ref
     """How texts name an entry of the log."""
 
+    def __post_init__(self) -> None:
+        for name, kind in (("budget", Budget), ("policy", Policy)):
+            if not isinstance(value := getattr(self, name), kind):
+                ways = f"or use Settings.of({name}=…)"
+                raise InvalidSetting(f"{name}: must be a {kind.__name__}, not {quote(value)}; {ways}")
+
     @classmethod
     def of(cls, settings: Settings | None = None, /, **changes: Unpack[ConversationOptions]) -> Settings:
         """The settings with these changes, of which each is checked. `settings`: the defaults if not given.

@@ -63,7 +63,7 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
     body = without_keys(_body_text(error, details), *secrets)[:BODY_CHARACTERS]
     if status is not None or details is not None:
         kind = error_kind(status, details)
-        message = "" if body else type(error).__name__
+        message = "" if body else without_keys(shorten(f"{type(error).__name__}: {error}", 300), *secrets)
         return ProviderError(kind, message, status=status, body=body, retry_after=_retry_after(error, details))
     cause = error.__cause__ or error
     message = without_keys(shorten(f"{type(cause).__name__}: {cause}", 300), *secrets)
@@ -125,10 +125,11 @@ def _without_connection(cause: BaseException) -> str:
 
 
 def _status(error: Exception) -> int | None:
-    for name in ("status_code", "code"):
-        value = getattr(error, name, None)
-        if isinstance(value, int) and 100 <= value < 600:
-            return value
+    for each in (error, getattr(error, "response", None)):  # httpx and requests keep it in the response
+        for name in ("status_code", "code"):
+            value = getattr(each, name, None)
+            if isinstance(value, int) and 100 <= value < 600:
+                return value
     return None
 
 
@@ -185,7 +186,7 @@ def _retry_after(error: Exception, details: dict[str, Any] | None) -> float | No
     """Return the seconds to wait before a new try: from the headers, or from Google's `retryDelay` in the body; None if
     neither says.
     """
-    headers = getattr(getattr(error, "response", None), "headers", None)
+    headers = getattr(getattr(error, "response", error), "headers", None)  # urllib's error is itself the response
     found = _from_headers(cast("Mapping[str, str]", headers)) if isinstance(headers, Mapping) else None
     return _bounded(_from_delay(details) if found is None else found)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-import anyio
 import uvicorn
 
 from transom.http.gateway import Gateway
@@ -37,8 +37,7 @@ def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, r
     proxy = Proxy(gateway, settings)
     server = _server(proxy)
     ready()
-    server.run(sockets=[listening])
-    anyio.run(proxy.aclose)
+    asyncio.run(_serve(server, proxy, listening))
 
 
 @contextmanager
@@ -47,15 +46,24 @@ def serving(gateway: Gateway, settings: ProxySettings) -> Generator[str]:
     listening = listen()
     proxy = Proxy(gateway, settings)
     server = _server(proxy)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="transom proxy", daemon=True)
+    thread = threading.Thread(
+        target=lambda: asyncio.run(_serve(server, proxy, listening)), name="transom proxy", daemon=True
+    )
     thread.start()
     try:
         yield f"http://{LOOPBACK}:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()
-        anyio.run(proxy.aclose)
         listening.close()
+
+
+async def _serve(server: uvicorn.Server, proxy: Proxy, listening: socket.socket) -> None:
+    """Serve, and close the proxy on the same event loop: its connections to the upstream belong to that loop."""
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        await proxy.aclose()
 
 
 def _server(proxy: Proxy) -> uvicorn.Server:

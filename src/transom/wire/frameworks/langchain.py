@@ -65,6 +65,8 @@ def _chat(one: Any) -> Raw | None:
     """A message as a chat message; None for a removal. Redacted thinking is read as thinking."""
     if isinstance(one, dict):  # LangChain takes them too
         return cast("Raw", one)
+    if not hasattr(one, "model_dump"):
+        raise InvalidMessage("messages", f"each must be a message of LangChain or a dict, not {type(one).__name__}")
     fields: Raw = one.model_dump()
     if isinstance(fields.get("content"), list):
         fields["content"] = [
