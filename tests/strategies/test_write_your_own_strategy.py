@@ -23,7 +23,8 @@ from transom.testing.laws.strategy import target_for
 PAGE = Path(__file__).parents[2] / "docs" / "write-your-own-strategy.md"
 FEW_EXAMPLES = """
 from hypothesis import HealthCheck, settings
-settings.register_profile("few", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = {"max_examples": 20, "deadline": None, "derandomize": True}  # as the whole suite: campaigns look for new examples
+settings.register_profile("few", **few, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("few")
 """
 LOG = "".join(f"step {number} is done\n" for number in range(200))
