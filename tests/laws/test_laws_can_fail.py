@@ -11,7 +11,7 @@ from transom import Budget, Policy
 from transom.core import reducer
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.message import Assistant, Opaque, Reasoning, Text, User
+from transom.core.message import Assistant, Opaque, Other, Reasoning, Text, User
 from transom.core.policy import Target
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -241,6 +241,20 @@ def test_bound() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("transom.testing.laws.log.build_view", lambda entries, counter: real(Entries(log), counter))
         fails(check_bound, other, match="another prefix")
+
+
+def test_reasoning_beside_a_compaction_is_bound_to_what_is_behind_it() -> None:
+    """The request that the turn answers is in no window any more; that is no fault."""
+    log = talk("fix it")
+    view = reducer.build_view(Entries(log), COUNTER)
+    log = talk(Sent(fingerprint=view.fingerprint(), limit=1, tokens=1, messages=1), after=log)
+    log = talk(says("well", thought="hm", bound=True, answers=1), after=log)
+    turn = log[2].body
+    assert isinstance(turn, Assistant)
+    log[2] = replace(log[2], body=replace(turn, parts=(Other({"type": "compaction"}, compaction=True), *turn.parts)))
+    (_, shown) = reducer.build_view(Entries(log), COUNTER).slots
+    assert not shown.signature_stale
+    check_bound(log)
 
 
 def test_flat() -> None:
