@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from transom import BudgetImpossible
 from transom.core.budget import Budget
+from transom.core.edit import Fold
 from transom.policies import policy_named
 from transom.testing import says, talk
 from transom.testing.laws import plan_call
@@ -30,3 +31,15 @@ def test_a_second_plan_finds_nothing_to_do(policy: str) -> None:
         check_settled(call)
         planned += 1
     assert planned >= 30
+
+
+def test_a_note_that_ends_the_wait_for_a_tool_of_the_provider() -> None:
+    """Turns that wait are spared. The note ends the wait, so the same plan may fold them."""
+    eager = replace(policy_named("default"), trigger=0.3, target=0.1)
+    log = talk("Go.", *[says(f"Step {at} is done. " * 20) for at in range(3)])
+    log[1] = replace(log[1], body=replace(log[1].body, pending_calls=("p1",)))
+    for at in (2, 3):
+        log[at] = replace(log[at], body=replace(log[at].body, continued_calls=("p1",), pending_calls=("p1",)))
+    call = plan_call(log, Budget(context=600), eager, state={"mode": "plan"})
+    check_settled(call)
+    assert any(isinstance(entry.body, Fold) for entry in call.plan.entries)

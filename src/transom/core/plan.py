@@ -59,6 +59,11 @@ def plan(request: PlanRequest) -> Plan:
     _renew_head(draft, frame.head)
     if text := _required_user_turn(draft.view, frame):
         draft.add(Note(key="", text=text))
+    # A note of state ends the wait for tools of the provider, and their turns may be folded then: the enforcer must
+    # know it.
+    if draft.view.waiting:
+        for note in due_notes(draft.view, frame.state):
+            draft.add(note)
     enforcer = BudgetEnforcer(draft, request)
     enforcer.run()
     # Recalled text and notes of state come last, so that they break no cached prefix. The enforcer has left room for
