@@ -45,7 +45,7 @@ def test_each_call_logs_what_is_new_and_gives_the_originals() -> None:
     history += [reply, result]
     call = session.begin(history, system="Be kind.", tools=[{"name": "read", "parameters": {}}])
     assert [id(each) for each in call.messages] == [id(each) for each in history]
-    assert facts(session) == ["Head", "User", "Sent", "Assistant", "ToolResult", "Sent"] or facts(session)
+    assert facts(session) == ["User", "Head", "Sent", "Assistant", "ToolResult", "Sent"]
     assert session.conversation.head.messages[0].parts == (Text("Be kind."),)
 
 
