@@ -66,7 +66,7 @@ def test_the_window_of_a_dry_run_has_pages(store, enter):
     client = enter()
     tried = post(client, "try", do="undo").json()
     page = client.get("/api/window", params={"id": "trip", "try": tried["number"], "from": 0, "count": 3}).json()
-    assert [row["entry"] for row in page["rows"]] == [1, 0, 3] or len(page["rows"]) == 3
+    assert page["rows"] == tried["window"]["rows"][:3]
     assert page["sizes"] == tried["window"]["sizes"]
 
 
