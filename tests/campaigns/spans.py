@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import transom
+from transom.conversation.fit import fit_or_empty
 from transom.core.message import Head
 from transom.errors import BudgetImpossible, InvalidMessage
 from transom.policies import POLICIES
@@ -253,7 +254,7 @@ def cut_problems(draw: random.Random, dialect: str, body: Json, budget: int) -> 
     if not left:
         return []
     try:
-        fitted = transom.fit(left, budget=budget, dialect=dialect)
+        fitted = fit_or_empty(left, budget=budget, dialect=dialect)
     except BudgetImpossible:
         return []
     return [str(each) for each in spoken.violations(spoken.body(Head(), fitted))] if fitted else []
