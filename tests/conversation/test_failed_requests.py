@@ -175,6 +175,8 @@ def test_after_the_end_others_may_go_on() -> None:
         ("text", "failed: must be an exception, an HTTP status or a response, not 'text'"),
         (None, "failed: must be an exception, an HTTP status or a response, not None"),
         (True, "failed: must be an exception, an HTTP status or a response, not True"),
+        (99_999, "failed: must be an exception, an HTTP status or a response, not 99999"),
+        (200, "failed: HTTP 200 is not a failure; give its body to observe"),
     ],
 )
 def test_anything_else_is_refused(error: Any, says: str) -> None:

@@ -46,7 +46,7 @@ def test_a_claim_that_cannot_be_true_is_not_taken_for_the_ratio_of_the_tokens() 
     with Conversation.open("memory:", "x", budget=32_000, system="Be brief. " * 160) as conv:
         provider = Scripted(claim, "Hi.")
         assert conv.run("Hello " * 120, provider=provider, retry=transom.Retry(wait=0)).text == "Hi."
-        assert list(conv.view.learned_limits.values()) == [int(0.95 * 2 * conv.log[2].body.tokens)]
+        assert list(conv.view.learned_limits.values()) == [int(0.95 * conv.log[2].body.tokens)]
 
 
 def test_a_limit_below_the_head_is_not_learned() -> None:
@@ -57,3 +57,17 @@ def test_a_limit_below_the_head_is_not_learned() -> None:
                 "Hello", provider=Scripted(Fault(kind="bad_request", status=400, body=LIES.replace("1000", "200")))
             )
         assert conv.view.learned_limits == {}
+
+
+def test_what_the_caller_sends_beside_the_request_is_taken_from_the_limit_and_not_for_the_ratio() -> None:
+    """The caller sends 50,000 tokens of schemas beside a request of about 4,000; the model takes 52,000."""
+    with Conversation.open("memory:", "x", budget=64_000) as conv:
+        for n in range(40):
+            conv.user(f"line {n} " + "word " * 95)
+            conv.observe({"role": "assistant", "content": "yes"})
+        conv.user("Hello")
+        whole = conv.request().window.tokens
+        body = LIES.replace("1000 tokens", "52000 tokens").replace("900000", str(whole + 50_000))
+        assert conv.failed(400, body=body).retry
+        assert 1_500 < conv.request().window.tokens <= 2_000
+        assert conv.view.calibration == 1

@@ -63,7 +63,9 @@ def error_of(error: object, body: object, headers: Mapping[str, str] | None) -> 
     if isinstance(error, BaseException):  # a cancelled task, Ctrl-C
         return ProviderError("unknown", type(error).__name__)
     status: object = error if type(error) is int else getattr(error, "status_code", None)
-    if not isinstance(status, int) or not 100 <= status <= 599:
+    if isinstance(status, int) and 100 <= status < 300:
+        raise InvalidSetting(f"failed: HTTP {status} is not a failure; give its body to observe")
+    if not isinstance(status, int) or not 300 <= status <= 599:
         raise InvalidSetting(f"failed: must be an exception, an HTTP status or a response, not {quote(error)}")
     if headers is not None and not isinstance(cast("object", headers), Mapping):
         raise InvalidSetting(f"failed: headers must be a mapping of names to values, not {quote(headers)}")

@@ -32,7 +32,8 @@ REASONING_ATTEMPTS = 2
 """How often, for one reply, a request is sent again because of its reasoning: first without the reasoning before the
 newest user message, then without any."""
 MOST_CLAIMED = 4.0
-"""Tokens of a provider for one of ours, at most. A server that claims more has counted something else."""
+"""Tokens of a provider for one of ours, at most. A server that claims more has counted what is not in our request: what
+the caller sends beside it, or the images of another request."""
 ERROR_CHARACTERS = 2_000
 
 
@@ -155,7 +156,7 @@ class Attempts(Generic[P]):
     def _after_overflow(self, said: Overflow, error: ProviderError, window: Window, text: str) -> NextTry:
         self._overflows += 1
         self.refused = error
-        used = said.used or 0
+        used = 0 if _has_more_beside(said, window) else said.used or 0  # else it would be learned as a ratio
         limit, smaller = 0, self.max_tokens
         if said.fix == "shrink_max_tokens":
             smaller = _smaller_answer(said, self.max_tokens)
@@ -183,14 +184,28 @@ def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
     The planner's ratio goes up with this refusal (`Calibration.refused`), but not above `CEILING`: what is beyond that
     is taken from the limit. If the provider did not say how many tokens the request had, its limit alone proves
     nothing about the ratio, so the request shrinks by a share too, and by more each time.
+
+    If the provider has counted what the caller sends beside our request, the request loses the tokens above the limit,
+    and the ratio stays.
     """
-    raw = max(1, window.size.tokens)
-    seen = min(MOST_CLAIMED, (said.used or 0) / raw)
-    ratio = max(window.view.calibration, min(CEILING, seen))
+    raw, known = max(1, window.size.tokens), window.view.calibration
     share = STRICTLY_LESS if said.used else SHRINK[min(attempt, len(SHRINK)) - 1]
-    smaller = int(share * raw * ratio)
-    limit = smaller if said.limit is None else min(smaller, int(said.limit * ratio / max(ratio, seen)))
+    if _has_more_beside(said, window):
+        ratio = known
+        too_many = (said.used or 0) - (said.limit or 0)
+        fits = int(STRICTLY_LESS * (raw * ratio - too_many)) if said.limit else 0
+        limit = fits if fits > 0 else int(share * raw * ratio)
+    else:
+        seen = (said.used or 0) / raw
+        ratio = max(known, min(CEILING, seen))
+        smaller = int(share * raw * ratio)
+        limit = smaller if said.limit is None else min(smaller, int(said.limit * ratio / max(ratio, seen)))
     return limit if limit > window.view.head_size.tokens * ratio else 0
+
+
+def _has_more_beside(said: Overflow, window: Window) -> bool:
+    """Whether the provider has counted more than our request can have."""
+    return (said.used or 0) > MOST_CLAIMED * max(1, window.size.tokens)
 
 
 def _smaller_answer(said: Overflow, wanted: int | None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
+from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from transom.core.policy import Target
 from transom.core.tokens import ZERO, Size, part_bytes, text_bytes, trimmed_text
 from transom.core.trims import effective_trim, find_part
 from transom.core.view import View
+from transom.errors import InvalidSetting, quote
 from transom.strategies.candidates import is_worth_a_batch
 from transom.strategies.text.parts import ShownPart
 
@@ -53,6 +55,15 @@ class Shorten(Struct, frozen=True):
     worth: Worth | None = None
     """`Together`, `Enough`, or a function of your own."""
 
+    def __post_init__(self) -> None:
+        for name in ("which", "form"):
+            if not callable(given := getattr(self, name)):
+                raise InvalidSetting(f"shorten: {name} must be a function, not {quote(given)}")
+        if self.worth is not None and not callable(self.worth):
+            raise InvalidSetting(f"shorten: worth must be a function or None, not {quote(self.worth)}")
+        if not isinstance(cast("object", self.why), str):
+            raise InvalidSetting(f"shorten: why must be text, not {quote(self.why)}")
+
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         parts = list(self.which(view, target))
         estimate: Callable[[ShownPart], Size] | None = getattr(self.form, "estimate", None)
@@ -79,6 +90,9 @@ class Together(Struct, frozen=True):
 
     least: float = 0.05
 
+    def __post_init__(self) -> None:
+        _check_share("together: least", self.least)
+
     def __call__(self, view: View, target: Target, saved: Size) -> bool:
         return is_worth_a_batch(view, target, saved, self.least)
 
@@ -92,9 +106,19 @@ class Enough(Struct, frozen=True, kw_only=True):
     tokens: int = 20_000
     share: float = 0.15
 
+    def __post_init__(self) -> None:
+        _check_share("enough: share", self.share)
+        if type(self.tokens) is not int or self.tokens < 0:
+            raise InvalidSetting(f"enough: tokens must be a whole number, at least 0, not {quote(self.tokens)}")
+
     def __call__(self, view: View, target: Target, saved: Size) -> bool:
         is_enough = fits(view.total.minus(saved), target.goal)
         return is_enough and saved.tokens >= target.budget.share(self.tokens, self.share)
+
+
+def _check_share(name: str, share: object) -> None:
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
+        raise InvalidSetting(f"{name} must be between 0 and 1, not {quote(share)}")
 
 
 def _saved(view: View, target: Target, trim: Trim) -> Size:
