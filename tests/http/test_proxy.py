@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ import httpx2
 import openai
 import pytest
 import zstandard
+from google import genai
 from test_wrap import BUDGET, LIMIT, NONE, STEPS, faults, run, said
 
-from sdk_agents import AGENTS, anthropic_client, openai_client
+from sdk_agents import AGENTS, anthropic_client, gemini_client, openai_client
 from strict_provider import ANSWER, TASK, StrictProvider, strict_provider
 from transom.http import Gateway
 from transom.proxy.app import ProxySettings
@@ -31,7 +33,8 @@ post, get = partial(httpx2.post, timeout=60), partial(httpx2.get, timeout=60)
 @contextmanager
 def proxied(server: StrictProvider, store: Any, **settings: Any) -> Iterator[str]:
     gateway = Gateway(store, budget=settings.pop("budget", BUDGET), on_error=settings.pop("on_error", "pass"))
-    with serving(gateway, ProxySettings(upstream=server.url, **settings)) as url:
+    upstream = server.url + settings.pop("path", "")
+    with serving(gateway, ProxySettings(upstream=upstream, **settings)) as url:
         yield url
 
 
@@ -115,6 +118,34 @@ def test_bodies_that_are_refused(headers: dict[str, str], content: bytes, status
     assert answer.status_code == status
     assert answer.json()["error"]["type"] == "transom_proxy_error"
     assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/../admin", "/v1/../../admin", "/%2e%2e/admin", "/v1/..%2fadmin", "/..%5cadmin", "/..;/a"]
+)
+def test_no_path_leaves_the_base_path_of_the_upstream(path: str) -> None:
+    with strict_provider(1) as server, proxied(server, MemoryStore(), path="/base") as url:
+        connection = HTTPConnection(url.removeprefix("http://"), timeout=60)  # which sends a path as it is
+        connection.request("POST", f"{path}/v1/chat/completions", b"{}")
+        answer = json.loads(connection.getresponse().read())
+        connection.close()
+    assert (answer["error"]["code"], server.requests) == (400, [])
+
+
+def test_errors_of_the_proxy_have_the_statuses_of_gemini() -> None:
+    found: list[tuple[int, str]] = []
+    with proxy(MemoryStore(), budget=4, on_error="fail", max_body=1_000) as (server, url):
+        client = gemini_client(url)
+        for task in (TASK, TASK * 99):
+            with pytest.raises(genai.errors.APIError) as raised:
+                client.models.generate_content(model="m", contents=task)
+            found.append((raised.value.code, raised.value.status))
+    with proxied(server, MemoryStore()) as url:  # whose server is gone
+        client = gemini_client(url)
+        with pytest.raises(genai.errors.APIError) as raised:
+            client.models.generate_content(model="m", contents=TASK)
+        found.append((raised.value.code, raised.value.status))
+    assert found == [(400, "INVALID_ARGUMENT"), (413, "INVALID_ARGUMENT"), (502, "UNAVAILABLE")]
 
 
 def test_an_error_of_the_provider_arrives_as_it_was_and_a_missing_one_is_a_502() -> None:

@@ -16,7 +16,7 @@ import openai
 import pytest
 
 import transom
-from sdk_agents import AGENTS, openai_client
+from sdk_agents import AGENTS, anthropic_client, gemini_client, openai_client
 from strict_provider import ANSWER, TASK, StrictProvider, messages_of, strict_provider
 from transom.core.entry import Sent
 from transom.core.message import Failure
@@ -276,6 +276,14 @@ def test_the_transport_below_a_client_of_ones_own(http: Any) -> None:
 def test_only_clients_are_wrapped(client: Any) -> None:
     with pytest.raises(InvalidSetting, match="must be a client of openai, anthropic or google-genai"):
         transom.wrap(client)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("client_of", [openai_client, anthropic_client, gemini_client])
+def test_a_client_is_wrapped_once(client_of: Any, is_async: bool) -> None:
+    wrapped = transom.wrap(client_of("http://127.0.0.1:9", is_async=is_async))
+    with pytest.raises(InvalidSetting, match="is wrapped already"):
+        transom.wrap(wrapped)
 
 
 def test_importing_transom_imports_none_of_it() -> None:

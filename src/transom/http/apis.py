@@ -66,6 +66,16 @@ _BILLING = "x-anthropic-billing-header:"
 request, so it is no part of the system prompt that is logged."""
 
 
+_GEMINI_STATUS = {400: "INVALID_ARGUMENT", 413: "INVALID_ARGUMENT", 415: "INVALID_ARGUMENT", 504: "DEADLINE_EXCEEDED"}
+"""The name that Gemini has for a status of ours; UNAVAILABLE for all others."""
+
+
+def error_body(status: int, kind: str, code: str | int, message: str) -> bytes:
+    """The body of an error that we answer with, in a form that the SDKs of all APIs read."""
+    said = {"type": kind, "code": code, "message": message, "status": _GEMINI_STATUS.get(status, "UNAVAILABLE")}
+    return msgspec.json.encode({"type": "error", "error": said})
+
+
 def api_of(path: str, table: dict[str, Api] = APIS) -> Api | None:
     """The API of a request to this path; None if the path is not known."""
     return next((api for end, api in table.items() if path.endswith(end)), None)

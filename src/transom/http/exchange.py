@@ -27,7 +27,7 @@ from transom.core.entry import Meta
 from transom.core.message import Assistant, Failure, Usage, is_empty
 from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, TransomError, quote, shorten
 from transom.http import digests
-from transom.http.apis import COUNTING, CallBody, api_of, dialect_of
+from transom.http.apis import COUNTING, CallBody, api_of, dialect_of, error_body
 from transom.http.gateway import Gateway, OpenConversation
 from transom.http.stream_reply import StreamReply
 from transom.providers.base import Provider, model_name
@@ -345,8 +345,7 @@ class Exchange:
     def _refused(self, error: TransomError) -> Reply:
         """The answer to a request that no window can be built for."""
         status = 400 if isinstance(error, (BudgetImpossible, InvalidMessage)) else 503
-        said = {"type": "transom_error", "code": type(error).__name__, "message": str(error)}
-        return Reply(json.dumps({"type": "error", "error": said}).encode(), status=status)
+        return Reply(error_body(status, "transom_error", type(error).__name__, str(error)), status=status)
 
 
 def _error_of(answer: Answer) -> ProviderError | None:

@@ -48,7 +48,8 @@ def wrap(
     error. `settings`: summarizer, redact, digest_role, counter, as for `Conversation.open`.
 
     Calls whose conversation the provider keeps (`previous_response_id`, `conversation`) pass as they are. Raises
-    InvalidSetting for any other client, and for one that signs its requests itself (Bedrock, Vertex).
+    InvalidSetting for any other client, for one that signs its requests itself (Bedrock, Vertex), and for one that is
+    wrapped already.
     """
     name = type(client).__name__
     if any(part in name for part in _SIGNED):
@@ -59,6 +60,8 @@ def wrap(
     of_genai = hasattr(client, "_api_client") and type(client).__module__.startswith("google.genai")
     if not (of_sdk or of_genai):
         raise InvalidSetting(f"wrap: must be a client of openai, anthropic or google-genai, not {quote(client)}")
+    if isinstance(_http_client_of(client)._transport, Transport):
+        raise InvalidSetting("wrap: this client is wrapped already: wrap the client of the SDK, once")
     gateway = Gateway(
         store,
         budget=budget,
@@ -71,8 +74,12 @@ def wrap(
     )
     if of_genai:
         return cast("C", _wrapped_genai(client, gateway))
-    given = cast("Any", client)
-    return given.copy(http_client=_with_transport(given._client, gateway))
+    return cast("Any", client).copy(http_client=_with_transport(_http_client_of(client), gateway))
+
+
+def _http_client_of(client: Any) -> Any:
+    """The HTTP client below a client of an SDK: the one for sync calls, if it has two."""
+    return client._client if hasattr(client, "_client") else client._api_client._httpx_client
 
 
 def _with_transport(http_client: Any, gateway: Gateway) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
@@ -25,7 +26,7 @@ from starlette.routing import Mount, Route
 
 from transom.conversation.threads import in_thread
 from transom.errors import InvalidSetting, quote
-from transom.http.apis import COUNTING, api_of
+from transom.http.apis import COUNTING, api_of, error_body
 from transom.http.exchange import Exchange, counted, exchange_of
 from transom.http.gateway import Gateway
 from transom.http.transport import OWN_HEADERS, AsyncTransport
@@ -44,6 +45,9 @@ _HOP = frozenset(
 """Headers of a request that are not sent on: those for this one connection, and those about a body that is unpacked
 now."""
 _HOP_BACK = frozenset({"connection", "keep-alive", "transfer-encoding"})
+
+_LEAVES_BASE = re.compile(r"(^|[/\\])\.\.?([/\\;]|$)")
+"""A segment of an unquoted path that URLs are resolved by."""
 
 _logger = logging.getLogger(__name__)
 
@@ -195,6 +199,9 @@ class _Call:
 
     async def _exchanged(self, body: bytes) -> None:
         proxy, path = self._proxy, self._scope["path"]
+        if _LEAVES_BASE.search(path):  # the upstream's base path is the operator's choice
+            await self._failed(400, "the path has a segment . or .., which would lead out of the upstream's base path")
+            return
         tenant = proxy.tenant(self._headers, self._scope["query_string"].decode("latin-1"))
         if api_of(path, COUNTING) is not None:
             tokens = await in_thread(partial(counted, proxy.gateway, path, self._headers, body, tenant=tenant))
@@ -261,9 +268,8 @@ class _BrokeOffError(Exception):
 
 
 async def _error(send: Any, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-    """An error of ours, in a form that the SDKs of all APIs read."""
-    said = {"type": "transom_proxy_error", "code": status, "message": message, "status": "UNAVAILABLE"}
-    await _answer(send, status, json.dumps({"type": "error", "error": said}).encode(), headers)
+    """Answer with an error of ours."""
+    await _answer(send, status, error_body(status, "transom_proxy_error", status, message), headers)
 
 
 async def _answer(send: Any, status: int, content: bytes, headers: Mapping[str, str] | None = None) -> None:
