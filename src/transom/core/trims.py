@@ -22,6 +22,10 @@ Place = tuple[int, Address]
 """One part of a conversation: the seq of its entry, and its address in it."""
 
 
+Rank = tuple[int, str, tuple[tuple[int, int], ...]]
+"""Which of several trims on one part is in effect: that with the lowest rank."""
+
+
 class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
     """A trim that applies: the seq of its entry, the trim, and the tokens and bytes that the part has with it."""
 
@@ -36,12 +40,13 @@ class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
         return (self.trim.entry, self.trim.part)
 
     @property
-    def order(self) -> tuple[Place, int]:
-        """The sort key of a unit's trims: the part, then the seq."""
-        return (self.place, self.seq)
+    def order(self) -> tuple[Place, Rank, int]:
+        """The sort key of a unit's trims: the part, then the rank, then the seq. So the first of a part is in
+        effect."""
+        return (self.place, self.rank, self.seq)
 
     @property
-    def rank(self) -> tuple[int, str, tuple[tuple[int, int], ...]]:
+    def rank(self) -> Rank:
         """The order of several trims on one part: the lowest is in effect. The fewest bytes first, then by content.
 
         Tokens do not count, because another calibration or tokenizer would change the order.
@@ -49,31 +54,28 @@ class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
         return (self.bytes, self.trim.note, self.trim.keep)
 
 
-_order, _rank, _entry = attrgetter("order"), attrgetter("rank"), attrgetter("trim.entry")
+_order, _entry = attrgetter("order"), attrgetter("trim.entry")
 
 
 def with_trim(trims: tuple[AppliedTrim, ...], new: AppliedTrim) -> tuple[AppliedTrim, ...]:
     """The sorted trims of a unit with one more."""
-    at = _index(trims, new.place, new.seq)
-    return appended(trims, new) if at == len(trims) else spliced(trims, at, at, [new])
-
-
-def _index(trims: Sequence[AppliedTrim], place: Place, seq: int) -> int:
-    """The index of the trim with this place and seq in sorted trims, or where it would be inserted."""
-    if not trims or trims[-1].order < (place, seq):
-        return len(trims)  # nearly always: plans trim the parts of a unit in order
-    return index_after(trims, (place, seq - 1), _order)
+    if not trims or trims[-1].order < new.order:
+        return appended(trims, new)  # nearly always: plans trim the parts of a unit in order
+    at = index_after(trims, new.order, _order)
+    return spliced(trims, at, at, [new])
 
 
 def without_trim(trims: tuple[AppliedTrim, ...], place: Place, seq: int) -> tuple[AppliedTrim, ...]:
     """The sorted trims of a unit without the one with this place and seq, which must be there."""
-    at = _index(trims, place, seq)
+    at = index_after(trims, (place,), _order)
+    while trims[at].seq != seq:
+        at += 1
     return spliced(trims, at, at + 1, ())
 
 
 def trims_at(trims: Sequence[AppliedTrim], place: Place) -> Sequence[AppliedTrim]:
-    """The trims on one part, among the sorted trims of its unit, the oldest first."""
-    start = stop = _index(trims, place, -1)
+    """The trims on one part, among the sorted trims of its unit; the first is in effect."""
+    start = stop = index_after(trims, (place,), _order)
     while stop < len(trims) and trims[stop].place == place:
         stop += 1
     return trims[start:stop]
@@ -86,16 +88,15 @@ def trims_of_entry(trims: Sequence[AppliedTrim], entry: int) -> Sequence[Applied
 
 def effective_trim(trims: Sequence[AppliedTrim], place: Place) -> AppliedTrim | None:
     """The trim in effect on one part: the one with the lowest rank. None if the part has none."""
-    return min(trims_at(trims, place), key=_rank, default=None)
+    at = index_after(trims, (place,), _order)
+    return trims[at] if at < len(trims) and trims[at].place == place else None
 
 
 def effective_trims(trims: Sequence[AppliedTrim]) -> dict[Place, AppliedTrim]:
     """For each part that has trims, the one in effect: that with the lowest rank."""
     best: dict[Place, AppliedTrim] = {}
     for applied in trims:
-        other = best.get(applied.place)
-        if other is None or applied.rank < other.rank:
-            best[applied.place] = applied
+        best.setdefault(applied.place, applied)
     return best
 
 
