@@ -36,6 +36,7 @@ NO_OUTPUT = "[no output]"
 STOPPED = "[stopped: the run was cancelled while this tool ran; it may have done a part of its work]"
 NOT_STARTED = "[not started: the run was cancelled before this tool ran]"
 DENIED = "[denied: the user did not allow this call]"
+PENDING = "[not run yet: this call waits for the user's approval]"
 
 
 CONTEXT_MANAGER = "context_manager"
@@ -62,6 +63,12 @@ took back applies again."""
 def tool_failed(why: str) -> str:
     """The result of a call that failed. `why`: how."""
     return f"[failed] {why}"
+
+
+def agent_needs_approval(tools: Sequence[str]) -> str:
+    """Why a sub-agent stopped: calls of these tools wait for approval, and a sub-agent cannot go on later."""
+    names = ", ".join(map(plain_name, tools))
+    return f"it stopped, because these calls need the user's approval, which a sub-agent cannot wait for: {names}"
 
 
 def binary_output(size: int) -> str:
@@ -468,6 +475,17 @@ def given_up_result_note(ref: str, tool: str, text: str) -> str:
     """
     name = plain_name(tool) or "a tool call"
     return f"[late result of {name}, {ref}; it came after the call was given up]\n{disarmed(text)}"
+
+
+def approved_result_note(ref: str, tool: str, text: str) -> str:
+    """The note that gives the result of a call after the user has decided about it; until then it was said to wait."""
+    name = plain_name(tool) or "a tool call"
+    return f"[result of {name}, {ref}; the call above it waited for the user's approval]\n{disarmed(text)}"
+
+
+def arguments_changed(arguments: str) -> str:
+    """The first line of a result whose tool ran with other arguments than the model wrote."""
+    return f"[the user changed the arguments of this call before it ran: {arguments}]"
 
 
 def state_note(key: str, text: str) -> str:

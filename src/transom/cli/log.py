@@ -10,7 +10,7 @@ from transom.cli.locate import current_view, open_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, print_json, print_line, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Forked, Sent
+from transom.core.entry import Approval, Body, Entry, Forked, Sent
 from transom.core.message import Fact, Head, role_of
 from transom.core.summary import Summary
 from transom.core.view import View
@@ -99,6 +99,11 @@ def text_of(body: Body, ranges: FoldRanges) -> str:
             return f"{size}, {body.shared_tokens:,} shared with the window before{_break_text(body)}"
         case Forked():
             return f"from {body.source}: the entries before this one are a copy of its first ones"
+        case Approval():
+            changed = f", with the arguments {body.arguments}" if body.arguments else ""
+            return f"call {body.place[0]}.{body.place[1]}: {body.state}{changed}" + (
+                f", {body.why}" if body.why else ""
+            )
         case Summary():
             made = f"made by {body.made_by or 'unknown'}" + (", to be made again" if body.degraded else "")
             return f"up to entry {body.last}, {made}: {body.text}"

@@ -129,6 +129,9 @@ class AsyncConversation:
     search = _async(Conversation.search)
     pin = _async(Conversation.pin)
     undo = _async(Conversation.undo)
+    pending = _async(Conversation.pending)
+    approve = _async(Conversation.approve)
+    reject = _async(Conversation.reject)
     compact = _waiting(Conversation.compact, Conversation._compact_steps)  # pyright: ignore[reportPrivateUsage]
     edit = _async(Conversation.edit)
     preview_edit = _async(Conversation.preview_edit)

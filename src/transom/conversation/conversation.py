@@ -13,6 +13,7 @@ from weakref import WeakSet, finalize
 
 from msgspec.structs import replace
 
+from transom.conversation import approvals
 from transom.conversation import argument_checks as check
 from transom.conversation.access.lease import Lease, pauses
 from transom.conversation.access.owned_store import OwnedStore
@@ -22,7 +23,7 @@ from transom.conversation.appending.mcp_results import read_mcp
 from transom.conversation.appending.parse_messages import parse_result, split_head, tool_content, user_message
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.bus import EventBus
-from transom.conversation.events import Compacted, Event, RunResult
+from transom.conversation.events import Compacted, Event, RunResult, ToolCalled
 from transom.conversation.failures import (
     RequestFailures,
     RetryDecision,
@@ -695,6 +696,51 @@ class Conversation:
     def _compact_in_run(self, asked: SummaryOptions) -> SummarySteps[Compacted]:
         return self._steps.compact(asked, within_run=True)
 
+    # ---- approvals
+
+    @_locked
+    def pending(self) -> list[ToolCalled]:
+        """The tool calls that wait for a person's approval, the oldest first, also those that another process logged.
+
+        Each has its name, its arguments and an id. A call that was approved does not wait any more; it runs with the
+        next `run`.
+        """
+        self._guard.must_be_open()
+        self._writer.catch_up()
+        return approvals.pending_calls(self.view)
+
+    @_locked
+    def approve(
+        self, call: ToolCalled | str, *, arguments: Mapping[str, object] | str | None = None, why: str = ""
+    ) -> int:
+        """Log that a call of `pending`, or the one with this id, may run; the next `run` runs it. Returns the number of
+        the entry.
+
+        `arguments`: what the tool gets in place of the model's arguments. The call stays in the log as the model wrote
+        it, and the result tells the model what was changed. `why`: for people. Raises InvalidSetting if the call does
+        not wait, because it never did or somebody has decided already.
+        """
+        self._guard.must_be_open()
+        return approvals.approve(self._writer, call, arguments, why)
+
+    @_locked
+    def reject(self, call: ToolCalled | str, why: str = "") -> int:
+        """Log that a call must not run, and its result, which tells the model so; `why`, if given, is that result.
+        Returns the number of the result.
+
+        A call that was approved can be rejected until a run has started it. Raises InvalidSetting as `approve` does.
+        """
+        self._guard.must_be_open()
+        return approvals.reject(self._writer, self.dialect, call, why)
+
+    @_locked
+    def _log_pending(self, calls: Sequence[ToolCalled]) -> None:
+        approvals.log_pending(self._writer, calls)
+
+    @_locked
+    def _start_approved(self) -> list[approvals.ApprovedCall]:
+        return approvals.start_approved(self._writer)
+
     # ---- running
 
     def run(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> RunResult:  # noqa: A002
@@ -704,6 +750,10 @@ class Conversation:
         the last one ended. `provider` is a name ("openai:gpt-5", "anthropic:claude-sonnet-5-5",
         "openai:qwen3@http://localhost:8000/v1") or a provider. `tools` are functions, `FunctionTool`s, or schemas.
         See RunOptions for the rest.
+
+        A call that needs a person's approval makes the run stop: the result has it in `pending`, and the log keeps it.
+        Decide with `approve` or `reject`, in any process, and run again. If the user says something first, the model
+        answers that, and is told that the call waits.
 
         Raises ProviderError if the model gave no usable reply after all retries, RunStopped at a limit or if it was
         cancelled, BudgetImpossible, InvalidMessage, InvalidSetting. Whatever is raised, the log is valid: run again to

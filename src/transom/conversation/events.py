@@ -117,7 +117,8 @@ class Replied(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ToolCalled(Struct, frozen=True, kw_only=True, tag=True):
-    """The model calls a tool: call `index` of the turn with the key `turn`. `arguments` is what it wrote."""
+    """The model calls a tool: call `index` of the turn with the key `turn`. `arguments` is what it wrote; or what a
+    person put in its place, if an approved call runs now."""
 
     name: str
     """The tool."""
@@ -126,6 +127,8 @@ class ToolCalled(Struct, frozen=True, kw_only=True, tag=True):
     """The id of the call, as its result names it."""
     turn: int
     index: int
+    needs_approval: bool = False
+    """Whether the tool says that a person must approve this call."""
 
 
 class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):
@@ -179,6 +182,7 @@ class Retrying(Struct, frozen=True, kw_only=True, tag=True):
 
 class RunResult(Struct, frozen=True, kw_only=True):
     """How a run ended. `text`: the final answer. `stop`: why the model stopped; "length" if its answer was cut.
+    "tool_calls" if it waits for a person: `pending` has the calls that need approval.
 
     `entries`: the first entry of the log that the run added, and the number after its last. `cost`: in US dollars, None
     if a price is not known. `failures`: how many requests failed on the way. `summary`: the newest summary of the
@@ -197,6 +201,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     failures: int = 0
     entries: tuple[int, int] = (0, 0)
     summary: str = ""
+    pending: tuple[ToolCalled, ...] = ()
+    """The calls that wait for approval now: decide with `Conversation.approve` or `reject`, and run again."""
 
 
 class Finished(Struct, frozen=True, tag=True):

@@ -7,6 +7,7 @@ function (an exception, too much time) becomes a failed result that says so, and
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -27,6 +28,7 @@ from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.arguments import read_object
 
 Arguments = dict[str, Any]
+_logger = logging.getLogger(__name__)
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 RESULT_ERROR_CHARACTERS = 2_000
 """So much of an exception's text is shown to the model."""
@@ -42,8 +44,9 @@ class FunctionTool:
 
     `parameters`: the JSON schema of the arguments, of type object, for a function whose type hints do not say it. The
     function is then called with the arguments as keywords, as the model wrote them: only that they are an object with
-    all `required` properties is checked. `timeout`: seconds until the call counts as failed. Raises InvalidSetting for
-    a function that has no schema.
+    all `required` properties is checked. `timeout`: seconds until the call counts as failed. `needs_approval`: whether
+    a person must approve a call before it runs: True, or a function that is called with the arguments of the call, as
+    keywords. See `Conversation.approve`. Raises InvalidSetting for a function that has no schema.
     """
 
     def __init__(
@@ -54,12 +57,16 @@ class FunctionTool:
         description: str | None = None,
         parameters: Raw | None = None,
         timeout: float | None = None,
+        needs_approval: bool | Callable[..., object] = False,
     ) -> None:
         if isinstance(function, (Tool, dict)):
             raise InvalidSetting(_without_function(cast("Raw | Tool", function)))
         if not callable(cast("object", function)):
             raise InvalidSetting(f"tool: must be a function, not {quote(function)}")
         self.function, self.timeout = function, check.positive("timeout", timeout, check.LONGEST)
+        if not isinstance(needs_approval, bool) and not callable(cast("object", needs_approval)):
+            raise InvalidSetting(f"needs_approval: must be True, False or a function, not {quote(needs_approval)}")
+        self._needs_approval = needs_approval
         source = _source(function)
         named = name or source.name
         _check_name(named)
@@ -84,6 +91,15 @@ class FunctionTool:
     def arguments(self, written: str) -> Arguments:
         """The arguments of a call, checked and converted. Raises InvalidMessage with what is wrong, for the model."""
         return self._arguments.read(read_object(written))
+
+    def needs_approval(self, arguments: Arguments) -> bool:
+        """Whether a person must approve a call with these arguments. A function that fails to say it means yes."""
+        asked = self._needs_approval
+        try:
+            return asked if isinstance(asked, bool) else asked(**arguments) is not False
+        except Exception:
+            _logger.exception("needs_approval of the tool %s failed: the call waits for approval", self.name)
+            return True
 
 
 ToolLike = Raw | Tool | FunctionTool | Callable[..., Any]

@@ -24,7 +24,7 @@ from transom.core.entry import Meta
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
 from transom.redaction import Redactor
-from transom.texts import tool_failed
+from transom.texts import agent_needs_approval, tool_failed
 
 MAX_DEPTH = 3
 
@@ -122,7 +122,10 @@ class _GivenUp(Struct, frozen=True, eq=False):
 def _run(child: Conversation, task: str, settings: RunOptions, redact: Redactor | None) -> ToolOutcome:
     failed = False
     try:
-        content = child.run(task, **settings).text
+        result = child.run(task, **settings)
+        content = result.text
+        if result.pending:
+            content, failed = tool_failed(agent_needs_approval([call.name for call in result.pending])), True
     except Exception as error:  # noqa: BLE001 - a failure of the sub-agent is a result for its caller
         content, failed = tool_failed(_shown(error, redact)), True
     used = child.view.usage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -51,6 +51,31 @@ class Forked(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
     """Marks a fork: the entries before this one are a copy of the first entries of the conversation `source`."""
 
     source: str
+
+
+CallPlace = tuple[int, int]
+"""A tool call: the key of its turn's unit, and its index in the turn."""
+
+Decision = Literal["pending", "approved", "rejected", "started"]
+
+
+class Approval(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="approval"):
+    """Says what became of a tool call that needs a person's approval.
+
+    - `place`: the call.
+    - `state`: "pending" (it waits, and has no result yet), "approved", "rejected" (a result that says so stands behind
+      this entry), or "started" (a run has begun to run it; if there is no result after a crash, it may have run).
+    - `arguments`: what the tool gets in place of the arguments that the model wrote, as JSON; empty if nothing changes.
+    - `why`: the reason of the person who decided.
+
+    An entry that does not follow from the state before it changes nothing: a call is approved once, and an approved
+    call can be rejected only until it starts.
+    """
+
+    place: CallPlace
+    state: Decision
+    arguments: str = ""
+    why: str = ""
 
 
 class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
@@ -112,6 +137,7 @@ Body = (
     | Undo
     | Sent
     | Forked
+    | Approval
     | Summary
 )
 """What an entry can hold: a fact, an edit, a trace, a head, or an unknown kind."""

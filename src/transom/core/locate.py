@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from transom.core.append_only import AppendOnly
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Forked, Sent
+from transom.core.entry import Approval, Body, Entry, Forked, Sent
 from transom.core.folded import Path, child_at
 from transom.core.log import Log
 from transom.core.message import Opaque
@@ -134,9 +134,13 @@ def unit_entry(table: SlotTable, seq: int) -> Entry | None:
     return fetch(table, seq) if unit.entries is None else unit.entries[bisect_left(unit.seqs, seq)]
 
 
+_UNCOUNTED = (Sent, Forked, Approval, Pin, Undo, Opaque, Summary)
+"""Bodies that have no token counts."""
+
+
 def counted(table: SlotTable, entry: Entry) -> Entry:
     """The entry with this table's token counts: counted now if it has none, or another tokenizer's."""
-    if entry.counter == table.counter.name or isinstance(entry.body, (Sent, Forked, Pin, Undo, Opaque, Summary)):
+    if entry.counter == table.counter.name or isinstance(entry.body, _UNCOUNTED):
         return entry
     return replace(entry, tokens=token_counts(table, entry.body), counter=table.counter.name)
 

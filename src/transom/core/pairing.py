@@ -26,8 +26,7 @@ def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
     """
     if result.place is not None:
         key, index = result.place
-        unit = open_unit(table, key) if key in table.open_units else None
-        return None if unit is None or not unit.is_open(index) else (unit, index)
+        return (open_unit(table, key), index) if is_open(table, result.place) else None
     name = result.extra.get("name") if result.extra else None
     for key in sorted(table.open_units, reverse=True) if len(table.open_units) > 1 else table.open_units:
         unit = open_unit(table, key)
@@ -38,6 +37,12 @@ def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
             if call.legacy == result.legacy and is_answered(call, by=result.call, name=name):
                 return unit, index
     return None
+
+
+def is_open(table: SlotTable, place: tuple[int, int]) -> bool:
+    """Whether there is a call at this place (the key of a turn, the index of the call), without a result."""
+    key, index = place
+    return index >= 0 and key in table.open_units and open_unit(table, key).is_open(index)
 
 
 def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str, name: str | None) -> Iterator[int]:

@@ -15,7 +15,7 @@ from transom import texts
 from transom.core.budget import Budget, fits
 from transom.core.budget_enforcer import BudgetEnforcer
 from transom.core.draft import Draft
-from transom.core.entry import Entry, Sent
+from transom.core.entry import CallPlace, Entry, Sent
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Call, Failure, Head, Media, Note, Text, ToolResult
 from transom.core.pairing import call_labels
@@ -129,24 +129,32 @@ def _finish(draft: Draft, budget: Budget, enforcer: BudgetEnforcer) -> Plan:
 
 def _close_calls(draft: Draft) -> None:
     """Add a synthetic result for every call that has none: no API takes a call without one. Its text says that the tool
-    may have run."""
+    may have run; or that the call waits for approval, and then its result comes late."""
     for key in draft.view.open_units:
         unit = draft.view.open_unit(key)
         turn = unit.first_fact
         assert isinstance(turn, Assistant)
         labels = call_labels(turn.calls, key)
-        draft.add_facts(_synthetic_result(turn.calls[index], labels[index], (key, index)) for index in unit.open_calls)
+        draft.add_facts(
+            _synthetic_result(turn.calls[index], labels[index], (key, index), _why_open(draft.view, (key, index)))
+            for index in unit.open_calls
+        )
 
 
-def _synthetic_result(call: Call, label: str, place: tuple[int, int]) -> ToolResult:
-    """The result that we write for a call whose own did not come. `place`: the key of the turn, and the index of the
-    call."""
+def _why_open(view: View, place: CallPlace) -> str:
+    """Why a call has no result, for the model."""
+    _, state = view.approvals.get(place, (0, ""))
+    return texts.PENDING if state in {"pending", "approved"} else texts.ABORTED
+
+
+def _synthetic_result(call: Call, label: str, place: CallPlace, text: str) -> ToolResult:
+    """The result that we write for a call whose own did not come."""
     return ToolResult(
         call=label,
         place=place,
         synthetic=True,
         legacy=call.legacy,
-        parts=(Text(texts.ABORTED),),
+        parts=(Text(text),),
         extra={"name": call.name} if call.legacy else None,
     )
 
@@ -173,6 +181,8 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
         assert isinstance(turn, Assistant)
         assert isinstance(closed_by, ToolResult)
         note_text = texts.given_up_result_note if closed_by.failed else texts.late_result_note
+        if (key, index) in view.approvals:
+            note_text = texts.approved_result_note
         parts = [
             part.text if isinstance(part, Text) else texts.left_out_marker(part.media)
             for part in result.parts

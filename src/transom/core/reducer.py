@@ -5,13 +5,13 @@ Facts and traces are handled here; `apply_edits` handles folds, trims, pins and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
 from transom.core.apply_edits import apply_edit
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Entry, Forked, Sent
+from transom.core.entry import Approval, CallPlace, Entry, Forked, Sent
 from transom.core.folded import replace_in_folds
 from transom.core.locate import (
     EMPTY_MESSAGE,
@@ -40,8 +40,8 @@ from transom.core.message import (
     User,
     is_empty,
 )
-from transom.core.pairing import call_label_size, open_call, result_label_size
-from transom.core.persistent import appended, vector, with_value
+from transom.core.pairing import call_label_size, is_open, open_call, result_label_size
+from transom.core.persistent import appended, vector, with_value, without_key
 from transom.core.prefix_fingerprint import prefixes
 from transom.core.reasoning_refusals import ALWAYS, after_refusal, after_reply
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
@@ -352,13 +352,12 @@ def _result(builder: ViewBuilder, entry: Entry) -> int:
         return HIDDEN_MESSAGE
     found = open_call(builder, result)
     if found is None:
-        lost_to = None if result.synthetic else builder.calls.synthetic_results.get(result.call)
-        if lost_to is not None:
-            builder.drop_synthetic_result(result.call)
-            late = with_value(builder.calls.late_results, entry.seq, lost_to)
-            builder.calls = replace(builder.calls, late_results=late)
+        _late_result(builder, entry, result)
         return STRAY_RESULT
     unit, index = found
+    if not result.synthetic and (unit.key, index) in builder.calls.approvals:
+        approvals = without_key(builder.calls.approvals, (unit.key, index))
+        builder.calls = replace(builder.calls, approvals=approvals)
     at = slot_index(builder, unit.key)
     label_size = result_label_size(builder, unit, index, result)
     unit = with_result(unit, index, entry, label_size, counter=builder.counter)
@@ -373,6 +372,53 @@ def _result(builder: ViewBuilder, entry: Entry) -> int:
         known = with_value(builder.calls.synthetic_results, turn.calls[index].id, (unit.key, index))
         builder.calls = replace(builder.calls, synthetic_results=known)
     return unit.key
+
+
+def _late_result(builder: ViewBuilder, entry: Entry, result: ToolResult) -> None:
+    """Remember a result whose call a synthetic result has closed. The result of a call that was approved is one too,
+    also if it says that the tool took too long: the model knows only that the call waits."""
+    known, label = builder.calls.synthetic_results, result.call
+    lost_to = None if result.synthetic else known.get(label)
+    if lost_to is None and (place := result.place) is not None:
+        _, state = builder.calls.approvals.get(place, (0, "answered"))
+        # (what the provider has compacted has no results)
+        is_closed = state != "answered" and place[1] in path_to(builder, place[0])[1].answered_calls
+        lost_to = place if is_closed else None
+    if lost_to is None:
+        return
+    if not result.synthetic and known.get(label) == lost_to:
+        builder.drop_synthetic_result(label)
+    late = with_value(builder.calls.late_results, entry.seq, lost_to)
+    builder.calls = replace(builder.calls, late_results=late)
+    if lost_to in builder.calls.approvals:
+        _set_approval(builder, lost_to, builder.calls.approvals[lost_to][0], "answered")
+
+
+def _approval(builder: ViewBuilder, entry: Entry) -> int:
+    """Remember what was decided about a call, if it follows from what is known."""
+    approval = entry.body
+    assert isinstance(approval, Approval)
+    before = builder.calls.approvals.get(approval.place)
+    if approval.state == "pending":
+        applies = before is None and is_open(builder, approval.place)
+    else:
+        applies = before is not None and before[1] in _DECIDED_AFTER[approval.state]
+    if applies:
+        _set_approval(builder, approval.place, entry.seq, approval.state)
+    return NO_UNIT
+
+
+_DECIDED_AFTER: Mapping[str, tuple[str, ...]] = {
+    "approved": ("pending",),
+    "rejected": ("pending", "approved"),
+    "started": ("approved",),
+}
+"""The states after which each decision holds."""
+
+
+def _set_approval(builder: ViewBuilder, place: CallPlace, seq: int, state: str) -> None:
+    approvals = with_value(builder.calls.approvals, place, (seq, state))
+    builder.calls = replace(builder.calls, approvals=approvals)
 
 
 def _head(builder: ViewBuilder, entry: Entry) -> int:
@@ -425,8 +471,12 @@ def _summary(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _forked(builder: ViewBuilder, entry: Entry) -> int:
-    """Begin the usage anew: the entries before are a copy, whose requests were billed to another conversation."""
+    """Begin the usage anew: the entries before are a copy, whose requests were billed to another conversation. What was
+    approved there waits again: it runs there."""
     builder.usage = builder.usage.plus_entry(entry)
+    for place, (seq, state) in builder.calls.approvals.items():
+        if state == "approved":
+            _set_approval(builder, place, seq, "pending")
     return NO_UNIT
 
 
@@ -446,6 +496,7 @@ _HANDLERS: dict[type, Callable[[ViewBuilder, Entry], int]] = {
     Sent: _sent,
     Summary: _summary,
     Forked: _forked,
+    Approval: _approval,
     Fold: _edit,
     Trim: _edit,
     Pin: _edit,

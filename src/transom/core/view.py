@@ -22,7 +22,7 @@ from transom.core import refusal as refusals
 from transom.core.append_only import AppendOnly
 from transom.core.calibration import Calibration
 from transom.core.edit import Edit, Fold
-from transom.core.entry import Body, Entry, Meta
+from transom.core.entry import Body, CallPlace, Entry, Meta
 from transom.core.locate import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT
 from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
@@ -42,6 +42,7 @@ _NO_NOTES: Mapping[str, tuple[int, str]] = {}
 _NO_LIMITS: Mapping[str, int] = {}
 _NO_CALLS: Mapping[str, tuple[int, int]] = {}
 _NO_LATE: Mapping[int, tuple[int, int]] = {}
+_NO_APPROVALS: Mapping[CallPlace, tuple[int, str]] = {}
 
 
 class Layout(Struct, frozen=True, gc=False, eq=False):
@@ -71,6 +72,10 @@ class Calls(Struct, frozen=True, gc=False):
     late_results: Mapping[int, tuple[int, int]] = _NO_LATE
     """By seq, rising: the real results that came after a synthetic one, until a note gives them. Each with the key of
     the turn and the index of the call."""
+
+    approvals: Mapping[CallPlace, tuple[int, str]] = _NO_APPROVALS
+    """The calls that need or needed a person's approval and have no result in their turn: the seq of the newest
+    `Approval`, and its state; or "answered" if the result came late."""
 
     def without_late_results(self, seqs: Iterable[int]) -> Calls:
         """A copy without the late results with these seqs, because a note has given them."""
@@ -234,6 +239,12 @@ class View(Struct, frozen=True, eq=False):
         """By seq, rising: the real results that came after a synthetic one, until a note gives them. Each with the key
         of the turn and the index of the call."""
         return self.calls.late_results
+
+    @property
+    def approvals(self) -> Mapping[CallPlace, tuple[int, str]]:
+        """The calls that need or needed a person's approval and have no result in their turn, each with the seq of its
+        newest `Approval` and the state: that of the entry, or "answered" if the result came late."""
+        return self.calls.approvals
 
     @property
     def in_flight(self) -> Entry | None:

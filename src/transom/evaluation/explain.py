@@ -39,6 +39,9 @@ HIDDEN_REASONING = "signed reasoning hidden, since what precedes it has changed"
 REFUSED_REASONING = "reasoning hidden, since the provider refused it"
 
 
+_WAITING = {"pending": "waiting for approval", "approved": "approved, and not run yet"}
+
+
 class Explanation(Struct, frozen=True, kw_only=True):
     """What became of one fact.
 
@@ -201,14 +204,18 @@ def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[in
 
 def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
     """Say what was changed about a visible entry so that the request is valid: new ids, made-up or moved results. Of a
-    turn also what the provider changed in its request."""
+    turn also which of its calls wait for approval, and what the provider changed in its request."""
     fact = entry.body
     if isinstance(fact, Assistant):
         names = call_labels(fact.calls, unit.key)
         new = [name for name, call in zip(names, fact.calls, strict=True) if name != call.id and not call.legacy]
         changes = Counter(str(change.get("reason") or change.get("type")) for change in fact.input_transformations)
+        decided = {index: state for (key, index), (_, state) in view.approvals.items() if key == unit.key}
+        waits = [
+            f"call {names[index]} is {_WAITING[state]}" for index, state in sorted(decided.items()) if state in _WAITING
+        ]
         said = [f"the provider says that it changed the request: {why} ({n})" for why, n in changes.items()]
-        return [*([f"calls without an id of their own named {', '.join(new)}"] if new else []), *said]
+        return [*([f"calls without an id of their own named {', '.join(new)}"] if new else []), *waits, *said]
     if not isinstance(fact, ToolResult):
         return []
     before = unit.seqs[bisect_left(unit.seqs, entry.seq) - 1]

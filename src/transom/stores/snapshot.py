@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from transom.core.append_only import AppendOnly
 from transom.core.codec import decode, encode, plain
-from transom.core.entry import Entry, Sent
+from transom.core.entry import CallPlace, Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
 from transom.core.persistent import Vector, vector
@@ -54,6 +54,7 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
     child_counts: list[int]
     """For each fold in `slots`, how many children it has."""
     calls: Calls
+    approvals: list[tuple[CallPlace, tuple[int, str]]]
     prefix: Prefix
     landmarks: Landmarks
     edits: LiveEdits
@@ -74,7 +75,13 @@ def encode_view(view: View) -> bytes:
         layout=replace(view.layout, slots=(), head_entry=None),
         slots=slots,
         child_counts=child_counts,
-        calls=replace(view.calls, synthetic_results=dict(view.synthetic_results), late_results=dict(view.late_results)),
+        calls=replace(
+            view.calls,
+            synthetic_results=dict(view.synthetic_results),
+            late_results=dict(view.late_results),
+            approvals={},
+        ),
+        approvals=list(view.approvals.items()),
         prefix=replace(
             view.prefix,
             in_flight=None,
@@ -116,7 +123,7 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
     return replace(
         view,
         layout=replace(snapshot.layout, slots=slots, head_entry=_fetched(view, snapshot.head_entry, Head)),
-        calls=snapshot.calls,
+        calls=replace(snapshot.calls, approvals=dict(snapshot.approvals)),
         prefix=replace(snapshot.prefix, in_flight=_fetched(view, snapshot.in_flight, Sent)),
         landmarks=snapshot.landmarks,
         edits=snapshot.edits,

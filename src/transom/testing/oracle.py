@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, cast
 
 from transom.core.codec import plain
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Entry, Sent
-from transom.core.message import REASONING_REFUSED, Assistant, Call, Fact, Failure, Head, Media, ToolResult, User
+from transom.core.entry import Approval, Entry, Forked, Sent
+from transom.core.message import REASONING_REFUSED, Assistant, Call, Fact, Failure, Head, Media, Note, ToolResult, User
 from transom.core.summary import Summary
 from transom.core.tokens import FormatCounter, TokenCounter
 from transom.testing.oracle_parts import (
@@ -67,6 +67,9 @@ class Appearance(NamedTuple):
 
     - `head`: the seq of the head. `open`: keys of units with open calls. `waiting`: calls of the provider's own tools
       that wait for a later turn, each with the key of its unit.
+    - `approvals`: calls that need a person's approval and have no result in their turn: the key of the turn, the index,
+      the seq of the newest `Approval`, and its state ("answered" once the result came late). `late_results`: the seqs
+      of results that came late and that no note has given.
     - `left_out`: the seqs of facts that are in no unit, each with the reason.
     - `restored`: keys of the visible units where the user has undone an edit.
     - `summaries`: seqs of the summaries that were not undone.
@@ -80,6 +83,8 @@ class Appearance(NamedTuple):
     left_out: tuple[tuple[int, str], ...]
     open: tuple[int, ...]
     waiting: tuple[tuple[str, int], ...]
+    approvals: tuple[tuple[int, int, int, str], ...]
+    late_results: tuple[int, ...]
     first_task: int | None
     """The key of the first task."""
     newest_user: int | None
@@ -145,6 +150,12 @@ class Facts:
     """The keys of the messages that the user wrote."""
     waiting: dict[str, int] = field(default_factory=dict[str, int])
     """Calls of the provider's own tools that wait for a later turn, and the keys of their units."""
+    approvals: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict[tuple[int, int], tuple[int, str]])
+    """Calls that need a person's approval: the seq of the newest `Approval`, and its state."""
+    made_up: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """By id: calls with a synthetic result that a late one may still follow."""
+    late: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    """By seq: late results that no note has given, and their calls."""
 
     def unit_of(self, entry: int) -> Unit | None:
         """The unit that an entry belongs to; None if it is in none."""
@@ -160,10 +171,26 @@ def gather(entries: Sequence[Entry], prefixes: dict[int, str], dialect: str) -> 
             facts.head = entry.seq
         elif isinstance(entry.body, Sent):
             facts.in_flight = entry.seq
+        elif isinstance(entry.body, Approval):
+            _gather_approval(facts, entry.seq, entry.body)
+        elif isinstance(entry.body, Forked):  # who approved it did so for the conversation that was copied
+            again = {at: (seq, "pending") for at, (seq, state) in facts.approvals.items() if state == "approved"}
+            facts.approvals |= again
         elif isinstance(entry.body, Fact):
             _gather_fact(facts, entries, entry, entry.body, prefixes)
             _seal(facts, entry, dialect)
     return facts
+
+
+def _gather_approval(facts: Facts, seq: int, approval: Approval) -> None:
+    """Note a step of a call's approval, if it is the next one: a call without a result waits; then it is approved or
+    rejected; then, if it was approved, rejected or started."""
+    _, before = facts.approvals.get(approval.place, (0, "none"))
+    key, index = approval.place
+    is_open = any(unit.key == key and index in unit.open_calls() for unit in facts.units)
+    steps = {("pending", "approved"), ("pending", "rejected"), ("approved", "rejected"), ("approved", "started")}
+    if (before, approval.state) in steps or ((before, approval.state) == ("none", "pending") and is_open):
+        facts.approvals[approval.place] = seq, approval.state
 
 
 def _seal(facts: Facts, entry: Entry, dialect: str) -> None:
@@ -204,10 +231,15 @@ def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fac
     if is_empty(fact):
         facts.left_out[entry.seq] = "empty"
         return
+    if isinstance(fact, Note):
+        facts.late = {seq: call for seq, call in facts.late.items() if seq not in fact.refs}
     unit = Unit(key, [entry.seq])
     _gather_provider_calls(facts, unit, fact)
     if isinstance(fact, Assistant):
         unit.calls = fact.calls
+        is_compacted = facts.compaction is not None and key < facts.compaction.key
+        for call in fact.calls if not is_compacted else ():  # the id names the new call from now on
+            facts.made_up.pop(call.id, None)
         unit.bound_to = fingerprint if any(thought.bound for thought in fact.reasoning) else None
     if isinstance(fact, User) and not (entry.meta is not None and entry.meta.injected):
         facts.newest_user = key
@@ -252,8 +284,29 @@ def _gather_result(facts: Facts, seq: int, fact: ToolResult) -> None:
             if fits:
                 unit.seqs.append(seq)
                 unit.answered = (*unit.answered, index)
+                if fact.synthetic and call.id:
+                    facts.made_up[call.id] = unit.key, index
+                if not fact.synthetic:
+                    facts.approvals.pop((unit.key, index), None)
                 return
     facts.left_out[seq] = "stray"
+    _gather_late_result(facts, seq, fact)
+
+
+def _gather_late_result(facts: Facts, seq: int, fact: ToolResult) -> None:
+    """Note a result that came late: of a call with a synthetic result that has its id; or, by its place, of a call that
+    was approved after it had got one, and has had no late result yet."""
+    place = None if fact.synthetic else facts.made_up.get(fact.call)
+    if place is None and fact.place is not None and facts.approvals.get(fact.place, (0, "answered"))[1] != "answered":
+        key, index = fact.place
+        place = fact.place if any(unit.key == key and index in unit.answered for unit in facts.units) else None
+    if place is None:
+        return
+    if not fact.synthetic and facts.made_up.get(fact.call) == place:
+        del facts.made_up[fact.call]
+    facts.late[seq] = place
+    if place in facts.approvals:
+        facts.approvals[place] = facts.approvals[place][0], "answered"
 
 
 def wire_ids(unit: Unit) -> list[str]:
@@ -461,6 +514,8 @@ class SlowView:
             left_out=tuple(sorted(facts.left_out.items())),
             open=tuple(sorted(unit.key for unit in facts.units if unit.open_calls())),
             waiting=tuple(sorted(facts.waiting.items())),
+            approvals=tuple(sorted((*call, *found) for call, found in facts.approvals.items())),
+            late_results=tuple(sorted(facts.late)),
             first_task=facts.first_task,
             newest_user=facts.newest_user,
             restored=tuple(slot.first for slot in self.slots if self._is_restored(slot)),

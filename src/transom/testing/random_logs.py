@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Meta, Sent
+from transom.core.entry import Approval, Body, Decision, Entry, Forked, Meta, Sent
 from transom.core.message import (
     REASONING_REFUSED,
     Assistant,
@@ -85,6 +85,7 @@ Kind = Literal[
     "provider",
     "result",
     "synthetic",
+    "approval",
     "other",
     "sent",
     "head",
@@ -95,8 +96,8 @@ Kind = Literal[
     "undo",
 ]
 """The kinds of steps. A "reply" is a turn with bound reasoning; "provider" is a turn with a compaction of the provider
-or with calls of its own tools; a "synthetic" result closes calls; "other" are facts that neither a user, a model nor a
-tool wrote."""
+or with calls of its own tools; a "synthetic" result closes calls; an "approval" is a step of an approval, a result by
+its place, or a fork; "other" are facts that neither a user, a model nor a tool wrote."""
 
 
 class Step(NamedTuple):
@@ -247,6 +248,22 @@ def _synthetic(builder: LogBuilder, step: Step) -> None:
         builder.append(ToolResult(parts=(Text("[aborted]"),), call=label, place=(key, index), synthetic=True))
 
 
+def _approval(builder: LogBuilder, step: Step) -> None:
+    """a: which call, the newest first; b: 0 that it waits, else a step for one that waits; c: from 8 on, with other
+    arguments; d: from 13 on, any place; 3 to 6, its result by its place, with d = 6 a synthetic one; 7, a fork."""
+    turns = [(entry.seq, entry.body) for entry in builder.facts() if isinstance(entry.body, Assistant)]
+    places = [(builder.view.key_of(seq), index) for seq, turn in turns for index in range(len(turn.calls))]
+    places = sorted(builder.view.approvals) if step.b % 4 and builder.view.approvals else places
+    place = places[-1 - step.a % len(places)] if places and step.d < 13 else (step.a, step.c)
+    if step.d == 7:
+        builder.append(Forked(source="before"))
+    elif 3 <= step.d <= 6:
+        builder.append(ToolResult(parts=(Text("done"),), place=place, synthetic=step.d == 6))
+    else:
+        state: Decision = ("pending", "approved", "started", "rejected")[step.b % 4]
+        builder.append(Approval(place=place, state=state, arguments="{}" if step.c >= 8 else ""))
+
+
 def _sent(builder: LogBuilder, step: Step) -> None:
     """a: 1 gives it a wrong fingerprint."""
     fingerprint = "0" * 32 if step.a == 1 else builder.view.fingerprint()
@@ -341,6 +358,7 @@ _WRITERS: dict[Kind, Callable[[LogBuilder, Step], None]] = {
     "provider": _provider,
     "result": _result,
     "synthetic": _synthetic,
+    "approval": _approval,
     "sent": _sent,
     "other": _other,
     "head": _head,
@@ -360,6 +378,8 @@ _FACTS: tuple[Kind, ...] = (
     "provider",
     "provider",
     "synthetic",
+    "approval",
+    "approval",
     "other",
     "summary",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Forked, Meta, Sent
+from transom.core.entry import Approval, Body, Entry, Forked, Meta, Sent
 from transom.core.message import (
     Assistant,
     Call,
@@ -63,6 +63,8 @@ EVERY_KIND: tuple[Body, ...] = (
     ),
     Opaque(raw={"kind": "from_the_future", "n": 2**100, "s": "\udc00", "list": [{}]}),
     Forked(source="trip \ud800"),
+    Approval(place=(6, 1), state="pending"),
+    Approval(place=(6, 1), state="approved", arguments='{"n": 2}', why="only two \ud800"),
 )
 """At least one body of each kind, with all that is hard to store: control characters, lone surrogates, integers beyond
 64 bits, a kind that this version does not know."""

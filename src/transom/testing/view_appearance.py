@@ -19,6 +19,8 @@ def appearance_of(view: View) -> Appearance:
         left_out=tuple((seq, REASONS[code]) for seq, code in enumerate(view.unit_of) if code in REASONS),
         open=tuple(sorted(view.open_units)),
         waiting=tuple(sorted(view.waiting.items())),
+        approvals=tuple(sorted((*call, *found) for call, found in view.approvals.items())),
+        late_results=tuple(view.late_results),
         first_task=view.first_task,
         newest_user=view.newest_user,
         restored=tuple(slot.first for slot in slots if view.user_restored(slot)),

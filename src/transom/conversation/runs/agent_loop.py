@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation.appending.parse_messages import parse_result, user_message
+from transom.conversation.approvals import approved_calls, blocks_the_model, pending_calls
 from transom.conversation.events import (
     Compacted,
     Event,
@@ -66,6 +67,7 @@ from transom.errors import (
     BudgetImpossible,
     InvalidMessage,
     InvalidOutput,
+    InvalidSetting,
     ProviderError,
     RunStopped,
     TransomError,
@@ -84,8 +86,9 @@ LATE_REPLY = "the reply came after the run was stopped"
 
 RunSteps = Generator[Work | Event, Any, RunResult]
 
-Approval = Callable[[ToolCalled], Any]
-"""Whether a call may run: True, False, or a text that says why not. May be async under an async driver."""
+Approver = Callable[[ToolCalled], Any]
+"""Whether a call may run: True, False, a text that says why not, or None to let it wait. May be async under an async
+driver."""
 
 CostOf = Callable[[Provider, Usage], float | None]
 
@@ -107,7 +110,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     functions: Mapping[str, FunctionTool] = {}
     readback: bool | None = None
     unavailable: Callable[[], Collection[str]] = tuple
-    approve: Approval | None = None
+    approve: Approver | None = None
     state: Mapping[str, Any] | None = None
     arguments: Mapping[str, Any] = {}
     reset_tool_choice: bool = True
@@ -150,7 +153,13 @@ class AgentLoop:
     def steps(self) -> RunSteps:
         """The run. Raises ProviderError, BudgetImpossible, RunStopped, and whatever a driver throws in."""
         try:
+            replied: Replied | None = None
             while True:
+                yield from self._approved_calls()
+                if self._conv.view.approvals and blocks_the_model(self._conv.view):
+                    result = self._result("" if replied is None else replied.text, "tool_calls")
+                    yield Finished(result)
+                    return result
                 self._check_limits()
                 turn, key, replied = yield from self._model_call()
                 if turn.calls:
@@ -220,6 +229,7 @@ class AgentLoop:
             failures=used.failures,
             entries=(self._first, self._conv.view.length),
             summary="" if self._conv.summary is None else self._conv.summary.text,
+            pending=tuple(pending_calls(self._conv.view)),
         )
 
     # ---- the model
@@ -372,39 +382,76 @@ class AgentLoop:
     # ---- tools
 
     def _tool_calls(self, turn: Assistant, key: int, replied: Replied) -> Generator[Work | Event, Any, None]:
-        """Every call of a turn gets a result: the tool's, or one that says why there is none."""
+        """Every call of a turn gets a result: the tool's, or one that says why there is none. Only a call that needs a
+        person's approval may wait for it."""
         jobs = [self._job(called) for called in _called(turn, key)]
-        answered: set[int] = set()
+        done: set[int] = set()
         try:
             yield replied
             for job in jobs:
                 yield job.call
-                if job.outcome is None and self._settings.approve is not None:
-                    _judge(job, (yield Approve(job)))
-            for job in jobs:
-                if job.outcome is not None:
-                    answered.add(job.call.index)
-                    yield self._log_result(job)
-            waiting = tuple(job for job in jobs if job.outcome is None and not job.compacts)
-            for job in waiting:
-                job.caller = self._caller(len(waiting))
-            work: Work = RunTools(waiting)
-            for _ in waiting:
-                job = yield work
-                work = NextTool()
-                answered.add(job.call.index)
-                yield self._log_result(job)
-            for job in [job for job in jobs if job.outcome is None and job.compacts]:
-                if (compacted := (yield from self._compact(job, jobs))) is not None:
-                    yield compacted
-                answered.add(job.call.index)
-                yield self._log_result(job)
+                if job.outcome is None:
+                    yield from self._ask(job)
+            if waiting := [job.call for job in jobs if job.waits]:
+                self._conv._log_pending(waiting)  # pyright: ignore[reportPrivateUsage] - as for a request
+                done.update(call.index for call in waiting)
+            yield from self._results([job for job in jobs if not job.waits])
         except BaseException:
-            for job in jobs:
-                if job.call.index not in answered:
-                    job.give_up(_interrupted(job))
-                    self._log_result(job)
+            self._stop([job for job in jobs if job.call.index not in done])
             raise
+
+    def _ask(self, job: ToolJob) -> Generator[Work, Any, None]:
+        """Ask whether a call may run."""
+        if self._settings.approve is not None:
+            _judge(job, (yield Approve(job)))
+        else:
+            job.waits = job.call.needs_approval
+
+    def _approved_calls(self) -> Generator[Work | Event, Any, None]:
+        """Run the calls that a person has approved meanwhile. Raises InvalidSetting, with nothing started, if the
+        function of one was not given."""
+        if not self._conv.view.approvals or not (approved := approved_calls(self._conv.view)):
+            return
+        names = {each.call.name for each in approved} - {texts.CONTEXT_MANAGER}
+        if missing := sorted(names - self._settings.functions.keys()):
+            raise InvalidSetting(f"run: a call of {quote(missing[0])} was approved: give the function in tools=")
+        jobs: list[ToolJob] = []
+        for each in self._conv._start_approved():  # pyright: ignore[reportPrivateUsage] - as for a request
+            job = self._job(each.call)
+            job.changed_arguments = each.changed
+            jobs.append(job)
+        try:
+            for job in jobs:
+                yield job.call
+            yield from self._results(jobs)
+        except BaseException:
+            self._stop(jobs)
+            raise
+
+    def _results(self, jobs: Sequence[ToolJob]) -> Generator[Work | Event, Any, None]:
+        """Run the calls, and log what they come to."""
+        for job in jobs:
+            if job.outcome is not None:
+                yield self._log_result(job)
+        waiting = tuple(job for job in jobs if job.outcome is None and not job.compacts)
+        for job in waiting:
+            job.caller = self._caller(len(waiting))
+        work: Work = RunTools(waiting)
+        for _ in waiting:
+            job = yield work
+            work = NextTool()
+            yield self._log_result(job)
+        for job in [job for job in jobs if job.outcome is None and job.compacts]:
+            if (compacted := (yield from self._compact(job, jobs))) is not None:
+                yield compacted
+            yield self._log_result(job)
+
+    def _stop(self, jobs: Sequence[ToolJob]) -> None:
+        """Log of each call that has no result that the run was stopped."""
+        for job in jobs:
+            if not job.is_logged:
+                job.give_up(_interrupted(job))
+                self._log_result(job)
 
     def _compact(self, job: ToolJob, jobs: Sequence[ToolJob]) -> Generator[Work, Any, Compacted | None]:
         """Answer a call of `context_manager`, the first one of a reply."""
@@ -441,6 +488,7 @@ class AgentLoop:
         elif tool is not None:
             try:
                 job.arguments = tool.arguments(called.arguments)
+                job.call = replace(called, needs_approval=tool.needs_approval(job.arguments))
             except InvalidMessage as wrong:
                 job.outcome = ToolOutcome(content=texts.tool_failed(str(wrong)), failed=True)
         elif called.name == texts.CONTEXT_MANAGER and called.name in self._known:
@@ -459,9 +507,10 @@ class AgentLoop:
 
     def _log_result(self, job: ToolJob) -> ToolReturned:
         assert job.outcome is not None
+        job.is_logged = True
         called, outcome = job.call, readable(job.outcome)
         fact = replace(
-            self._fact_of(called, outcome.content),
+            _with_change(self._fact_of(called, outcome.content), job.changed_arguments),
             failed=outcome.failed,
             place=(called.turn, called.index),
             synthetic=outcome.given_up,
@@ -503,7 +552,8 @@ class AgentLoop:
                 why = f"sub-agent {called.name} ended after its call"
                 self._log_outcome(Failure(failure=SUB_AGENT, error=why, usage=outcome.usage), called, outcome)
             else:
-                fact = replace(self._fact_of(called, outcome.content), failed=outcome.failed)
+                place = (called.turn, called.index)
+                fact = replace(self._fact_of(called, outcome.content), failed=outcome.failed, place=place)
                 self._log_outcome(fact, called, outcome)
         except TransomError as error:  # the conversation is closed
             what = f"the late result of {called.name} (call {called.turn}.{called.index} {quote(called.id)})"
@@ -531,9 +581,21 @@ def _called(turn: Assistant, key: int) -> Iterator[ToolCalled]:
 
 
 def _judge(job: ToolJob, verdict: object) -> None:
-    if verdict is not True:
+    job.waits = verdict is None
+    if not job.waits and verdict is not True:
         why = verdict if isinstance(verdict, str) and verdict else texts.DENIED
         job.outcome = ToolOutcome(content=why, failed=True)
+
+
+def _with_change(result: ToolResult, arguments: str) -> ToolResult:
+    """The result, with a first line that says that a person changed the arguments, if one did: the call in the window
+    has the model's own."""
+    if not arguments:
+        return result
+    line = texts.arguments_changed(arguments)
+    if result.shape == "text" and len(result.parts) == 1 and isinstance(text := result.parts[0], Text):
+        return replace(result, parts=(replace(text, text=f"{line}\n{text.text}"),))
+    return replace(result, parts=(Text(line), *result.parts), shape="parts")
 
 
 def _interrupted(job: ToolJob) -> ToolOutcome:

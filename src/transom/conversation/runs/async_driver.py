@@ -16,7 +16,7 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 
 from transom.conversation.events import Event, RequestFailed
 from transom.conversation.function_tool import error_text
-from transom.conversation.runs.agent_loop import Approval, RunSteps
+from transom.conversation.runs.agent_loop import Approver, RunSteps
 from transom.conversation.runs.driver import (
     TICK,
     Cancel,
@@ -55,7 +55,7 @@ _END = object()
 
 
 async def drive_async(
-    begin: Callable[[], RunSteps], *, approve: Approval | None = None, cancel: Cancel | None = None
+    begin: Callable[[], RunSteps], *, approve: Approver | None = None, cancel: Cancel | None = None
 ) -> AsyncGenerator[Event, None]:
     """Drive a run on an event loop; `begin` and its steps run in worker threads, one at a time. The last event has
     the result.
@@ -101,7 +101,7 @@ class AsyncSteps:
     has to write, and the run stops after it.
     """
 
-    def __init__(self, approve: Approval | None, cancel: Cancel | None) -> None:
+    def __init__(self, approve: Approver | None, cancel: Cancel | None) -> None:
         self._steps: RunSteps | None = None
         self._approve, self._cancel = approve, cancel
         self._tool_threads = CapacityLimiter(math.inf)

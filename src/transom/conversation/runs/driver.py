@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
 from transom.conversation.function_tool import error_text
 from transom.conversation.model_calls.reply_thread import close_items, received
-from transom.conversation.runs.agent_loop import Approval, RunSteps
+from transom.conversation.runs.agent_loop import Approver, RunSteps
 from transom.conversation.runs.work import (
     CURRENT_JOB,
     Approve,
@@ -54,7 +54,7 @@ class Cancel(Protocol):
 
 
 def drive(
-    steps: RunSteps, *, approve: Approval | None = None, cancel: Cancel | None = None
+    steps: RunSteps, *, approve: Approver | None = None, cancel: Cancel | None = None
 ) -> Generator[Event, None, RunResult]:
     """Drive a run in the calling thread. Tools run in threads of their own."""
     tools = _ToolThreads(cancel)
@@ -106,7 +106,7 @@ def check_after(event: Event, cancel: Cancel | None) -> None:
 
 
 def _perform(
-    work: Work, tools: _ToolThreads, approve: Approval | None, cancel: Cancel | None
+    work: Work, tools: _ToolThreads, approve: Approver | None, cancel: Cancel | None
 ) -> Generator[Event, None, object]:
     if isinstance(work, CallModel):
         return (yield from _complete(work, cancel))

@@ -13,7 +13,7 @@ from transom.conversation.argument_checks import Content, State
 from transom.conversation.function_tool import tools_by_name
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.output_type import OutputType
-from transom.conversation.runs.agent_loop import AgentLoop, Approval, CostOf, RunSettings, RunSteps, UseModel
+from transom.conversation.runs.agent_loop import AgentLoop, Approver, CostOf, RunSettings, RunSteps, UseModel
 from transom.conversation.runs.driver import Cancel
 from transom.conversation.runs.runnable import RunnableConversation
 from transom.conversation.runs.work import Sleep
@@ -45,9 +45,11 @@ class RunOptions(TypedDict, total=False):
     if it has other tools and a budget of at least 8,000 tokens. A later change breaks the cached prefix."""
     unavailable: Collection[str] | Callable[[], Collection[str]]
     """Names of tools that are refused now. They stay in the request, so that the cached prefix holds."""
-    approve: Approval
-    """Called before each tool call, with its ToolCalled: True runs it; a text refuses it and is what the model reads as
-    its result; anything else refuses it. What it raises ends the run, and no call of that reply is started."""
+    approve: Approver
+    """Called before each tool call, with its ToolCalled: True runs it; None lets it wait for `Conversation.approve`,
+    and the run stops behind the other calls; a text refuses it and is what the model reads as its result; anything else
+    refuses it. What it raises ends the run, and no call of that reply is started. Not given: the calls of tools with
+    `needs_approval` wait, all others run."""
     state: Mapping[str, State]
     """State to announce, as `Conversation.request` takes it."""
     settings: Mapping[str, Any]
@@ -170,7 +172,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         output_retries=_retries(options.get("output_retries", 2)),
         reset_tool_choice=_flag("reset_tool_choice", options.get("reset_tool_choice")) is not False,
         unavailable=_names(options.get("unavailable", ())),
-        approve=_approval(options.get("approve")),
+        approve=_approver(options.get("approve")),
         state=options.get("state"),
         arguments=check.sdk_arguments(options.get("settings")),
         retry=retry,
@@ -223,7 +225,7 @@ def _names(given: object) -> Callable[[], Collection[str]]:
     return lambda: names
 
 
-def _approval(given: object) -> Approval | None:
+def _approver(given: object) -> Approver | None:
     if given is not None and not callable(given):
         raise InvalidSetting(f"approve: must be a function that takes a call, not {quote(given)}")
     return given

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from transom.conversation.approvals import ApprovedCall
 from transom.conversation.argument_checks import State
-from transom.conversation.events import Compacted
+from transom.conversation.events import Compacted, ToolCalled
 from transom.conversation.request import Request
 from transom.conversation.settings import Settings
 from transom.conversation.summary_job import SummarySteps
@@ -70,6 +71,14 @@ class RunnableConversation(Protocol):
         cache: bool = False,
     ) -> SummarySteps[Request]:
         """The steps of `request`: a run lets its driver wait for a summary."""
+        ...
+
+    def _log_pending(self, calls: Sequence[ToolCalled]) -> None:
+        """Log that these calls wait for approval."""
+        ...
+
+    def _start_approved(self) -> list[ApprovedCall]:
+        """Log that the approved calls are started, and return them."""
         ...
 
     def _compact_in_run(self, asked: SummaryOptions) -> SummarySteps[Compacted]:

@@ -3,7 +3,7 @@
 | work | the outcome |
 |---|---|
 | CallModel | the reply; None if it was streamed (the accumulator has it); a ProviderError if there is none |
-| Approve | True, False, or a text that says why not |
+| Approve | True, False, a text that says why not, or None if the call is to wait |
 | RunTools, NextTool | the next job that is done; its `outcome` is set |
 | Sleep | None |
 | AwaitSummary | a SummaryOutcome: the summary, or why there is none |
@@ -70,6 +70,9 @@ class ToolJob:
         self.call, self.tool, self.arguments, self.timeout = call, tool, arguments, timeout
         self.started = False
         self.compacts = False  # a call of context_manager, which the run answers itself
+        self.is_logged = False  # whether its result is in the log
+        self.waits = False  # for a person's approval
+        self.changed_arguments = ""  # what a person put in the place of the model's arguments, as JSON
         self.outcome: ToolOutcome | None = None
         self.caller: Caller | None = None
         self._lock = Lock()

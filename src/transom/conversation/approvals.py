@@ -1,0 +1,171 @@
+"""Tool calls that wait for a person's approval: which they are, and what somebody decides about them.
+
+The log has an `Approval` for each step, so that the decision may come later and from another process. The view says
+what holds: the first decision counts, and a call that a run has started cannot be rejected any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom import texts
+from transom.conversation import argument_checks as check
+from transom.conversation.appending.log_writer import LogWriter, tagged
+from transom.conversation.events import ToolCalled
+from transom.core.codec import plain
+from transom.core.entry import Approval, Body, CallPlace, Decision, Entry, Meta
+from transom.core.message import Assistant, ToolResult
+from transom.core.pairing import call_labels
+from transom.core.view import View
+from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.wire.arguments import read_object
+from transom.wire.dialect import Dialect
+
+MOST_NAMED = 8
+"""How many pending calls an error names."""
+
+
+class ApprovedCall(Struct, frozen=True):
+    """A call that somebody has approved. `call` has the arguments that the tool gets; `changed`: the same, as JSON, if
+    they are not those that the model wrote."""
+
+    call: ToolCalled
+    changed: str = ""
+
+
+def pending_calls(view: View) -> list[ToolCalled]:
+    """The calls that wait for a decision, in the order of their turns."""
+    return [_call_at(view, place) for place, (_, state) in sorted(view.approvals.items()) if state == "pending"]
+
+
+def approved_calls(view: View) -> list[ApprovedCall]:
+    """The calls that somebody has approved and no run has started, in the order of their turns."""
+    return [
+        _approved(view, place, seq) for place, (seq, state) in sorted(view.approvals.items()) if state == "approved"
+    ]
+
+
+def blocks_the_model(view: View) -> bool:
+    """Whether a call without a result waits for approval, and the user has said nothing since: then the model has
+    nothing new to answer."""
+    return any(
+        state in {"pending", "approved"}
+        and turn in view.open_units
+        and view.open_unit(turn).is_open(index)
+        and (view.newest_user is None or view.newest_user < turn)
+        for (turn, index), (_, state) in view.approvals.items()
+    )
+
+
+def log_pending(writer: LogWriter, calls: Sequence[ToolCalled]) -> None:
+    """Log that these calls wait for approval."""
+    writer.append_new(lambda view, at: list(_entries(view, at, None, [_step(call, "pending") for call in calls])))
+
+
+def start_approved(writer: LogWriter) -> list[ApprovedCall]:
+    """Log that the approved calls are started now, and return them. Who logs it runs them: nobody else will."""
+    started: list[ApprovedCall] = []
+
+    def entries_for(view: View, at: float) -> list[Entry]:
+        started[:] = approved_calls(view)
+        return list(_entries(view, at, None, [_step(each.call, "started") for each in started]))
+
+    writer.append_new(entries_for)
+    return started
+
+
+def approve(writer: LogWriter, call: ToolCalled | str, arguments: Mapping[str, object] | str | None, why: str) -> int:
+    """Log that a pending call is approved; the number of the entry. Raises InvalidSetting."""
+    changed = "" if arguments is None else _json_object(arguments)
+    reason = check.reason("approve", why)
+    writer.catch_up()
+
+    def entries_for(view: View, at: float) -> list[Entry]:
+        found = _found(view, "approve", call, ("pending",))
+        new = "" if changed == found.arguments else changed
+        return list(_entries(view, at, None, [_step(found, "approved", arguments=new, why=reason)]))
+
+    return writer.append_new(entries_for)[0].seq
+
+
+def reject(writer: LogWriter, dialect: Dialect, call: ToolCalled | str, why: str) -> int:
+    """Log that a call is rejected, and the result that tells the model why; the number of the result. Raises
+    InvalidSetting."""
+    reason = check.reason("reject", why)
+    writer.catch_up()
+
+    def entries_for(view: View, at: float) -> list[Entry]:
+        found = _found(view, "reject", call, ("pending", "approved"))
+        result = dialect.parse_tool_result(found.id, reason or texts.DENIED)
+        assert isinstance(result, ToolResult)
+        result = replace(result, failed=True, place=(found.turn, found.index))
+        meta = tagged(Meta(tool_name=found.name), writer.tags)
+        return list(_entries(view, at, meta, [_step(found, "rejected", why=reason), result]))
+
+    return writer.append_new(entries_for)[-1].seq
+
+
+def _step(call: ToolCalled, state: Decision, *, arguments: str = "", why: str = "") -> Approval:
+    return Approval(place=(call.turn, call.index), state=state, arguments=arguments, why=why)
+
+
+def _entries(view: View, at: float, meta: Meta | None, bodies: Sequence[Body]) -> Iterator[Entry]:
+    """The entries of these bodies, behind those of the view. `meta`: of the facts among them."""
+    for number, body in enumerate(bodies):
+        entry = view.entry(body, at, None if isinstance(body, Approval) else meta)
+        yield replace(entry, seq=view.length + number)
+
+
+def _call_at(view: View, place: CallPlace) -> ToolCalled:
+    """The call at this place. Its id is the label by which a request names it, also if the provider gave none."""
+    key, index = place
+    turn = view.fetch(view.unit(key).seqs[0]).body
+    assert isinstance(turn, Assistant)
+    call, label = turn.calls[index], call_labels(turn.calls, key)[index]
+    return ToolCalled(name=call.name, arguments=call.args, id=label, turn=key, index=index, needs_approval=True)
+
+
+def _approved(view: View, place: CallPlace, seq: int) -> ApprovedCall:
+    approval, call = view.fetch(seq).body, _call_at(view, place)
+    changed = approval.arguments if isinstance(approval, Approval) else ""
+    return ApprovedCall(replace(call, arguments=changed) if changed else call, changed)
+
+
+def _found(view: View, what: str, wanted: ToolCalled | str, states: tuple[str, ...]) -> ToolCalled:
+    """The call that is to be decided. Raises InvalidSetting if it does not wait, or if several have this id."""
+    known = [_call_at(view, place) for place, (_, state) in sorted(view.approvals.items()) if state in states]
+    if isinstance(wanted, ToolCalled):
+        found = [each for each in known if (each.turn, each.index) == (wanted.turn, wanted.index)]
+        name = wanted.id or wanted.name
+    elif isinstance(cast("object", wanted), str):
+        found, name = [each for each in known if each.id == wanted], wanted
+    else:
+        raise InvalidSetting(f"{what}: must be a call of pending(), or its id, not {quote(wanted)}")
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InvalidSetting(f"{what}: {len(found)} calls have the id {quote(name)}: give one of pending()")
+    ids = ", ".join(quote(each.id) for each in known[:MOST_NAMED])
+    more = f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
+    raise InvalidSetting(
+        f"{what}: the call {quote(name)} does not wait for approval; those that do: {ids or 'none'}{more}"
+    )
+
+
+def _json_object(arguments: object) -> str:
+    """Arguments as the JSON of an object. Raises InvalidSetting."""
+    if not isinstance(arguments, (str, Mapping)):
+        raise InvalidSetting(f"approve: arguments must be a dict or the JSON of an object, not {quote(arguments)}")
+    try:
+        text = (
+            arguments if isinstance(arguments, str) else plain(dict(cast("Mapping[str, object]", arguments))).decode()
+        )
+        read_object(text)
+    except (InvalidMessage, TypeError, ValueError, RecursionError) as wrong:
+        why = wrong.why if isinstance(wrong, InvalidMessage) else f"no JSON: {wrong}"
+        raise InvalidSetting(f"approve: arguments: {why}") from None
+    return text

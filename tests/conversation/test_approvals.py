@@ -1,0 +1,329 @@
+"""A call that needs approval waits in the log: decided later, by another handle, in another process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from transom import AsyncConversation, Conversation, FunctionTool, RunResult, SubAgent, texts
+from transom.conversation import events
+from transom.core.entry import Approval, Entry
+from transom.core.message import Assistant, Note, Text, ToolResult
+from transom.errors import ConversationBusy, InvalidSetting
+from transom.providers.scripted import Reply, Scripted, calls
+from transom.stores.memory import MemoryStore
+from transom.stores.snapshot import decode_view, encode_view
+from transom.testing import WordCounter
+from transom.testing.oracle import appearance
+from transom.testing.view_appearance import appearance_of
+from transom.wire.dialects import DIALECTS
+
+PROCESS = Path(__file__).parent / "approval_process.py"
+ASKS = calls(("pay", {"amount": 50}), ("look", {}), ("pay", {"amount": 5}), ("pay", {"amount": 70}))
+
+
+class Till:
+    """Tools, and what was paid."""
+
+    def __init__(self) -> None:
+        self.paid: list[int] = []
+
+    def pay(self, amount: int) -> str:
+        """Pays."""
+        self.paid.append(amount)
+        return f"paid {amount}"
+
+    @staticmethod
+    def look() -> str:
+        """Looks."""
+        return "seen"
+
+    @property
+    def tools(self) -> list[Any]:
+        return [FunctionTool(self.pay, needs_approval=lambda amount: amount > 10), self.look]
+
+
+def opened(store: Any, dialect: str = "openai", name: str = "c") -> Conversation:
+    return Conversation.open(store, name, budget=9_000, counter=WordCounter(), dialect=dialect)
+
+
+def run_sync(conv: Conversation, *given: str, **settings: Any) -> RunResult:
+    return conv.run(*given, **settings)
+
+
+def run_asyncio(conv: Conversation, *given: str, **settings: Any) -> RunResult:
+    return anyio.run(lambda: AsyncConversation(conv).run(*given, **settings), backend="asyncio")
+
+
+RUNS = [run_sync, run_asyncio]
+
+
+def shown(conv: Conversation) -> list[str]:
+    """The results and notes that the window has, in order."""
+    facts = [fact for unit in conv.window().view.visible_units() for fact in unit.shown_facts()]
+    results = {id(fact): fact.parts for fact in facts if isinstance(fact, ToolResult)}
+    return [
+        fact.text if isinstance(fact, Note) else "".join(part.text for part in results[id(fact)])  # type: ignore[union-attr]
+        for fact in facts
+        if isinstance(fact, ToolResult) or (isinstance(fact, Note) and fact.text != texts.CONTINUE)
+    ]
+
+
+def steps(conv: Conversation) -> list[tuple[int, str]]:
+    """The approvals of the log: the index of the call, and the state."""
+    return [(entry.body.place[1], entry.body.state) for entry in conv.log if isinstance(entry.body, Approval)]
+
+
+def must_be_as_defined(conv: Conversation) -> None:
+    """The view knows of the calls what the oracle does."""
+    slow, view = appearance(list(conv.log), conv.view.counter), appearance_of(conv.view)
+    assert (view.approvals, view.late_results) == (slow.approvals, slow.late_results)
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_some_calls_wait_and_all_others_run_at_once(dialect: str, run: Callable[..., RunResult]) -> None:
+    store, till, provider = MemoryStore(), Till(), Scripted(ASKS, "Done.", dialect=dialect)
+    result = run(opened(store, dialect), "Go", provider=provider, tools=till.tools)
+    assert (result.stop, [call.index for call in result.pending], till.paid) == ("tool_calls", [0, 3], [5])
+    later = opened(store, dialect)
+    first, last = later.pending()
+    assert [later.approve(first), later.reject(last.id, "Too much.")] == [8, 10]
+    result = run(later, provider=provider, tools=till.tools)
+    assert (result.text, result.pending, till.paid) == ("Done.", (), [5, 50])
+    assert steps(later) == [(0, "pending"), (3, "pending"), (0, "approved"), (3, "rejected"), (0, "started")]
+    assert sorted(shown(later)) == ["Too much.", "paid 5", "paid 50", "seen"]
+    assert provider.violations == []
+    must_be_as_defined(later)
+
+
+def test_a_run_goes_on_only_when_all_is_decided_or_the_user_speaks() -> None:
+    conv, till, provider = opened("memory:"), Till(), Scripted(ASKS, "I wait.", "Done.")
+    settings: Any = {"provider": provider, "tools": till.tools}
+    first, last = conv.run("Go", **settings).pending
+    conv.approve(first)
+    result = conv.run(**settings)
+    assert (result.text, result.pending, len(provider.requests), till.paid) == ("", (last,), 1, [5, 50])
+    conv.user("What now?")  # says something, in another process perhaps
+    assert conv.run(**settings).text == "I wait."
+    assert texts.PENDING in shown(conv)
+    assert conv.pending() == [last]
+    conv.approve(last)
+    result = conv.run(**settings)
+    assert (result.text, result.pending, till.paid) == ("Done.", (), [5, 50, 70])
+    (note,) = [entry.body for entry in conv.log if isinstance(entry.body, Note)]
+    assert note.text == texts.approved_result_note(f"entry {note.refs[0]}", "pay", "paid 70") == shown(conv)[-1]
+    assert provider.violations == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_window_says_that_a_call_waits(dialect: str) -> None:
+    conv = opened("memory:", dialect)
+    conv.run("Go", provider=Scripted(ASKS, dialect=dialect), tools=Till().tools)
+    length = len(conv.log)
+    assert shown(conv) == ["seen", "paid 5", texts.PENDING, texts.PENDING]
+    why = next(row.why for row in conv.explain() if row.role == "assistant")
+    assert why.count("is waiting for approval") == 2
+    assert conv.compact().edits == ()
+    assert len(conv.log) == length, "to look changes nothing"
+    request = conv.request()
+    assert conv.dialect.violations({**request}) == []
+    assert len(conv.pending()) == 2, "a call waits also after a request of one's own"
+
+
+def test_changed_arguments_are_logged_and_told() -> None:
+    conv, till, provider = opened("memory:"), Till(), Scripted(ASKS, "Done.")
+
+    def shot(amount: int) -> list[dict[str, Any]]:
+        return [{"type": "text", "text": f"shot {amount}"}]
+
+    settings: Any = {"provider": provider, "tools": till.tools}
+    first, last = conv.run("Go", **settings).pending
+    conv.approve(first, arguments={"amount": 40}, why="less")
+    conv.approve(last, arguments='{"amount": 70}')
+    stored = [entry.body for entry in conv.log if isinstance(entry.body, Approval)][2:]
+    assert stored == [
+        Approval(place=(first.turn, 0), state="approved", arguments='{"amount":40}', why="less"),
+        Approval(place=(first.turn, 3), state="approved"),
+    ]
+    tools = [FunctionTool(shot, name="pay", needs_approval=True), till.look]
+    result = conv.run(provider=provider, tools=tools)
+    told = texts.arguments_changed('{"amount":40}')
+    parts = [entry.body.parts for entry in conv.log if isinstance(entry.body, ToolResult)][2:]
+    assert sorted(parts, key=len) == [(Text("shot 70"),), (Text(told), Text("shot 40"))]
+    turn = next(entry.body for entry in conv.log if isinstance(entry.body, Assistant))
+    assert (result.text, turn.calls[0].args) == ("Done.", '{"amount": 50}'), "the call stays as the model wrote it"
+    assert provider.violations == []
+
+
+def test_the_first_decision_counts() -> None:
+    store = MemoryStore()
+    conv, other = opened(store), opened(store)
+    first, last = conv.run("Go", provider=Scripted(ASKS), tools=Till().tools).pending
+    other.approve(first)
+    again = "the call 'call00001' does not wait for approval; those that do: 'call00004'"
+    with pytest.raises(InvalidSetting, match=again):
+        conv.approve(first)
+    conv.reject(first, "I have thought better of it.")  # nothing has started
+    with pytest.raises(InvalidSetting, match="does not wait"):
+        other.reject(first)
+    assert other.pending() == conv.pending() == [last]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"call": "nobody"}, "the call 'nobody' does not wait for approval; those that do: 'call00001', 'call00004'"),
+        ({"call": 7}, r"must be a call of pending\(\), or its id, not 7"),
+        ({"call": "call00001", "arguments": "[1]"}, "arguments: must be a JSON object"),
+        ({"call": "call00001", "arguments": '{"n": NaN}'}, "arguments: "),
+        ({"call": "call00001", "arguments": {"n": object()}}, "arguments: no JSON: "),
+        ({"call": "call00001", "arguments": 5}, "arguments must be a dict or the JSON of an object, not 5"),
+    ],
+)
+def test_a_wrong_decision_is_refused_and_logs_nothing(given: dict[str, Any], says: str) -> None:
+    conv = opened("memory:")
+    conv.run("Go", provider=Scripted(ASKS), tools=Till().tools)
+    length = len(conv.log)
+    with pytest.raises(InvalidSetting, match=f"approve: {says}"):
+        conv.approve(**given)
+    assert len(conv.log) == length
+
+
+def test_approve_may_let_a_call_wait_and_sees_whether_it_needs_approval() -> None:
+    conv, till, seen = opened("memory:"), Till(), list[events.ToolCalled]()
+
+    def approve(call: events.ToolCalled) -> bool | None:
+        seen.append(call)
+        return None if call.index == 3 else True
+
+    result = conv.run("Go", provider=Scripted(ASKS, "Done."), tools=till.tools, approve=approve)
+    assert [call.needs_approval for call in seen] == [True, False, False, True]
+    assert ([call.index for call in result.pending], sorted(till.paid)) == ([3], [5, 50])
+
+
+def test_a_rule_that_fails_means_that_a_call_needs_approval(caplog: pytest.LogCaptureFixture) -> None:
+    till = Till()
+    tool = FunctionTool(till.pay, needs_approval=lambda limit: limit > 1)
+    result = opened("memory:").run("Go", provider=Scripted(calls(("pay", {"amount": 1}))), tools=[tool])
+    assert ([call.name for call in result.pending], till.paid) == (["pay"], [])
+    assert "needs_approval of the tool pay failed" in caplog.text
+
+
+def test_an_approved_call_needs_its_function() -> None:
+    conv, provider = opened("memory:"), Scripted(ASKS, "Done.")
+    for call in conv.run("Go", provider=provider, tools=Till().tools).pending:
+        conv.approve(call)
+    for tools in ([Till().look], None):
+        with pytest.raises(InvalidSetting, match="a call of 'pay' was approved: give the function in tools="):
+            conv.run(provider=provider, tools=tools)
+    assert conv.run(provider=provider, tools=Till().tools).text == "Done."
+
+
+def test_an_approved_call_that_takes_too_long_is_reported_and_its_late_result_too() -> None:
+    import threading  # noqa: PLC0415
+
+    release, conv = threading.Event(), opened("memory:")
+    tool = FunctionTool(lambda: release.wait(5) and "at last", name="slow", timeout=0.05, needs_approval=True)
+    provider = Scripted(calls(("slow", {})), "I wait.", "Too long.", "Thanks.")
+    settings: Any = {"provider": provider, "tools": [tool]}
+    conv.run("Go", **settings)
+    conv.run("Meanwhile?", **settings)
+    conv.approve(*conv.pending())
+    assert conv.run(**settings).text == "Too long."
+    release.set()
+    while not conv.view.late_results:
+        threading.Event().wait(0.005)
+    assert conv.run("And now?", **settings).text == "Thanks."
+    said = shown(conv)
+    assert [texts.PENDING in said, "timed out" in said[1], "at last" in said[2], len(said)] == [True, True, True, 3]
+    assert provider.violations == []
+
+
+def test_a_fork_asks_again() -> None:
+    conv, till = opened("memory:"), Till()
+    first, last = conv.run("Go", provider=Scripted(ASKS), tools=till.tools).pending
+    conv.approve(first)
+    with conv.fork() as fork:
+        assert fork.pending() == [first, last]
+        assert fork.run(provider=Scripted(), tools=till.tools).pending == (first, last)
+    assert till.paid == [5]
+
+
+def test_a_sub_agent_does_not_wait() -> None:
+    conv, till = opened("memory:"), Till()
+    inner = SubAgent("banker", "Pays.", provider=Scripted(ASKS), tools=till.tools)
+    result = conv.run("Go", provider=Scripted(calls(("banker", {"task": "pay"})), "Pity."), tools=[inner])
+    assert (result.text, result.pending, till.paid) == ("Pity.", (), [5])
+    assert shown(conv) == [texts.tool_failed(texts.agent_needs_approval(["pay", "pay"]))]
+
+
+def test_a_crash_at_any_entry_leaves_a_log_that_goes_on_and_pays_once() -> None:
+    store, till, provider = MemoryStore(), Till(), Scripted(ASKS, "I wait.", "Done.")
+    conv = opened(store)
+    settings: Any = {"tools": till.tools}
+    first, last = conv.run("Go", provider=provider, **settings).pending
+    conv.approve(first)
+    conv.run("Meanwhile?", provider=provider, **settings)
+    conv.approve(last)
+    conv.run(provider=provider, **settings)
+    entries: list[Entry] = list(conv.log)
+    for stop in range(1, len(entries) + 1):
+        name, till.paid = f"crash {stop}", []
+        store.open(name).append(entries[:stop], 0)
+        started = {entry.body.place for entry in entries[:stop] if _is(entry.body, "started")}
+        with opened(store, name=name) as left:
+            for call in left.pending():
+                left.approve(call)
+            again = Scripted(then=lambda _: Reply(text="Fine."))
+            assert left.run("Go on.", provider=again, **settings).text == "Fine."
+            assert again.violations == []
+            assert left.pending() == []
+            assert len(till.paid) == len(set(till.paid))
+            wanted = {entry.body.place for entry in entries[:stop] if _is(entry.body, "pending")}
+            assert {(first.turn, {50: 0, 70: 3}[amount]) for amount in till.paid if amount != 5} == wanted - started
+            must_be_as_defined(left)
+            view = left.view
+            assert decode_view(encode_view(view), left.log, view.counter).approvals == view.approvals
+
+
+def _is(body: object, state: str) -> bool:
+    return isinstance(body, Approval) and body.state == state
+
+
+def test_two_runs_at_once_start_an_approved_call_once() -> None:
+    store, till = MemoryStore(), Till()
+    conv, other = opened(store), opened(store)
+    first, last = conv.run("Go", provider=Scripted(ASKS), tools=till.tools).pending
+    conv.approve(first)
+    conv.reject(last)
+    events_of = conv.stream(provider=Scripted("Done."), tools=till.tools)
+    assert isinstance(next(events_of), events.ToolCalled)
+    with pytest.raises(ConversationBusy):
+        other.run(provider=Scripted(), tools=till.tools)
+    assert [*events_of]
+    assert other.run("More?", provider=Scripted("No."), tools=till.tools).text == "No."
+    assert till.paid == [5, 50]
+
+
+def test_another_process_decides_after_the_first_one_died(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+    subprocess.run([sys.executable, PROCESS, url], check=True, timeout=60)
+    till = Till()
+    with opened(url) as conv:
+        first, last = conv.pending()
+        assert [call.arguments for call in (first, last)] == ['{"amount": 50}', '{"amount": 60}']
+        conv.approve(first)
+    assert subprocess.run([sys.executable, PROCESS, url, "start"], check=False, timeout=60).returncode == 7
+    with opened(url) as conv:  # who started it died within the tool: it is not run again
+        conv.approve(last.id)
+        provider = Scripted("Done.")
+        assert conv.run(provider=provider, tools=till.tools, wait=60).text == "Done."
+        assert (till.paid, conv.pending(), provider.violations) == ([60], [], [])
+        assert sorted(shown(conv)) == [texts.ABORTED, "paid 60", "seen"]
