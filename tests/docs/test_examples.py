@@ -32,8 +32,9 @@ ASKED = dict.fromkeys(("agent.py", "agent_async.py"), WEATHER) | {
 """What each asks, as a model that repeats it answers."""
 
 
-def output_of(*arguments: str) -> str:
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=False)
+def output_of(*arguments: str, folder: Path = ROOT) -> str:
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -55,6 +56,7 @@ def test_an_example_takes_a_model(name: str) -> None:
 PAGES = {
     "run.md": "One two three.",
     "recall.md": "",
+    "approvals.md": 'call00001: pay {"amount": 500, "to": "Ann"}?\nAnn has 400, Bob has 20.\nPaid.\n',
     "errors-in-your-own-loop.md": "the request was too long: the next one has at most 3,000 tokens\nNoted.\n",
     "telemetry.md": "chat scripted\nexecute_tool weather\nchat scripted\ninvoke_agent\n",
 }
@@ -66,4 +68,4 @@ def test_a_page_runs(page: str, prints: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / page).read_text("utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (tmp_path / "page.py").write_text("\n".join(blocks), "utf-8")
-    assert output_of(str(tmp_path / "page.py")) == prints
+    assert output_of(str(tmp_path / "page.py"), folder=tmp_path) == prints
