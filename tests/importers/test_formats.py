@@ -179,3 +179,43 @@ def test_messages_with_a_response_that_says_nothing_are_read_alone(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"messages": [{"role": "user", "content": "Hi."}], "response": None}))
     [found] = read(tmp_path / "a.json")
     assert found.messages == [{"role": "user", "content": "Hi."}]
+
+
+ASKED = {"role": "user", "content": "Hi."}
+ANSWERED = {"role": "assistant", "content": "Yes."}
+
+
+def attribute(key: str, role: str, said: str) -> dict:
+    listed = [{"role": role, "parts": [{"type": "text", "content": said}]}]
+    return {"key": f"gen_ai.{key}.messages", "value": {"stringValue": json.dumps(listed)}}
+
+
+SPAN = {"spanId": "s1", "attributes": [attribute("input", "user", "Hi."), attribute("output", "assistant", "Yes.")]}
+HELD = {
+    "a row of a data set": {"input": [ASKED], "output": "Yes.", "expected": None},
+    "a batch of Anthropic": {
+        "custom_id": "a",
+        "params": {"model": "m", "max_tokens": 9, "messages": [ASKED, ANSWERED]},
+    },
+    "what an exporter of OpenTelemetry writes": {
+        "resourceSpans": [{"scopeSpans": [{"spans": [{"name": "http", "attributes": []}, SPAN]}]}]
+    },
+    "a session of Google ADK": {
+        "id": "s",
+        "appName": "a",
+        "events": [
+            {"author": "user", "content": {"role": "user", "parts": [{"text": "Hi."}]}},
+            {"author": "system", "actions": {"stateDelta": {"step": 1}}},
+            {"author": "agent", "content": {"role": "model", "parts": [{"text": "Yes."}]}},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("title", HELD)
+def test_a_conversation_within_other_things_is_read(tmp_path, title):
+    (tmp_path / "a.json").write_text(json.dumps(HELD[title]))
+    skipped: list[str] = []
+    [found] = read(tmp_path / "a.json", on_skip=skipped.append)
+    assert [line[1] for line in said([fact for _, fact in found.facts()[1]])] == ["Hi.", "Yes."]
+    assert skipped == []

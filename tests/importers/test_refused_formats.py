@@ -18,6 +18,18 @@ REFUSED = {
         {"role": "tool-call", "content": [{"type": "text", "text": "Calling tools: []"}]},
     ],
     "messages of AutoGen": [{"source": "user", "type": "TextMessage", "content": "Hi.", "models_usage": None}],
+    "the state of an AutoGen team": {"type": "RoundRobinGroupChat", "agent_states": {"a": {"llm_context": {}}}},
+    "messages of agent-framework": {
+        "messages": [{"type": "chat_message", "role": {"value": "user"}, "contents": [{"type": "text", "text": "Hi."}]}]
+    },
+    "the messages of an OpenAI thread": [
+        {"object": "thread.message", "role": "user", "content": [{"type": "text", "text": {"value": "Hi."}}]}
+    ],
+    "a message of a Strands session": {"message": {"role": "user", "content": [{"text": "Hi."}]}, "message_id": 0},
+    "a chat history of Cohere": {"chat_history": [{"role": "USER", "message": "Hi."}]},
+    "a thread of Zed": {"messages": [{"User": {"content": [{"Text": "Hi."}]}}, {"Agent": {"content": []}}]},
+    "what Cline shows of a task": [{"ts": 1, "type": "say", "say": "text", "text": "Hi."}],
+    "an export of Slack": [{"type": "message", "user": "U1", "text": "Hi.", "ts": "1.0"}],
     "a trajectory of SWE-agent": {"trajectory": [{"action": "ls"}], "history": [{"role": "user", "content": "Hi."}]},
     "a prompt-and-completion data set": {"instruction": "Say hi.", "input": "", "output": "Hi."},
 }

@@ -133,6 +133,18 @@ def _has_events(value: Raw) -> bool:
     return False
 
 
+def _adk(value: Raw) -> Iterator[Body]:
+    """Yield the conversation of a session of Google ADK: each of its events has a content of Gemini."""
+    events = objects_in(value["events"])
+    contents = [each["content"] for each in events if as_dict(each.get("content"))]
+    yield Body(id=text(value, "id"), messages=contents, format="gemini")
+
+
+def _is_adk(value: Raw) -> bool:
+    events = objects_in(value.get("events"))
+    return bool(events) and all("author" in each for each in events) and any("content" in each for each in events)
+
+
 def _atif(value: Raw) -> Iterator[Body]:
     yield Body(id=text(value, "session_id"), messages=cast("list[Any]", value["steps"]), format="atif")
 
@@ -261,8 +273,10 @@ def _reply(value: Raw) -> Iterator[Body]:
 
 
 def _is_exchange(value: Raw) -> bool:
-    asked = _asked(value.get("request") or value.get("body"))
+    asked = _asked(value.get("request") or value.get("body") or value.get("params"))
     batch = "custom_id" in value and bool(asked or as_dict(value.get("response")))
+    if isinstance(value.get("input"), list) and "object" not in value:  # a row of a data set or of a trace
+        return bool(request_messages(value["input"])) and bool(reply_messages(value.get("output")))
     flat = any(isinstance(value.get(key), list) for key in ("messages", "contents"))
     if flat and not asked:  # the request's own keys, and the response beside them
         return bool(reply_messages(value.get("response")))
@@ -274,11 +288,11 @@ def _exchanges(value: Raw) -> Iterator[Body]:
 
 
 def _request(value: Raw) -> Raw:
-    return as_dict(found(value, ("request.body", "request", "body"))) or value
+    return as_dict(found(value, ("request.body", "request", "body", "params"))) or value
 
 
 def _response(value: Raw) -> object:
-    return found(value, ("response.body", "response.json", "response"))
+    return found(value, ("response.body", "response.json", "response", "output"))
 
 
 # ---- traces
@@ -356,6 +370,13 @@ def _is_span(value: Raw) -> bool:
         held, ("llm.input_messages", "llm.output_messages", "gen_ai.input.messages", "gen_ai.output.messages")
     )
     return bool(asked) or kind == "LLM"
+
+
+def _model_spans(value: Raw) -> list[Raw]:
+    """Return the spans of model calls in what an OpenTelemetry exporter writes."""
+    resources = objects_in(value.get("resourceSpans"))
+    scopes = (scope for each in resources for scope in objects_in(each.get("scopeSpans")))
+    return [span for scope in scopes for span in objects_in(scope.get("spans")) if _is_span(span)]
 
 
 def _attributes(value: Raw) -> Raw:
@@ -496,6 +517,9 @@ CONTAINERS = (
         labels=OPENHANDS.labels,
     ),
     Container(
+        is_one=_is_adk, bodies=_adk, texts=lambda value: [each.get("content") for each in objects_in(value["events"])]
+    ),
+    Container(
         name="atif",
         title="ATIF trajectory",
         is_one=lambda value: isinstance(value.get("steps"), list) and text(value, "schema_version").startswith("ATIF"),
@@ -519,6 +543,13 @@ CONTAINERS = (
         ],
     ),
     Container(name="otel", title="OpenTelemetry spans", is_one=_is_span, bodies=_span, texts=_span_texts),
+    Container(
+        name="otel",
+        title="OpenTelemetry spans",
+        is_one=lambda value: bool(_model_spans(value)),
+        bodies=lambda value: [body for span in _model_spans(value) for body in _span(span)],
+        texts=lambda value: [_span_texts(span) for span in _model_spans(value)],
+    ),
     Container(
         is_one=_is_reply,
         bodies=_reply,

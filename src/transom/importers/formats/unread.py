@@ -34,7 +34,7 @@ UNREAD = (
     ),
     UnreadFormat(
         "the memory of a smolagents agent",
-        lambda value: "model_input_messages" in value or "model_output_message" in value,
+        lambda value: not value.keys().isdisjoint({"model_input_messages", "model_output_message", "step_number"}),
         f"dump agent.write_memory_to_messages() instead, and {_SMOLAGENTS_ROLES}",
     ),
     UnreadFormat(
@@ -46,6 +46,46 @@ UNREAD = (
         "messages of AutoGen",
         lambda value: text(value, "type").endswith(("Message", "Event")) and {"source", "content"} <= value.keys(),
         "save the model's context (model_context) as role and content",
+    ),
+    UnreadFormat(
+        "the state of an AutoGen team",
+        lambda value: isinstance(value.get("agent_states"), dict),
+        "save the model's context (model_context) of each agent as role and content",
+    ),
+    UnreadFormat(
+        "messages of agent-framework",
+        lambda value: text(value, "type") == "chat_message" and "contents" in value,
+        "write the contents of each as role and content, in the form of OpenAI Chat",
+    ),
+    UnreadFormat(
+        "the messages of an OpenAI thread",
+        lambda value: "thread.message" in {text(value, "object"), text(first_of(value.get("data")), "object")},
+        "write the text value of each as role and content, the oldest first",
+    ),
+    UnreadFormat(
+        "a message of a Strands session",
+        lambda value: {"message", "message_id"} <= value.keys(),
+        "dump agent.messages instead, which are messages of Bedrock",
+    ),
+    UnreadFormat(
+        "a chat history of Cohere",
+        lambda value: isinstance(value.get("chat_history"), list) or {"role", "message"} == value.keys(),
+        "write USER as the user, CHATBOT as the assistant, and message as content",
+    ),
+    UnreadFormat(
+        "a thread of Zed",
+        lambda value: isinstance(value.get("User"), dict) or isinstance(value.get("Agent"), dict),
+        "write each User and Agent message as role and content",
+    ),
+    UnreadFormat(
+        "what Cline shows of a task",
+        lambda value: {"ts", "type"} <= value.keys() and ("say" in value or "ask" in value),
+        "read the file api_conversation_history.json beside it",
+    ),
+    UnreadFormat(
+        "an export of Slack",
+        lambda value: text(value, "type") == "message" and {"ts", "text"} <= value.keys() and "role" not in value,
+        "write each message as role and content: the bot's as the assistant",
     ),
     UnreadFormat(
         "a trajectory of SWE-agent",
