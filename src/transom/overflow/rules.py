@@ -155,6 +155,8 @@ INPUT_WORDS = re.compile(
     r"messages|"
     r"conversation|"
     r"\brequest (?:has|holds|contains|of|with|body)|"
+    r"tokens? in (?:the|your|this) request|"
+    r"(?<!stop )\bsequence\b(?! limit)|"
     r"history|"
     r"entr[aé]|"
     r"anfrage|"
