@@ -53,6 +53,18 @@ def test_every_row_of_the_recorded_table(table):
     assert wrong == []
 
 
+@pytest.mark.parametrize(
+    ("says", "found"),
+    [
+        ("max_seq_len is 4096 but sequence has 5000 tokens", Overflow(4096, 5000, "shrink_input")),
+        ("The total tokens in the request, 9,001, are over the allowed 8,192", Overflow(8192, 9001, "shrink_input")),
+        ("stop sequence: at most 1,024 tokens, got 2,048", None),
+    ],
+)  # fmt: skip
+def test_a_request_or_a_sequence_is_an_input_too(says, found):
+    assert classify(400, {"error": {"message": says}}) == found
+
+
 def test_wordings_that_the_rules_were_not_made_from():
     """Made up for this test, in many families: 77 overflows and 77 errors that sound like one."""
     lines = Path(__file__).with_name("made_up.jsonl").read_text("utf-8").splitlines()
