@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13
 
-.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange adapters dialects histories spans doors reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs reference clean
+.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange adapters dialects histories spans doors reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs site reference clean
 
 setup: .venv/.made
 
@@ -135,10 +135,15 @@ record: setup  ## what a model finds in its windows; BESIDE= the src folder of a
 fires: setup  ## how often each pattern and each row of the tables of a record fires; N= conversations of each family
 	$(RUN) python benchmarks/fires.py $(DATA) --n $(or $(N),4)
 
+site:  ## the documentation as a site in site/, in an environment of its own; a warning is an error
+	@$(GET_UV)
+	UV_PROJECT_ENVIRONMENT=.venv-docs $(UV) sync --quiet --python $(PYTHON) --only-group docs
+	.venv-docs/bin/zensical build --strict --clean
+
 reference: setup  ## docs/reference, from the docstrings and the commands; the examples of records; the sample of the demo
 	$(RUN) python -m scripts.reference
 	$(RUN) python -m scripts.records
 	$(RUN) python -m scripts.demo_sample
 
 clean:
-	rm -rf .venv .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-docs site .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -12,59 +12,103 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType, UnionType
-from typing import Any, ForwardRef, Protocol, cast, get_origin, is_typeddict
+from typing import Any, ForwardRef, NamedTuple, Protocol, cast, get_origin, is_typeddict
 
 import typer
 
+import transom
 from transom.cli import app as command_line
 from transom.cli import commands
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
-MODULES = {
-    "transom": "Conversations, windows, budgets, errors.",
-    "transom.conversation.events": "What a run tells: the events of `stream`.",
-    "transom.conversation.bus": "What a conversation publishes: the events of `subscribe`.",
-    "transom.policies": "The policies by name.",
-    "transom.strategies": "What a policy is made of.",
-    "transom.recall": "What a policy recalls, and how.",
-    "transom.stores": "Where logs are stored.",
-    "transom.stores.postgres": "Conversations on a PostgreSQL server.",
-    "transom.wire": "Provider APIs, and what a dialect of your own is made of.",
-    "transom.overflow": "Which errors say that a request is too long.",
-    "transom.providers": "Models: by name, and what a provider of your own must do.",
-    "transom.summaries": "Who makes summaries, and what a model is asked for one.",
-    "transom.readback": "Reading back what windows leave out.",
-    "transom.memory": "Blocks that models edit, and an archive that they search.",
-    "transom.search": "Search over everything that was said.",
-    "transom.http": "Below the clients of the SDKs: `wrap`, and the transports.",
-    "transom.adapters.langchain": "Middleware for LangChain, LangGraph and deepagents.",
-    "transom.adapters.openai_agents": "A model provider for the OpenAI Agents SDK.",
-    "transom.adapters.pydantic_ai": "A capability for pydantic-ai.",
-    "transom.mcp.server": "The conversations of a store for an MCP client.",
-    "transom.importers": "Recorded conversations from files.",
-    "transom.history": "The bridge for code that works on lists of messages.",
-    "transom.repo_map": "A map of a folder of source code.",
-    "transom.redaction": "Secrets that are named and not shown.",
-    "transom.telemetry": "OpenTelemetry spans of a run.",
-    "transom.testing": "Builders, fakes and test suites for code of your own.",
-    "transom.core.message": "What happened: the facts of a log, and the parts of a message.",
-    "transom.stores.checks": "What every store checks, for a store of your own.",
-    "transom.stores.locks": "A lock on a file, for a store of your own.",
-    "transom.tokenizer": "Token counts.",
-    "transom.search.embedders": "Search by meaning.",
-    "transom.providers.openai": "OpenAI's APIs, and servers that speak them.",
-    "transom.providers.models": "What a model costs, and how long its context is.",
-    "transom.providers.scripted": "A provider without a model, for tests and examples.",
-    "transom.wire.openai": "The Chat Completions API and its variants.",
-    "transom.wire.anthropic": "Anthropic's API and its variants.",
+PARTS = {
+    "Conversation": """A conversation: open it, say something, build requests, look and decide.
+
+    Conversation Request ConversationUsage WindowUsage Explanations Explanation EditCost ModeChange
+    Profile Directive""",
+    "Runs": """Tools, sub-agents, results, usage. The settings of a run are at [run](transom-conversation.md#run).
+
+    RunOptions RunResult FunctionTool Tool SubAgent Retry RetryDecision TotalUsage""",
+    "Settings": """What a conversation is opened with.
+
+    ConversationOptions Settings Budget Prices Policy SummarySettings Summary Dialect TokenCounter""",
+    "Without a conversation": """One function for a client, a list of messages, or a window.
+
+    wrap fit render""",
+    "Windows and edits": """What a window is made of: the view, its entries, and the edits that changed it.
+
+    Window View Entry Fact Meta Head Fold Trim Pin Undo""",
+    "Stores": """A store, a log in it, and how a user is forgotten. [transom.stores](transom.stores.md) has the rest.
+
+    open_store Store StoredLog forget_user UserData""",
+    "Errors": """What is raised. Each is a TransomError.
+
+    TransomError BudgetImpossible ContextStillTooLarge ProviderError RunStopped InvalidOutput
+    InvalidMessage InvalidSetting InvalidEdit Conflict ConversationBusy StoreUnavailable
+    StoreDamaged UnknownLog""",
+    "AsyncConversation": """The twin of [Conversation](transom-conversation.md) for asyncio and trio.
+
+    AsyncConversation""",
 }
-"""The modules whose `__all__` is public, and what each is for."""
+"""The pages of the package itself: what each is for, then its names in the order in which a reader needs them."""
+
+GROUPS = {
+    "Beside a conversation": {
+        "transom.conversation.events": "What a run tells: the events of `stream`.",
+        "transom.conversation.bus": "What a conversation publishes: the events of `subscribe`.",
+        "transom.providers": "Models: by name, and what a provider of your own must do.",
+        "transom.providers.models": "What a model costs, and how long its context is.",
+        "transom.readback": "Reading back what windows leave out.",
+        "transom.search": "Search over everything that was said.",
+        "transom.search.embedders": "Search by meaning.",
+        "transom.memory": "Blocks that models edit, and an archive that they search.",
+        "transom.redaction": "Secrets that are named and not shown.",
+        "transom.telemetry": "OpenTelemetry spans of a run.",
+    },
+    "What a window contains": {
+        "transom.policies": "The policies by name.",
+        "transom.summaries": "Who makes summaries, and what a model is asked for one.",
+        "transom.recall": "What a policy recalls, and how.",
+        "transom.repo_map": "A map of a folder of source code.",
+    },
+    "Clients, frameworks and servers": {
+        "transom.http": "Below the clients of the SDKs: `wrap`, and the transports.",
+        "transom.adapters.langchain": "Middleware for LangChain, LangGraph and deepagents.",
+        "transom.adapters.pydantic_ai": "A capability for pydantic-ai.",
+        "transom.adapters.openai_agents": "A model provider for the OpenAI Agents SDK.",
+        "transom.mcp.server": "The conversations of a store for an MCP client.",
+        "transom.overflow": "Which errors say that a request is too long.",
+    },
+    "Stores and files": {
+        "transom.stores": "Where logs are stored.",
+        "transom.stores.postgres": "Conversations on a PostgreSQL server.",
+        "transom.importers": "Recorded conversations from files.",
+    },
+    "Write your own": {
+        "transom.strategies": "What a policy is made of.",
+        "transom.core.message": "What happened: the facts of a log, and the parts of a message.",
+        "transom.testing": "Builders, fakes and test suites for code of your own.",
+        "transom.providers.scripted": "A provider without a model, for tests and examples.",
+        "transom.providers.openai": "OpenAI's APIs, and servers that speak them.",
+        "transom.wire": "Provider APIs, and what a dialect of your own is made of.",
+        "transom.wire.openai": "The Chat Completions API and its variants.",
+        "transom.wire.anthropic": "Anthropic's API and its variants.",
+        "transom.tokenizer": "Token counts.",
+        "transom.stores.checks": "What every store checks, for a store of your own.",
+        "transom.stores.locks": "A lock on a file, for a store of your own.",
+        "transom.history": "The bridge for code that works on lists of messages.",
+    },
+}
+"""The other modules whose `__all__` is public, and what each is for, in the order in which a reader needs them."""
+
+MODULES = {"transom": "The package."} | {module: about for group in GROUPS.values() for module, about in group.items()}
+"""All modules whose `__all__` is public, and what each is for."""
 
 INTERNAL = {"cached_fingerprint"}
 """Fields of public structs that are nobody's business."""
@@ -79,9 +123,34 @@ LINE = 120
 assert commands, "importing the commands adds them to the command line"
 
 
+class Page(NamedTuple):
+    """A page of the reference: some names of a module."""
+
+    file: str
+    title: str
+    about: str
+    module: str
+    names: tuple[str, ...]
+
+
+def pages_of_names() -> Iterator[Page]:
+    """The pages with public names, in the order in which a reader needs them."""
+    for title, text in PARTS.items():
+        about, names = text.split("\n\n")
+        yield Page(f"transom-{title.lower().replace(' ', '-')}.md", title, about, "transom", tuple(names.split()))
+    for group in GROUPS.values():
+        for module, about in group.items():
+            yield Page(f"{module}.md", module, about, module, tuple(public_names(import_module(module))))
+
+
+def file_of(module: str, name: str) -> str:
+    """The file of the page with a public name."""
+    return next(page.file for page in pages_of_names() if page.module == module and name in page.names)
+
+
 def pages() -> dict[str, str]:
     """Each file of docs/reference by its name."""
-    found = {f"{module}.md": module_page(import_module(module), about) for module, about in MODULES.items()}
+    found = {page.file: page_text(page) for page in pages_of_names()}
     found[f"{COMMANDS}.md"] = commands_page()
     found["README.md"] = index_page()
     return found
@@ -89,15 +158,27 @@ def pages() -> dict[str, str]:
 
 def index_page() -> str:
     """The list of pages, with every name."""
-    rows = []
-    for module, about in MODULES.items():
-        names = ", ".join(f"`{name}`" for name in public_names(import_module(module)))
-        rows.append(f"| [{module}]({module}.md) | {about} {names} |")
-    listed = ", ".join(f"`{name}`" for name in command_group().commands)
-    rows.append(f"| [Command line]({COMMANDS}.md) | {listed} |")
     rule = "What is listed here is public: names, their parameters and fields, the commands. The rest may change in any"
-    head = f"# Reference\n\n{rule} release ([what is stable](../stability.md)).\n\nWritten by `make reference`."
-    return "\n".join([head, "", "| page | what it has |", "|---|---|", *rows, ""])
+    out = [f"# Reference\n\n{rule} release ([what is stable](../stability.md)).\n\nWritten by `make reference`."]
+    listed = {page.file: page for page in pages_of_names()}
+    for title, files in groups_of_files().items():
+        rows = [index_row(listed[file]) for file in files]
+        out.append("\n".join([f"## {title}", "", "| page | what it has |", "|---|---|", *rows]))
+    commands = ", ".join(f"`{name}`" for name in command_group().commands)
+    out.append(f"## At the terminal\n\n[Command line]({COMMANDS}.md): {commands}.")
+    return "\n\n".join(out) + "\n"
+
+
+def groups_of_files() -> dict[str, list[str]]:
+    """The pages with public names by the title of their group, in order."""
+    package = {"The package `transom`": [page.file for page in pages_of_names() if page.module == "transom"]}
+    return package | {title: [f"{module}.md" for module in group] for title, group in GROUPS.items()}
+
+
+def index_row(page: Page) -> str:
+    """A row of the list of pages."""
+    names = ", ".join(f"`{name}`" for name in page.names)
+    return f"| [{page.title}]({page.file}) | {page.about} {names} |"
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -105,10 +186,11 @@ def public_names(module: ModuleType) -> list[str]:
     return sorted(getattr(module, "__all__", ()), key=str.lower)
 
 
-def module_page(module: ModuleType, about: str) -> str:
-    """One module: each public name with its signature, its docstring and its members."""
-    out = [f"# {module.__name__}", about]
-    for name in public_names(module):
+def page_text(page: Page) -> str:
+    """One page: each public name with its signature, its docstring and its members."""
+    module = import_module(page.module)
+    out = [f"# {page.title}", page.about]
+    for name in page.names:
         out += section(name, getattr(module, name), module)
     return "\n\n".join(out) + "\n"
 
@@ -124,10 +206,12 @@ def section(name: str, value: Any, module: ModuleType) -> Iterator[str]:
             else f"class {name}{signature(value)}"
         )
         yield doc(value)
-        if rows := field_texts(value):
-            yield "\n".join(["| field | meaning |", "|---|---|", *(f"| `{key}` | {rows[key]} |" for key in rows)])
+        if name in EXPLAINED_AT:
+            yield f"Each is explained at [{EXPLAINED_AT[name][0]}]({EXPLAINED_AT[name][1]})."
+        elif rows := field_texts(value):
+            yield table("field", rows)
         for member, found in members(value):
-            yield from member_section(member, found, doc(found) or protocol_doc(module, member))
+            yield from member_section(member, found, doc(found) or protocol_doc(module, member), name)
     elif is_function(value):
         yield code(f"{name}{signature(value)}")
         yield doc(value)
@@ -165,7 +249,7 @@ def field_texts(kind: type) -> dict[str, str]:
     return {name: found[name] for name in fields(kind) if name in found}
 
 
-def member_section(name: str, value: Any, text: str) -> Iterator[str]:
+def member_section(name: str, value: Any, text: str, owner: str) -> Iterator[str]:
     """One method or property of a class."""
     yield f"### {name}"
     if isinstance(value, property):
@@ -175,6 +259,32 @@ def member_section(name: str, value: Any, text: str) -> Iterator[str]:
     else:
         yield code(f"{name}{signature(getattr(value, '__func__', value))}")
     yield text
+    if options := unpacked(value):
+        place, link = EXPLAINED_AT[options]
+        here = place == f"{owner}.{name}"
+        yield table("setting", field_texts(getattr(transom, options))) if here else f"Its settings: [{place}]({link})."
+
+
+EXPLAINED_AT = {
+    "RunOptions": ("Conversation.run", "transom-conversation.md#run"),
+    "ConversationOptions": ("Conversation.open", "transom-conversation.md#open"),
+}
+"""Settings that methods take as keywords: where they are explained, for all these methods."""
+
+
+def unpacked(value: Any) -> str:
+    """The name of the settings that a method takes as keywords; empty if it takes none."""
+    if not callable(value := getattr(value, "__func__", value)):
+        return ""
+    notes = (str(one.annotation) for one in inspect.signature(value).parameters.values())
+    return next(
+        (found[1] for note in notes if (found := re.fullmatch(r"(?:\w+\.)*Unpack\[(?:\w+\.)*(\w+)\]", note))), ""
+    )
+
+
+def table(title: str, rows: Mapping[str, str]) -> str:
+    """Fields with their meaning."""
+    return "\n".join([f"| {title} | meaning |", "|---|---|", *(f"| `{key}` | {rows[key]} |" for key in rows)])
 
 
 def protocol_doc(module: ModuleType, member: str) -> str:
@@ -184,7 +294,7 @@ def protocol_doc(module: ModuleType, member: str) -> str:
             value = getattr(place, name)
             found = vars(value).get(member) if getattr(value, "_is_protocol", False) else None
             if found is not None and doc(found):
-                page = "" if place is module else f"{place.__name__}.md"
+                page = "" if place is module else file_of(place.__name__, name)
                 return f"See [{name}.{member}]({page}#{name.lower()})."
     return ""
 
