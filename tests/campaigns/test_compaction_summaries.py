@@ -88,9 +88,3 @@ def test_a_summary_takes_nothing_from_a_small_record(budget: float) -> None:
     assert survival(summary) >= survival(default)
     for key in ("resolved_rate", "distinct_pair_rate"):
         assert summary["semantic"][key] >= default["semantic"][key]
-
-
-def test_a_summary_that_is_always_shown_would_take_something(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transom.strategies.fold.record.keeps_as_much", lambda *given: True)
-    found = figures(0.5)
-    assert survival(found["summary"]) < survival(found["default"]) - 0.05

@@ -105,8 +105,7 @@ def test_it_goes_on_from_the_summary_before():
     assert (
         "- The assistant's last words: «It is deployed. Next step: tell the customer, who is still blocked.»" in lines
     )
-    assert next(line for line in lines if "The last call" in line).startswith("- [done] ")
-    assert "- [done] Answer the newest request: «Good. Now deploy it with the script deploy.sh, please.»" in lines
+    assert "The last call" not in body(second)
     assert lines[-2:] == ["Exact values:", "- v2.4.1"]
 
 
@@ -119,7 +118,7 @@ def test_a_request_that_is_still_worked_on_stays_open():
     answered = drive(Extractive(), want_of(turns_of(*work, says("It is deployed.")), first, prior_seq=30))
     assert f"- [done] {request}" in body(answered).splitlines()
     asked = drive(Extractive(), want_of(turns_of(*work, "Stop. Roll it back, please."), first, prior_seq=30))
-    assert f"- [done] {request}" in body(asked).splitlines()
+    assert request not in body(asked)
     assert "- Answer the newest request: «Stop. Roll it back, please.»" in body(asked).splitlines()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from summary_kit import delta, drive, turns_of, want_of
+from summary_kit import delta, drive, turns_of, user_text, want_of
 
 from transom.core.message import Usage
 from transom.errors import InvalidSetting, SummaryFailed
@@ -77,7 +77,6 @@ def test_an_update_has_the_summary_before_and_only_the_new_turns():
         "- The sort is stable",
         "## Next steps",
         "- Report to the user",
-        "- [done] Keep the order of equal lines, so that the test passes",
     ]
     assert second.prior == 7
     [text] = [message["content"] for message in provider.requests[0]["messages"] if message["role"] == "user"]
@@ -271,7 +270,7 @@ def test_a_fork_begins_with_the_bytes_of_the_live_request(dialect):
     sent, seen = json.dumps(ask.request[key]), json.dumps(live[key])
     assert sent.startswith(seen[:-1])
     beside = len(json.dumps({name: value for name, value in live.items() if name != key}))
-    assert (len(seen) + beside) / (len(sent) + beside) > 0.95
+    assert (len(seen) + beside) / (len(sent) + beside) > 0.94
     assert "up to the message that begins with the words given below" in json.dumps(instruction)
     assert "The flag is added with reverse=True" in json.dumps(instruction)
 
@@ -478,3 +477,26 @@ def test_settings_are_checked():
         LlmSummarizer(share=2)
     with pytest.raises(InvalidSetting, match="retries"):
         LlmSummarizer(retries=-1)
+
+
+TABLE = "".join(f"row {n} of the table\n" for n in range(60))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "text", "is_read"),
+    [
+        ("Read", {"file_path": "src/table.py"}, TABLE, False),
+        ("bash", {"command": "cat src/table.py"}, TABLE, False),
+        ("bash", {"command": "pytest"}, TABLE, True),
+        ("Read", {"file_path": "src/table.py"}, TABLE[:300], True),
+        ("Read", {"file_path": "src/table.py"}, '{"order": "W1"}' + TABLE, True),
+        ("bash", {"command": "cat src/table.py"}, TABLE + "\n[exit code: 2]", True),
+    ],
+)
+def test_a_result_that_a_line_would_do_for_is_not_read(name, arguments, text, is_read):
+    asked = []
+    want = want_of(turns_of("Read the table of rows.", call(name, json.dumps(arguments)), result(text)))
+    drive(LlmSummarizer(), want, Scripted(then="## User intent\n- read the table of rows"), asked=asked)
+    sent = user_text(asked[0].request)
+    assert (text.strip() in sent) == is_read
+    assert ("characters, not shown]" in sent) != is_read

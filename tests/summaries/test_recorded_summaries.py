@@ -39,7 +39,7 @@ def test_ten_summaries_of_a_recorded_conversation(data: Path, name: str, fails_a
     for n in range(ROUNDS):
         note, exact = f"note {n} of `file_{n}.py`", f"id-{n}-{n * 7919}"
         part = turns[n * size : (n + 1) * size]
-        want = want_of(part, prior, notes=(note,), exact=(exact,), max_tokens=CAP)
+        want = want_of(part, prior, notes=(note,), exact=(exact,), typed=(exact,), max_tokens=CAP)
         provider = Scripted(then="I go on with the work." if n in fails_at else echo_sections)
         try:
             made = drive(LlmSummarizer(), want, provider)

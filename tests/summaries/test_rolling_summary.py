@@ -27,6 +27,7 @@ from transom.providers.scripted import Scripted
 from transom.summaries import Extractive, LlmSummarizer, Summary, fallback_summary
 from transom.summaries.outline import (
     DONE_ROUNDS,
+    MAX_ITEMS,
     Addition,
     Delta,
     Item,
@@ -65,7 +66,7 @@ def test_the_echo_of_its_sections_keeps_notes_and_exact_values_for_ten_rounds():
         notes.append(f"note {n}: use `tool_{n}`\nand nothing else")
         exact.append(f"src/deep/path_{n}.py:{n}7")
         provider = Scripted(then=echo_sections)
-        want = want_of(round_of(n), prior, notes=(notes[-1],), exact=(exact[-1],), max_tokens=1_500)
+        want = want_of(round_of(n), prior, notes=(notes[-1],), exact=(exact[-1],), typed=(exact[-1],), max_tokens=1_500)
         new = drive(LlmSummarizer(), want, provider)
         for value in (*notes, *exact):
             assert value in new.text
@@ -124,7 +125,7 @@ def test_a_value_that_imitates_our_marks_is_left_out(value):
 
 def test_values_of_earlier_rounds_keep_their_small_share_where_the_cap_is_that_of_the_input():
     values = tuple(f"value_{at}" for at in range(300))
-    first = drive(Extractive(), want_of(round_of(0, 100), exact=values, max_tokens=4_000))
+    first = drive(Extractive(), want_of(round_of(0, 100), exact=values, typed=values, max_tokens=4_000))
     want = want_of(round_of(1, 12), replace(first, text="short"), max_tokens=4_000)
     made = drive(Extractive(), want)
     most = int(SMALLER * input_tokens(want, want.turns, COUNTER, 10_000))
@@ -215,6 +216,53 @@ def test_a_summary_without_an_outline_is_gone_on_from_by_its_lines():
     assert "- The first task: «Please do step 0 of the plan" in third.text
 
 
+def test_a_value_of_an_earlier_round_stays_as_long_as_something_refers_to_it():
+    named, gone = "src/deep/totals.py", "src/deep/prices.py"
+    first = drive(
+        LlmSummarizer(), want_of(round_of(0), exact=(named, gone)), Scripted("## User intent\n- do the steps")
+    )
+    assert f"- {named} · {gone}" in first.text
+    answer = delta([("progress", "step 1 of the plan is done in totals.py")])
+    second = drive(LlmSummarizer(), want_of(round_of(1), first), Scripted(answer))
+    assert second.text.splitlines()[-3:] == ["Exact values:", f"- {named}", SUMMARY_END]
+    finished = delta(update=[{"id": "s2", "status": "done"}])
+    third = drive(LlmSummarizer(), want_of(round_of(2), second), Scripted(finished))
+    assert named not in third.text
+
+
+@pytest.mark.parametrize(
+    ("update", "left"), [((), ["run the tests"]), ((Update("s2", "active"),), ["write the report", "run the tests"])]
+)
+def test_what_is_said_of_now_takes_the_place_of_what_was_said_before(update, left):
+    outline = apply_delta(
+        Outline(),
+        Delta(add=(Addition("next", "fix the parser"), Addition("next", "write the report"), Addition("intent", "a"))),
+        SECTIONS,
+    )
+    delta_of_now = Delta(add=(Addition("next", "run the tests"), Addition("intent", "b")), update=update)
+    new = apply_delta(outline, delta_of_now, SECTIONS)
+    assert [item.text for item in new.of("next")] == left
+    assert [item.text for item in new.of("intent")] == ["a", "b"]
+
+
+def test_what_is_done_leaves_before_anything_that_goes_on():
+    lines = [Addition("progress", f"step {n} " + WORDS, "done" if n % 2 else "active") for n in range(6)]
+    outline = apply_delta(Outline(), Delta(add=(Addition("intent", "the plan"), *lines)), SECTIONS)
+    for most in range(200, 60, -10):
+        kept = fit(outline, SECTIONS, (), COUNTER, most, title="[the title]").outline.of("progress")
+        status = [item.status for item in kept]
+        assert "done" not in status or status.count("active") == 3
+    many = [Addition("progress", f"step {n}", "done" if n >= 20 else "active") for n in range(MAX_ITEMS + 20)]
+    kept = apply_delta(Outline(), Delta(add=tuple(many)), SECTIONS).of("progress")
+    assert [item.status for item in kept] == ["active"] * 20 + ["done"] * 20
+
+
+def test_in_front_of_a_section_stands_what_goes_on():
+    lines = (Addition("intent", "the plan", "done"), Addition("intent", "no tests", "active"))
+    text = fit(apply_delta(Outline(), Delta(add=lines), SECTIONS), SECTIONS, (), COUNTER, 300, title="[title]").text
+    assert text.splitlines()[1:-1] == ["## User intent", "- no tests", "- [done] the plan"]
+
+
 # ---- outlines
 
 
@@ -276,7 +324,7 @@ def test_whatever_the_deltas_the_text_holds_its_values_and_keeps_its_cap(deltas,
         outline = age(apply_delta(outline, one, SECTIONS))
         assert len({item.id for item in outline.items}) == len(outline.items)
         assert apply_delta(before, one, SECTIONS) == apply_delta(before, one, SECTIONS)
-        fitted = fit(outline, SECTIONS, notes, COUNTER, most, by_model=True)
+        fitted = fit(outline, SECTIONS, notes, COUNTER, most, title="[the title]")
         assert fitted.tokens == COUNTER.count(fitted.text) <= most
         for value in (*notes, *exact):
             assert value in fitted.text
@@ -294,7 +342,7 @@ def test_no_more_leaves_than_must(most, least):
         Item(f"s{number}", section.key, f"{section.key} {number} " + "the agent looked into another place " * 6)
         for number, section in enumerate(section for section in sections for _ in range(4))
     ]
-    fitted = fit(Outline(items=tuple(items)), sections, (), COUNTER, most, by_model=False)
+    fitted = fit(Outline(items=tuple(items)), sections, (), COUNTER, most, title="[the title]")
     assert fitted.tokens <= most
     assert len(fitted.outline.items) >= least
 
@@ -396,7 +444,7 @@ def test_no_answer_breaks_a_summary():
         assert COUNTER.count(summary.text) < input_tokens(want, want.turns, COUNTER, 100_000)
         assert outline_of(json.loads(json.dumps(summary.state))) == outline_of(summary.state)
         assert [line for line in summary.text.splitlines() if line.startswith("[")] == [
-            summary_title(by_model=True),
+            summary_title(summary.last, by_model=True),
             SUMMARY_END,
         ]
 

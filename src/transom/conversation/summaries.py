@@ -38,6 +38,7 @@ from transom.errors import BudgetImpossible, InvalidSetting, shorten
 from transom.providers import Provider
 from transom.providers.base import model_name
 from transom.providers.models import context_size
+from transom.strategies.summary.folds import why_not_shown
 from transom.strategies.summary.wants import LEAST_SUMMARY
 from transom.summaries.base import Model
 
@@ -51,7 +52,7 @@ SAME = "the new summary would say the same as the one before, which stays"
 NEWER = "a newer summary was made meanwhile, which stays"
 RUNS = "compact: a run of this conversation is at work"
 RUN_BEGAN = "compact: a run of this conversation began while the summary was made; compact again when it is done"
-NOT_SHOWN = "the summary was made, but the window does not show it: in so small a room the record alone holds more"
+NOT_SHOWN = "the summary was made, but the window does not show it: no fold has room for it, or code made it of quotes"
 NOT_FOLDED = "the summary was made, but the window does not show it: nothing was folded that it could stand in"
 ABANDONED = "nobody waited for the summary any longer"
 STAYS = "the summary before stays, without this focus and these notes"
@@ -113,7 +114,7 @@ class SummarizingPlanner:
             elif summary is not None and (left := _left_out(wanted.job.want.notes, summary)):
                 failure = "; ".join(filter(None, (failure, left)))
             done = self._planner.compact(summary)
-            if summary is not None and done.summary is None and (asked.focus or asked.notes):
+            if summary is not None and done.summary is None:
                 failure = "; ".join(filter(None, (failure, NOT_SHOWN if done.edits else NOT_FOLDED)))
             return replace(done, failure=failure)
 
@@ -146,15 +147,17 @@ class SummarizingPlanner:
 
     def why_no_summary(self) -> str:
         """Why no summary would be asked for now, as a sentence for people: there is too little room for one, or the
-        limits. Empty if one may be asked for, or if the policy has none."""
+        limits; else why the window does not show the newest one. Empty if one may be asked for and the newest is shown,
+        or if the policy has none."""
         planner, summaries = self._planner, self._summaries
         if not summaries.shows_summaries(planner.settings.policy):
             return ""
         limited = summaries.limits.reason(planner.view, planner.limits().usable)
         try:
-            return limited or self._no_room(SummaryOptions(waits=True, least=summaries.least))
+            limited = limited or self._no_room(SummaryOptions(waits=True, least=summaries.least))
         except BudgetImpossible:
             return ""  # there is no window at all
+        return limited or why_not_shown(planner.view)
 
     def _no_room(self, asked: SummaryOptions) -> str:
         """That the summary which a compaction now would want has no room; empty if there is room, or if none is

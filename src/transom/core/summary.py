@@ -19,6 +19,8 @@ NO_SUMMARY = "summary"
 """The kind (`Failure.failure`) of the failure that says that a model was asked for a summary and made none."""
 UNUSED_SUMMARY = "unused_summary"
 """The kind of the failure that says that a summary was made, and paid for, and is not in the log."""
+BY_CODE = "extractive"
+"""`Summary.made_by` of a summary that was made without a model."""
 
 
 class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="summary"):
@@ -118,7 +120,8 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
       that the user wrote by hand; they leave last.
     - `notes`: new ones, to be kept verbatim. `focus`: what to keep above all. `max_tokens`: the maximum length of its
       text, in tokens.
-    - `waits`: whether the request waits for it.
+    - `waits`: whether the request waits for it. `beside_record`: whether the window shows it in front of a record of
+      the same turns.
     - `request`: the live request; a fork of it has a cached prefix. None if there is none.
     - `request_tokens`: the tokens of `request` as the provider counts them; 0 if not known, and then it is not forked.
     """
@@ -133,5 +136,6 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
     focus: str = ""
     max_tokens: int = 2_000
     waits: bool = False
+    beside_record: bool = False
     request: Raw | None = None
     request_tokens: int = 0

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.message import Assistant, Call, Fact, Handoff, ToolResult, User, role_of
-from transom.core.summary import SourceTurn, Summarise, Summary
+from transom.core.summary import BY_CODE, SourceTurn, Summarise, Summary
 from transom.core.tokens import TokenCounter
 from transom.errors import SummaryFailed
 from transom.strategies.digest.plans import plan_text
@@ -28,8 +28,6 @@ from transom.summaries.outline import Addition, Delta, Item, Outline, Status, Up
 from transom.summaries.prompts import SECTIONS
 from transom.summaries.rolling_summary import finished_summary, starting_outline
 from transom.summaries.source import results_of, text_of
-
-MADE_BY = "extractive"
 
 WORDS, REPORT, FIRST_WORDS = 240, 240, 500
 """Characters of the user's words, of a report of the assistant, and of the first task."""
@@ -107,7 +105,7 @@ def extractive_summary(want: Summarise, counter: TokenCounter) -> Summary:
         raise SummaryFailed("nothing to summarise: no turns since the last summary")
     outline = starting_outline(want, SECTIONS)
     outline = apply_delta(outline, extracted(want.turns, outline), SECTIONS)
-    return finished_summary(want, outline, SECTIONS, counter, made_by=MADE_BY, by_model=False)
+    return finished_summary(want, outline, SECTIONS, counter, made_by=BY_CODE, by_model=False)
 
 
 def extracted(turns: Sequence[SourceTurn], outline: Outline) -> Delta:

@@ -30,8 +30,12 @@ from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 from transom.wire.text_request import forked_request, text_request
 
-WORDS_PER_TOKEN = 0.6
-"""So many words a token, a little less than in English: what a model is asked for should fit."""
+MOST_WORDS, LEAST_WORDS = 0.6, 0.25
+"""Words a token that a summary may have: in plain English a little less than it has, since what a model is asked for
+should fit; and in a text that is full of ids and paths."""
+
+SAMPLE = 20_000
+"""Characters of the conversation from which the words a token are counted."""
 
 OPENING = 120
 """Characters of the words by which the last message to be covered is named."""
@@ -96,6 +100,7 @@ class _SummaryRequests:
         most = settings.answer_tokens or 2 * want.max_tokens
         self.answer_tokens = max(1, min(most, model.context // 4))
         self.focus = " ".join(want.focus.split())
+        self.words = max(60, int(_words_per_token(want, counter) * want.max_tokens))
 
     # ---- the fork
 
@@ -242,8 +247,9 @@ class _SummaryRequests:
     # ---- texts
 
     def _task(self, outline: Outline) -> str:
-        words = max(60, int(WORDS_PER_TOKEN * self.want.max_tokens))
-        return self.settings.prompts.task(is_first=not outline.items, words=words, focus=self.focus)
+        return self.settings.prompts.task(
+            is_first=not outline.items, words=self.words, focus=self.focus, beside_record=self.want.beside_record
+        )
 
     def _summary_text(self, outline: Outline) -> str:
         notes = notes_of(self.want)
@@ -251,6 +257,15 @@ class _SummaryRequests:
 
     def _source_texts(self) -> list[str]:
         return [text_of(fact) for turn in self.want.turns for fact in turn.facts]
+
+
+def _words_per_token(want: Summarise, counter: TokenCounter) -> float:
+    """How many words a token of these turns has, as people and the model wrote them. Names and ids have several tokens
+    a word, and a summary is full of them."""
+    said = (text for turn in want.turns for fact in turn.facts[:1] if (text := text_of(fact)))
+    sample = "\n".join([*want.exact, *said])[:SAMPLE]
+    share = len(sample.split()) / max(1, counter.count(sample))
+    return min(MOST_WORDS, max(LEAST_WORDS, share))
 
 
 class _TooLong(Exception):

@@ -26,11 +26,14 @@ DONE_ROUNDS = 3
 """Rounds after which a done item leaves."""
 
 MAX_ITEMS = 40
-"""The most items of a section; the oldest leave first."""
+"""The most items of a section. Done items leave first, then the oldest."""
 
 
 class Section(Struct, frozen=True):
-    """A part of a summary: the key that a model names it by, its heading, and what belongs there."""
+    """A part of a summary: the key that a model names it by, its heading, and what belongs there.
+
+    `is_current`: it says how things are now. An answer that adds to it replaces all of it, so that nothing stale stays.
+    """
 
     key: str
     """Its name in the model's answer."""
@@ -38,6 +41,8 @@ class Section(Struct, frozen=True):
     """The line above its items."""
     about: str
     """What belongs there, as the model reads it."""
+    is_current: bool = False
+    """Whether each answer replaces it whole."""
 
 
 class Item(Struct, frozen=True, omit_defaults=True):
@@ -131,11 +136,15 @@ def apply_delta(outline: Outline, delta: Delta, sections: Sequence[Section]) -> 
 
     An id that is not there, an empty text and an item that is there already change nothing. A section is never emptied
     by removals: what would have been its last items stays. An item of an unknown section goes to the first one that
-    is not required, so that nothing is lost if the sections of a summary change.
+    is not required, so that nothing is lost if the sections of a summary change. An item of a section that `is_current`
+    leaves when the delta adds to that section, unless the delta says that it still holds.
     """
     keys = [section.key for section in sections]
-    removed = {item.id for item in outline.items if item.section in delta.replaced} | set(delta.remove)
     gains = {_known(added.section, keys) for added in delta.add if added.text.strip()}
+    current = gains.intersection(section.key for section in sections if section.is_current)
+    still = {change.id for change in delta.update if change.status != "done"}
+    removed = {item.id for item in outline.items if item.section in current and item.id not in still}
+    removed |= {item.id for item in outline.items if item.section in delta.replaced} | set(delta.remove)
     for key in {item.section for item in outline.items} - gains:
         here = {item.id for item in outline.of(key) if item.status != "done"}
         if here and here <= removed:
@@ -166,9 +175,11 @@ def _changed(item: Item, change: Update | None) -> Item:
 
 
 def _bounded(items: Sequence[Item], keys: Iterable[str]) -> list[Item]:
-    """The items without the oldest of sections that have too many. The first of a section stays: it is the task."""
+    """The items, at most `MAX_ITEMS` of each section: done ones leave first, then the oldest. The first of a section
+    stays: it is the task."""
     gone: set[str] = set()
     for key in keys:
-        here = [item.id for item in items if item.section == key]
-        gone.update(here[1 : 1 + len(here) - MAX_ITEMS] if len(here) > MAX_ITEMS else ())
+        here = [item for item in items if item.section == key]
+        leaving = sorted(here[1:], key=lambda item: item.status != "done")
+        gone.update(item.id for item in leaving[: max(0, len(here) - MAX_ITEMS)])
     return [item for item in items if item.id not in gone]

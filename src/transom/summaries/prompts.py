@@ -17,18 +17,33 @@ from transom.summaries.outline import Section
 _PLACE = re.compile(r"\{(\w*)\}")
 
 SECTIONS = (
-    Section("intent", "User intent", "what the user wants, in the user's terms; newer wishes and corrections too"),
-    Section("progress", "Progress", "what was done and what it changed, with names of files and commands"),
+    Section(
+        "intent",
+        "User intent",
+        "each request of the user, and each thing that the user forbade or corrected, in the user's own words",
+    ),
+    Section("progress", "Progress", "what was done, and what came of it"),
+    Section(
+        "objects",
+        "Objects",
+        "each thing that was made or changed (file, order, booking, commit), by its name or id, and its state now",
+    ),
     Section(
         "decisions", "Key decisions and findings", "what was decided, ruled out or found out, each with its reason"
     ),
     Section(
-        "errors", "Errors and resolutions", "what failed, the error's own words, and what solved it if anything did"
+        "errors",
+        "Errors and resolutions",
+        "what was tried and why it failed, with the error's own words, and what solved it if anything did",
     ),
-    Section("state", "Current state", "how things are now: what works, what does not, what is open"),
-    Section("next", "Next steps", "what comes next, the current direction first"),
+    Section("state", "Current state", "how things are now: what works, what does not, what is open", is_current=True),
+    Section("next", "Next steps", "what comes next, the current direction first", is_current=True),
 )
 """The sections of a summary, in order. The first one is required."""
+
+RECORD = """\
+A record stands behind your summary. It has a line for each call and how it ended, and quotes with the names in them. \
+So do not list calls and files: say what they were for, what came of them, and what is to be done."""
 
 SYSTEM = """\
 You keep the running summary of a conversation between a user and an assistant that works with tools. The assistant \
@@ -58,8 +73,9 @@ else:
 "remove": ["s1"]}
 
 "add": facts that the new turns bring, one to an item. "update": items whose status or text has changed, by their id. \
-"remove": items that are no longer true or that others replace. What you do not name stays as it is. The status is \
-"active", "blocked" or "done"; items that are done leave by themselves. The sections are:
+"remove": items that are no longer true or that others replace. What you do not name stays as it is, except in the \
+sections that are marked "as it is now": write all of their items anew. The status is "active", "blocked" or "done"; \
+items that are done leave by themselves. The sections are:
 
 {sections}
 
@@ -86,7 +102,8 @@ class Prompts(Struct, frozen=True, kw_only=True):
     `sections`: of the summary; the first one is required. `system`: the system prompt of a request with flat text.
     `first`: what to do if there is no summary yet (`headings`, `words`, `focus`). `update`: what to do with an earlier
     one (`sections`, `words`, `focus`). `fork`: stands before either of them at the end of a live request. `retry`:
-    after an answer that could not be used (`why`). `focus`: what the caller wants kept (`focus`).
+    after an answer that could not be used (`why`). `focus`: what the caller wants kept (`focus`). `record`: stands
+    before `first` or `update` where the window has a record beside the summary.
     """
 
     sections: tuple[Section, ...] = SECTIONS
@@ -96,6 +113,7 @@ class Prompts(Struct, frozen=True, kw_only=True):
     fork: str = FORK
     retry: str = RETRY
     focus: str = FOCUS
+    record: str = RECORD
 
     def __post_init__(self) -> None:
         allowed = {
@@ -105,6 +123,7 @@ class Prompts(Struct, frozen=True, kw_only=True):
             "fork": set[str](),
             "retry": {"why"},
             "focus": {"focus"},
+            "record": set[str](),
         }
         for name, places in allowed.items():
             for place in _PLACE.findall(getattr(self, name)):
@@ -115,13 +134,17 @@ class Prompts(Struct, frozen=True, kw_only=True):
         if not keys or len(set(keys)) < len(keys):
             raise InvalidSetting("prompts.sections: at least one, and no key twice")
 
-    def task(self, *, is_first: bool, words: int, focus: str) -> str:
+    def task(self, *, is_first: bool, words: int, focus: str, beside_record: bool = False) -> str:
         """What the model is to do, at the end of its request."""
         headings = "\n".join(f"## {section.heading}\n({section.about})" for section in self.sections)
-        sections = "\n".join(f'"{section.key}": {section.about}' for section in self.sections)
+        sections = "\n".join(
+            f'"{section.key}"{" (as it is now)" if section.is_current else ""}: {section.about}'
+            for section in self.sections
+        )
         wanted = filled(self.focus, {"focus": focus}) if focus else ""
         places = {"headings": headings, "sections": sections, "words": f"{words:,}", "focus": wanted}
-        return filled(self.first if is_first else self.update, places)
+        task = filled(self.first if is_first else self.update, places)
+        return f"{self.record}\n\n{task}" if beside_record and self.record else task
 
 
 def filled(text: str, places: Mapping[str, str]) -> str:
@@ -140,8 +163,13 @@ _CLAUDE_CODE = Prompts(
         Section("decisions", "Problem solving", "problems that were solved, and those still being looked into"),
         Section("users", "User messages", "each message of the user; only long ones are shortened"),
         Section("progress", "Pending tasks", "tasks that were asked for and are not done"),
-        Section("state", "Current work", "what was being done just now, with files and code"),
-        Section("next", "Next step", "only what the newest request asks for, with a quote of where work stopped"),
+        Section("state", "Current work", "what was being done just now, with files and code", is_current=True),
+        Section(
+            "next",
+            "Next step",
+            "only what the newest request asks for, with a quote of where work stopped",
+            is_current=True,
+        ),
     )
 )
 
@@ -150,7 +178,7 @@ _CODEX = Prompts(
         Section("intent", "Task and constraints", "the task, the user's preferences and the limits that were set"),
         Section("progress", "Progress and decisions", "what was done, and what was decided on the way"),
         Section("references", "What is needed to go on", "data, names and places that the next one cannot guess"),
-        Section("next", "What remains", "clear next steps"),
+        Section("next", "What remains", "clear next steps", is_current=True),
     ),
     system=SYSTEM.replace(
         "The assistant will go on from your summary instead of the old turns.",
@@ -162,8 +190,8 @@ _OPENHANDS = Prompts(
     sections=(
         Section("intent", "User context", "requirements, goals and what the user made clear, in short"),
         Section("progress", "Completed", "tasks that are done, with results"),
-        Section("next", "Pending", "tasks that still have to be done"),
-        Section("state", "Current state", "variables, data, and where things are"),
+        Section("next", "Pending", "tasks that still have to be done", is_current=True),
+        Section("state", "Current state", "variables, data, and where things are", is_current=True),
         Section("code", "Code state", "paths, signatures, data structures"),
         Section("tests", "Tests", "failing cases, error messages, outputs"),
         Section("decisions", "Changes", "edits of code and what they were for"),
@@ -177,11 +205,11 @@ _OPENCODE = Prompts(
         Section("intent", "Goal", "what the user wants to reach"),
         Section("constraints", "Constraints and preferences", "instructions of the user that still hold"),
         Section("progress", "Done", "what is finished"),
-        Section("state", "In progress", "what is being worked on, and what blocks it"),
+        Section("state", "In progress", "what is being worked on, and what blocks it", is_current=True),
         Section("decisions", "Key decisions", "decisions with their reasons"),
         Section("errors", "Discoveries and errors", "what was learned that the next one must know"),
         Section("files", "Relevant files", "files and folders that were read, changed or made, and why they matter"),
-        Section("next", "Next steps", "what comes next, in order"),
+        Section("next", "Next steps", "what comes next, in order", is_current=True),
     )
 )
 
@@ -208,6 +236,7 @@ _PLAIN = Prompts(
     first="Summarise the conversation above in a few short sentences, at most {words} words in all.{focus}",
     update="Summarise the earlier summary and the newer turns as one, in a few short sentences, at most {words} words."
     "{focus}",
+    record="",
 )
 
 PROMPTS = {
@@ -226,4 +255,4 @@ PROMPTS = {
 
 def prompts_named(policy: str) -> Prompts:
     """The prompts of a named policy; the default ones if it has none of its own."""
-    return PROMPTS.get(policy, PROMPTS["summary"])
+    return PROMPTS.get(policy.partition(":")[0], PROMPTS["summary"])

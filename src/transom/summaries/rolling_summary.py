@@ -38,6 +38,19 @@ def starting_outline(want: Summarise, sections: Sequence[Section]) -> Outline:
     return replace(outline, exact=exact, typed=typed)
 
 
+def _without_unused_values(outline: Outline, want: Summarise) -> Outline:
+    """The outline without the values of earlier rounds that the user did not type and nothing refers to: the value (of
+    a path, the name of the file) stands neither in an item that goes on nor in a new turn."""
+    asked = {*outline.typed, *want.exact}
+    said = [item.text for item in outline.items if item.status != "done"]
+    for turn in want.turns:
+        for fact in turn.facts:
+            said += [text_of(fact), *(call.args for call in (fact.calls if isinstance(fact, Assistant) else ()))]
+    words = "\n".join(said)
+    used = (value for value in outline.exact if value in asked or value.rstrip("/").rpartition("/")[2] in words)
+    return replace(outline, exact=tuple(used))
+
+
 def notes_of(want: Summarise) -> tuple[str, ...]:
     """The notes of the summary before, and the new ones."""
     return unique((*(want.prior.notes if want.prior is not None else ()), *want.notes))
@@ -69,14 +82,16 @@ def finished_summary(
     """
     if not outline.items:
         raise SummaryFailed("there is nothing in it")
-    notes = notes_of(want)
-    covered = want.turns if last is None else [turn for turn in want.turns if turn.key <= last]
+    notes, last = notes_of(want), want.last if last is None else last
+    title = texts.summary_title(last, by_model=by_model)
+    outline = _without_unused_values(outline, want)
+    covered = [turn for turn in want.turns if turn.key <= last]
     carried = frozenset(outline.exact).difference(want.exact)
-    fitted = fit(outline, sections, notes, counter, want.max_tokens, by_model=by_model, carried=carried)
+    fitted = fit(outline, sections, notes, counter, want.max_tokens, title=title, carried=carried)
     if fitted.tokens >= (before := input_tokens(want, covered, counter, fitted.tokens)):
-        fitted = _smaller(outline, sections, notes, counter, before, by_model=by_model, carried=carried)
+        fitted = _smaller(outline, sections, notes, counter, before, title=title, carried=carried)
     return Summary(
-        last=want.last if last is None else last,
+        last=last,
         text=fitted.text,
         state=stored(fitted.outline),
         notes=fitted.notes,
@@ -112,10 +127,10 @@ def _smaller(
     counter: TokenCounter,
     before: int,
     *,
-    by_model: bool,
+    title: str,
     carried: Collection[str],
 ) -> Fitted:
     try:
-        return fit(outline, sections, notes, counter, int(SMALLER * before), by_model=by_model, carried=carried)
+        return fit(outline, sections, notes, counter, int(SMALLER * before), title=title, carried=carried)
     except SummaryFailed:
         raise SummaryFailed(f"it would not be smaller than its input of {before:,} tokens") from None

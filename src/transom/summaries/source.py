@@ -20,9 +20,14 @@ from transom.core.message import Assistant, Call, Fact, Media, Other, Recalled, 
 from transom.core.pairing import is_answered
 from transom.core.summary import SourceTurn
 from transom.core.tokens import TokenCounter, replace_surrogates
+from transom.strategies.digest.tool_lines import call_facts
+from transom.strategies.digest.tool_outcomes import is_failure, outcome_text, result_facts
 
 ARGUMENTS = 2_000
 """The most characters of a call's arguments."""
+
+LINE_DOES = 400
+"""Characters from which on a line is sent in place of a result that showed, found or changed something."""
 
 LINE_TOKENS = 24
 """What the boundary line of a piece costs, at most."""
@@ -42,7 +47,8 @@ class Piece(NamedTuple):
 
 
 def pieces_of(turns: Sequence[SourceTurn], counter: TokenCounter, *, result_tokens: int, most: int) -> list[Piece]:
-    """The turns in pieces of at most `most` tokens. Of a long tool result both ends stay, `result_tokens` in all."""
+    """The turns in pieces of at most `most` tokens. Of a long tool result both ends stay, `result_tokens` in all. Of one
+    that only shows a file or confirms a change, a line stays."""
     out: list[Piece] = []
     for turn in turns:
         written = list(written_of(turn, counter, result_tokens)) or [("note", "")]
@@ -121,18 +127,35 @@ def _kind(part: Other) -> str:
 
 def written_of(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> Iterator[tuple[str, str]]:
     """The texts of a turn, each with whose it is."""
-    names = {call.id: call.name for call, _ in results_of(turn)}
+    calls = {id(result): call for call, result in results_of(turn)}
     for fact in turn.facts:
         text = text_of(fact)
         if isinstance(fact, ToolResult):
-            name = texts.plain_name(names.get(fact.call, ""))
-            yield f"result of {name}" if name else "result", _clipped(text, counter, result_tokens)
+            call = calls.get(id(fact))
+            name = texts.plain_name(call.name) if call is not None else ""
+            line = _line_that_does(call, fact, text) if call is not None else ""
+            yield f"result of {name}" if name else "result", line or _clipped(text, counter, result_tokens)
             continue
         if text:
             yield role_of(fact), text
         for call in fact.calls if isinstance(fact, Assistant) else ():
             given = call.args if len(call.args) <= ARGUMENTS else f"{call.args[:ARGUMENTS]} …"
             yield f"call of {texts.plain_name(call.name)}", replace_surrogates(given)
+
+
+def _line_that_does(call: Call, result: ToolResult, text: str) -> str:
+    """A line in place of a long result; empty if the result must be read.
+
+    A line does if the call succeeded and only showed files, searched or changed something: what the model made of it
+    stands in its next messages. Data of a service (JSON) is read.
+    """
+    if len(text) < LINE_DOES or text.lstrip()[:1] in {"{", "["}:
+        return ""
+    about, outcome = call_facts(call), result_facts(result)
+    only_shows = about.says in {"nothing", "matches"} or about.shows or bool(about.shown)
+    if not only_shows or is_failure(about, outcome):
+        return ""
+    return f"[{len(text):,} characters, not shown] {outcome_text(about, outcome)}".rstrip()
 
 
 def _clipped(text: str, counter: TokenCounter, most: int) -> str:

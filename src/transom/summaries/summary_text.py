@@ -24,6 +24,7 @@ SHORTER = (240, 120, 60)
 """Characters of an item when the text is over its cap though everything that can leave has left."""
 
 _ORDER = {"active": 0, "blocked": 1, "done": 2}
+"""The order of a section's items: what goes on stands before what is done."""
 
 
 class Fitted(NamedTuple):
@@ -42,17 +43,18 @@ def fit(
     counter: TokenCounter,
     most: int,
     *,
-    by_model: bool,
+    title: str,
     carried: Collection[str] = (),
 ) -> Fitted:
     """The text of a summary in at most `most` tokens, and what of the outline and the notes is in it.
 
     As few items leave as can. Done items leave first, then the oldest of the fullest section. The newest item of each
-    section and the oldest of the first section stay: if they are too long, all items are shortened, and at the worst
-    only one item is left. Exact values leave before items do, those of `carried` (values of earlier rounds) first.
-    `by_model`: whether the title says that a model made it. Raises SummaryFailed if nothing of this fits.
+    section that is not done and the oldest item of the first section stay: if they are too long, all items are
+    shortened, and at the worst only one item is left. Exact values leave before items do, those of `carried` (values of
+    earlier rounds) first.
+    `title`: the first line. Raises SummaryFailed if nothing of this fits.
     """
-    frame = counter.count(texts.summary_title(by_model=by_model)) + counter.count(texts.SUMMARY_END) + 2
+    frame = counter.count(title) + counter.count(texts.SUMMARY_END) + 2
     notes, exact = _literal(
         notes, outline.exact, counter, int(LITERAL_SHARE * most) - frame, carried, int(OLD_VALUES_SHARE * most)
     )
@@ -60,7 +62,7 @@ def fit(
 
     def made(items: Sequence[Item]) -> Fitted:
         kept = replace(outline, items=tuple(items), exact=tuple(exact), typed=typed)
-        text = rendered(kept, sections, notes, by_model=by_model)
+        text = rendered(kept, sections, notes, title=title)
         return Fitted(text, counter.count(text), kept, tuple(notes))
 
     tokens = most
@@ -74,13 +76,13 @@ def fit(
     raise SummaryFailed(f"the summary needs {tokens:,} tokens and may have {most:,}: allow it more")
 
 
-def rendered(outline: Outline, sections: Sequence[Section], notes: Sequence[str] = (), *, by_model: bool) -> str:
+def rendered(outline: Outline, sections: Sequence[Section], notes: Sequence[str] = (), *, title: str) -> str:
     """The text of an outline, whatever its length."""
-    lines = [texts.summary_title(by_model=by_model)]
+    lines = [title]
     if notes:
         lines += [texts.SUMMARY_NOTES, *map(texts.to_the_letter, notes)]
     for section in sections:
-        if items := _sorted(outline.of(section.key), is_first=section is sections[0]):
+        if items := sorted(outline.of(section.key), key=lambda item: _ORDER[item.status]):
             lines += [f"## {section.heading}", *(texts.summary_item(item.text, item.status) for item in items)]
     body = "\n".join(lines)
     missing = [value for value in outline.exact if not holds(body, value)]
@@ -150,17 +152,17 @@ def _shrinking(items: Sequence[Item], sections: Sequence[Section], *, at_worst: 
 def _leaving(items: Sequence[Item], sections: Sequence[Section], *, at_worst: bool) -> Iterator[Item]:
     """The items that may leave, in the order in which they do: what is done, then the oldest of the fullest section;
     at the worst also the newest of a section."""
-    staying = {items_of[-1].id for items_of in _by_section(items, sections) if items_of}
+    going_on = [[one for one in of if one.status != "done"] for of in _by_section(items, sections)]
+    staying = {of[-1].id for of in going_on if of}
     staying.update([item.id for item in items if item.section == sections[0].key][:1])
+    staying = staying or {item.id for item in items[-1:]}
     yield from (item for item in items if item.status == "done" and item.id not in staying)
-    left = [
-        [one for one in of if one.status != "done" and one.id not in staying] for of in _by_section(items, sections)
-    ]
+    left = [[one for one in of if one.id not in staying] for of in going_on]
     while any(left):
         fullest = max(left, key=lambda of: sum(len(one.text) for one in of))
         yield fullest.pop(0)
     if at_worst:
-        yield from [item for item in items if item.id in staying and item is not items[0]]
+        yield from [item for item in items if item.id in staying][1:]
 
 
 def _by_section(items: Sequence[Item], sections: Sequence[Section]) -> list[list[Item]]:
@@ -169,8 +171,3 @@ def _by_section(items: Sequence[Item], sections: Sequence[Section]) -> list[list
 
 def _shortened(item: Item, length: int) -> Item:
     return replace(item, text=one_line(item.text, length))
-
-
-def _sorted(items: Sequence[Item], *, is_first: bool) -> Sequence[Item]:
-    """What goes on before what is done; the first section in the order of time."""
-    return items if is_first else sorted(items, key=lambda item: _ORDER[item.status])

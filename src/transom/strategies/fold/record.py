@@ -40,9 +40,7 @@ from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
 from transom.strategies.summary.folds import (
     RECORD_ONLY,
     folded_before,
-    is_left_out,
-    keeps_as_much,
-    must_show,
+    says_more,
     short_end,
     shows_summary,
     summary_in_place,
@@ -51,14 +49,7 @@ from transom.strategies.summary.folds import (
     with_summary,
     without_summary,
 )
-from transom.strategies.summary.wants import (
-    MOST_SHARE,
-    ShownSummary,
-    shown_summary,
-    summary_cap,
-    summary_want,
-    takes_more_than,
-)
+from transom.strategies.summary.wants import MOST_SHARE, ShownSummary, shown_summary, summary_cap, summary_want
 
 MAX_SHARE = 0.85
 """The most tokens of a digest, as a share of the tokens of the slots that it replaces."""
@@ -114,8 +105,8 @@ class Digest(Struct, frozen=True, kw_only=True):
     - `merge`: for that one layer.
     - `summary`: the most for the rolling summary, which a summarizer makes; it counts as a layer. 0: no summary. It
       stands at the beginning of the newest record, and moves on to the next one. If this share is less than 160 tokens,
-      the summary may still have 160, as long as they are no more than a quarter of F. Such a summary is shown only if
-      it has notes, or if it and the record keep as much of what was said as a record alone (`keeps_as_much`).
+      the summary may still have 160, as long as they are no more than a quarter of F. Such a summary is not shown if
+      code made it of quotes: a record says more in the same room (`says_more`).
     - `tools`: no share, but the table by which the lines of calls are written; put entries of your own in front.
 
     If the policy has a trigger below 1, or gives a target, all these shares are scaled, so that a compaction leaves the
@@ -146,8 +137,7 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
         """A summary of the turns that a compaction would fold now. None without a model, unless the request waits for
-        it: the record quotes better in the same room. None in a small room if the model's last summary was left out of
-        the window: the next one would be paid for and left out, too."""
+        it: the record quotes better in the same room."""
         yield from self.scaled(target.policy_trigger, target.policy_target)._wants(view, target)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
@@ -181,14 +171,15 @@ class Digest(Struct, frozen=True, kw_only=True):
         )
 
     def _wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        if self.summary and not self._last_summary_was_left_out(view, target):
+        if self.summary:
             cut = self._cut(view, target)
             old, free = cut.old, cut.free
             if _can_hide_a_unit(view, target, old):
-                yield from summary_want(view, target, old, free=free, most=self._summary_tokens(view, target, free))
+                most = self._summary_tokens(view, target, free)
             else:
                 old, free = folded_before(old, target), whole_room(view, target)
-                yield from summary_want(view, target, old, free=free, most=summary_cap(self.summary, free))
+                most = summary_cap(self.summary, free)
+            yield from summary_want(view, target, old, free=free, most=most, beside_record=True)
 
     def _edits(self, view: View, target: Target) -> Iterator[Edit]:
         cut = self._cut(view, target)
@@ -200,18 +191,13 @@ class Digest(Struct, frozen=True, kw_only=True):
             return
         most = self._summary_tokens(view, target, free)
         shown = shown_summary(view, old[-1].last + 1, most, target) if self.summary else None
-        folds = self._folds(view, target, cut, shown)
-        if shown is None or must_show(shown.summary) or not takes_more_than(self.summary, whole_room(view, target)):
-            yield from folds
-            return
-        with_summary_shown, record_alone = list(folds), list(self._folds(view, target, cut, None))
-        keeps = keeps_as_much(view, target, old, with_summary_shown, record_alone)
-        yield from with_summary_shown if keeps else record_alone
+        if shown is not None and not says_more(shown.summary) and self._is_small(whole_room(view, target)):
+            shown = None
+        yield from self._folds(view, target, cut, shown)
 
-    def _last_summary_was_left_out(self, view: View, target: Target) -> bool:
-        """Whether summaries cost something and the last one was not worth its room, which is small."""
-        is_wanted = target.waits_for_wants
-        return not is_wanted and takes_more_than(self.summary, whole_room(view, target)) and is_left_out(view)
+    def _is_small(self, room: float) -> bool:
+        """Whether a summary in this room takes more than its share, so that it may hold something."""
+        return summary_cap(self.summary, room) > self.summary * room
 
     def _folds(self, view: View, target: Target, cut: _Cut, shown: ShownSummary | None) -> Iterator[Fold]:
         """The folds of the old slots. `shown`: the summary that they show; None: no summary."""

@@ -3,23 +3,19 @@ one takes its place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from math import fsum
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from transom import texts
-from transom.core.choices import STAND_IN
 from transom.core.draft import Draft
 from transom.core.edit import Edit, Fold, Undo
 from transom.core.policy import Target
-from transom.core.summary import Summary
+from transom.core.summary import BY_CODE, Summary
 from transom.core.tokens import TokenCounter
-from transom.core.unit import FoldedSlot, Slot, units_in
+from transom.core.unit import FoldedSlot, Slot
 from transom.core.view import View
 from transom.strategies.candidates import free_room, stands_for_turns
-from transom.strategies.digest.index import Index
 from transom.strategies.summary.wants import WHY, ShownSummary, shown_summary
 
 RECORD_ONLY = "digest"
@@ -63,19 +59,10 @@ def _record_of(fold: Fold) -> str:
     return text if texts.is_record(text) else ""
 
 
-def must_show(summary: Summary) -> bool:
-    """Whether a summary is shown whatever a record would hold in its place: it has notes, which are kept to the letter,
-    or it only stands in for one that is to be made."""
-    return bool(summary.notes) or summary.made_by == STAND_IN
-
-
-def is_left_out(view: View) -> bool:
-    """Whether the newest summary is in no fold, though its turns were folded when it was there already."""
-    if (newest := view.summary) is None:
-        return False
-    seq, summary = newest
-    later = any(isinstance(slot, FoldedSlot) and slot.seq > seq and slot.last >= summary.last for slot in view.slots)
-    return later and not any(shows_summary(view, slot, seq) for slot in view.slots)
+def says_more(summary: Summary) -> bool:
+    """Whether a summary may hold what no record does: a model's words, or notes. What code puts together from quotes is
+    worth no room that a record would have."""
+    return bool(summary.notes) or not (summary.degraded or summary.made_by == BY_CODE)
 
 
 def folded_before(slots: Sequence[Slot], target: Target) -> Sequence[Slot]:
@@ -160,30 +147,11 @@ def short_end(run: Sequence[Slot], of_summary: int, share: float, least: int) ->
     return at, sum(slot.untrimmed_size.tokens for slot in run[at:]) / max(1, whole)
 
 
-def keeps_as_much(
-    view: View, target: Target, slots: Sequence[Slot], folds: Sequence[Fold], others: Sequence[Fold]
-) -> bool:
-    """Whether these folds keep as much of what was said in the slots as the others do.
-
-    What counts are the words of the turns that stand in the texts of the folds, each once, by its weight: a rare word
-    tells the most, and what is in every turn tells nothing. A record counts with its quotes, a summary with its words.
-    """
-    index = Index.of(view, target.budget.usable, target.indexes)
-    words = index.words.update(view, index)
-    seqs = [seq for slot in slots for unit in units_in(slot, index.first(view)) for seq in unit.seqs]
-    said = set(chain.from_iterable(chain.from_iterable(words.at(view, index, seq) for seq in seqs)))
-
-    def kept(shown: Iterable[str]) -> float:
-        quotes = chain.from_iterable(map(texts.quotes_in, shown))
-        found = set[str]().union(*map(words.of_text, quotes))
-        return fsum(map(words.weight, found & said))
-
-    return kept(_texts_after(slots, folds)) >= kept(_texts_after(slots, others))
-
-
-def _texts_after(slots: Sequence[Slot], folds: Sequence[Fold]) -> list[str]:
-    """The texts of these folds, and of the folds among the slots that they leave as they are."""
-    replaced = [(fold.first, fold.last) for fold in folds]
-    left = (slot for slot in slots if isinstance(slot, FoldedSlot))
-    stay = [one.text for one in left if not any(first <= one.first and one.last <= last for first, last in replaced)]
-    return [*(fold.text for fold in folds), *stay]
+def why_not_shown(view: View) -> str:
+    """Why the window does not show the newest summary, as a sentence for people; empty if it does, or there is none."""
+    if (newest := view.summary) is None or any(shows_summary(view, slot, newest[0]) for slot in view.slots):
+        return ""
+    seq, summary = newest
+    is_late = any(isinstance(slot, FoldedSlot) and slot.seq > seq and slot.last >= summary.last for slot in view.slots)
+    why = "the last compaction had no fold with room for it" if is_late else "the next compaction will show it"
+    return f"the newest summary, entry {seq}, is not in the window: {why}"

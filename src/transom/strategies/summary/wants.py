@@ -44,19 +44,17 @@ def summary_cap(share: float, room: float) -> float:
     return max(share * room, LEAST_TOKENS if MOST_SHARE * room >= LEAST_TOKENS else 0)
 
 
-def takes_more_than(share: float, room: float) -> bool:
-    """Whether a summary may have more than this share of the room, because the room is small."""
-    return summary_cap(share, room) > share * room
-
-
-def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: float, most: float) -> Iterator[Summarise]:
+def summary_want(
+    view: View, target: Target, slots: Sequence[Slot], *, free: float, most: float, beside_record: bool = False
+) -> Iterator[Summarise]:
     """The want for a summary of everything up to the end of these slots, which a compaction folds. None if there is too
     little that no summary covers, and none without a model unless the request waits for it.
 
     If the target says so, the summary of the same turns is made again then, from its sources: the summary that it went
     on from, and the turns since.
 
-    `free`: the tokens of F. `most`: the tokens that the summary may have.
+    `free`: the tokens of F. `most`: the tokens that the summary may have. `beside_record`: whether a record of the same
+    turns stands behind it.
     """
     is_wanted = target.waits_for_wants or target.summaries_cost  # without a model the record quotes better
     if not slots or most < 1 or not is_wanted:
@@ -79,6 +77,7 @@ def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: flo
         exact=exact,
         typed=typed,
         max_tokens=most,
+        beside_record=beside_record,
     )
 
 
@@ -122,9 +121,10 @@ def _source(view: View, unit: Unit) -> SourceTurn:
 def _exact_values(
     view: View, target: Target, units: Sequence[Unit], tokens: float
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of these turns that matter most, in so many tokens: those that the user typed, then the user's others,
-    then by weight, the newest first; and those of them that were typed. Names of tools and of their arguments are none:
-    every request has them in its tools."""
+    """The names of these turns that something still refers to, in so many tokens: those that the user typed, then the
+    user's others, then by weight, the newest first; and those of them that were typed. What the user did not type must
+    be named again in a turn that stays. Names of tools and of their arguments are none: every request has them in its
+    tools."""
     index = Index.of(view, target.budget.usable, target.indexes)
     typed, users, others = dict[str, None](), dict[str, None](), dict[str, None]()
     for unit in reversed(units):
@@ -133,15 +133,21 @@ def _exact_values(
             names = [name for passage in index.at(view, seq).passages for name in passage.names]
             group = others if not by_user else typed if len(set(names)) <= MAX_TYPED_NAMES else users
             group.update(dict.fromkeys(names))
-    of_tools = _names_of_tools(view, units)
+    of_tools, later = _names_of_tools(view, units), _names_after(view, index, units[-1].key)
     ranked = [name for group in (typed, users, others) for name in sorted(group, key=index.weight, reverse=True)]
     chosen: list[str] = []
-    for name in (one for one in dict.fromkeys(ranked) if one not in of_tools):
+    for name in (one for one in dict.fromkeys(ranked) if one not in of_tools and (one in typed or one in later)):
         tokens -= target.counter.count(name) + 2
         if tokens < 0:
             break
         chosen.append(name)
     return tuple(chosen), tuple(name for name in chosen if name in typed)
+
+
+def _names_after(view: View, index: Index, key: int) -> set[str]:
+    """The names in the turns behind the unit with this key."""
+    units = [unit for slot in view.slots for unit in units_in(slot, key + 1) if unit.key > key]
+    return {name for unit in units for seq in unit.seqs for one in index.at(view, seq).passages for name in one.names}
 
 
 def _names_of_tools(view: View, units: Sequence[Unit]) -> set[str]:
