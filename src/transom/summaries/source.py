@@ -47,7 +47,7 @@ class Piece(NamedTuple):
 
 
 def pieces_of(turns: Sequence[SourceTurn], counter: TokenCounter, *, result_tokens: int, most: int) -> list[Piece]:
-    """The turns in pieces of at most `most` tokens. Of a long tool result both ends stay, `result_tokens` in all. Of one
+    """The turns in pieces of at most `most` tokens. Of a long result both ends stay, `result_tokens` in all. Of one
     that only shows a file or confirms a change, a line stays."""
     out: list[Piece] = []
     for turn in turns:
