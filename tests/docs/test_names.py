@@ -36,6 +36,7 @@ RETIRED = frozenset(
         "Elide",
         "ErrorPurge",
         "Folded",
+        "Frame",
         "Keeper",
         "LADDER",
         "Losses",

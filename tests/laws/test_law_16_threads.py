@@ -13,9 +13,8 @@ import pytest
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
-from transom.core.frame import Frame
 from transom.core.plan import plan
-from transom.core.plan_request import PlanRequest
+from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.reducer import apply, build_view
 from transom.core.view import View
 from transom.policies import policy_named
@@ -91,12 +90,12 @@ def test_a_view_is_read_and_planned_on_while_the_conversation_goes_on(_: int) ->
     log = conversation(40)
     view, future = build_view(Entries(log), COUNTER), branch(branch(log, 1), 2)
     budget, policy = Budget(context=900), policy_named("default")
-    expected = plan(PlanRequest(build_view(Entries(log), COUNTER), Frame(), budget, policy))
+    expected = plan(PlanRequest(build_view(Entries(log), COUNTER), WindowOptions(), budget, policy))
 
     def work(name: int) -> object:
         if name == 0:
             return grown(view, future, len(future)).fingerprint()
-        done = plan(PlanRequest(view, Frame(), budget, policy))
+        done = plan(PlanRequest(view, WindowOptions(), budget, policy))
         return done.entries, done.window.fingerprint, [slot.fingerprint() for slot in view.slots], appearance_of(view)
 
     live, *planned = at_once(work)

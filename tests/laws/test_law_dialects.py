@@ -8,8 +8,8 @@ from hypothesis import given
 
 from transom.core.entry import Entry
 from transom.core.message import Head
+from transom.testing.dialects import closed_view, shown_texts, strings_in
 from transom.testing.random_logs import logs
-from transom.testing.view_texts import closed_view, shown_texts, strings_in
 from transom.wire.dialects import DIALECTS, dialect_named
 from transom.wire.rendering import render_messages
 

@@ -214,7 +214,7 @@ def test_present() -> None:
     fails(check_present, made, match="entry 0 is neither there nor named")
     whole = plan_call(LOG, WIDE, policy_named("passthrough"), state={"mode": "plan"})
     check_present(whole)
-    fails(check_present, whole._replace(frame=replace(whole.frame, state={"mode": "act"})), match="mode")
+    fails(check_present, whole._replace(options=replace(whole.options, state={"mode": "act"})), match="mode")
 
 
 def test_text(monkeypatch: pytest.MonkeyPatch) -> None:

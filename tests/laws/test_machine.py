@@ -20,10 +20,9 @@ from msgspec.structs import replace
 from transom import Budget, BudgetImpossible, Conversation, InvalidMessage
 from transom.conversation.request import render
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.frame import Frame
 from transom.core.message import Head, ToolResult, User, addressed_parts, is_empty
 from transom.core.plan import plan
-from transom.core.plan_request import PlanRequest
+from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.reducer import build_view
 from transom.policies import policy_named
 from transom.prices import ANTHROPIC, Prices
@@ -203,8 +202,8 @@ class ConversationMachine(RuleBasedStateMachine):
         live = self.conv.view
         view = replace(live, prefix=replace(live.prefix, in_flight=None))
         head = view.head_entry.body if view.head_entry is not None else Head()
-        frame = Frame(head=head, state=state)
-        again = plan(PlanRequest(view, frame, self.conv.budget, policy_named(self.policy)))
+        options = WindowOptions(head=head, state=state)
+        again = plan(PlanRequest(view, options, self.conv.budget, policy_named(self.policy)))
         assert [type(entry.body).__name__ for entry in again.entries] == ["Sent"]
 
     def check_refusal(self, refused: BudgetImpossible, state: dict[str, str]) -> None:

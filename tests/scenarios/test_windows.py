@@ -9,10 +9,9 @@ from omission_policy import OMISSION
 from transom import Budget, BudgetImpossible, Conversation, InvalidEdit
 from transom.conversation.request import render
 from transom.core.edit import Fold
-from transom.core.frame import Frame
 from transom.core.message import Text, ToolResult
 from transom.core.plan import plan
-from transom.core.plan_request import PlanRequest
+from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.reducer import apply
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
@@ -278,11 +277,11 @@ def test_planning_again_gives_only_sent():
         assert window.tokens <= 400
     conv.observe({"role": "assistant", "content": words(100)})
     conv.user(words(30))
-    frame = Frame(head=conv.view.head_entry.body)
-    once = plan(PlanRequest(conv.view, frame, conv.budget, policy_named("default")))
+    options = WindowOptions(head=conv.view.head_entry.body)
+    once = plan(PlanRequest(conv.view, options, conv.budget, policy_named("default")))
     undone = apply(once.before, once.entries[-1:])
     undone = replace(undone, prefix=replace(undone.prefix, in_flight=None))  # as if it had not left
-    again = plan(PlanRequest(undone, frame, conv.budget, policy_named("default")))
+    again = plan(PlanRequest(undone, options, conv.budget, policy_named("default")))
     assert len(again.entries) == 1
 
 

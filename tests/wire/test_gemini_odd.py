@@ -13,10 +13,9 @@ from test_openai_odd import odd_messages
 from transom.core.budget import Budget
 from transom.core.codec import decode, encode
 from transom.core.entry import Entry
-from transom.core.frame import Frame
 from transom.core.message import Failure, Handoff, Instruction, Note, Recalled, Text, ToolResult
 from transom.core.plan import plan
-from transom.core.plan_request import PlanRequest
+from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.reducer import build_view
 from transom.errors import BudgetImpossible, InvalidMessage
 from transom.policies import policy_named
@@ -152,8 +151,8 @@ def test_within_a_budget_or_refused(facts, context):
 @given(logs())
 def test_any_log_with_any_edits_makes_a_valid_window(log):
     view = build_view(Entries(log), GEMINI.format_counter(COUNTER))
-    policy, frame = policy_named("passthrough"), Frame(required_user_turn=GEMINI.required_user_turn)
-    window = plan(PlanRequest(view, frame, Budget(context=10**7), policy)).window
+    policy, options = policy_named("passthrough"), WindowOptions(required_user_turn=GEMINI.required_user_turn)
+    window = plan(PlanRequest(view, options, Budget(context=10**7), policy)).window
     assert_sound(talk(dialect=STRICT), window)
 
 

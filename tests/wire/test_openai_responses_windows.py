@@ -15,10 +15,9 @@ from test_sdk_input_types import take
 
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
-from transom.core.frame import Frame
 from transom.core.message import Head, Reasoning, addressed_parts
 from transom.core.plan import plan
-from transom.core.plan_request import PlanRequest
+from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.reducer import build_view
 from transom.core.window import assemble
 from transom.errors import BudgetImpossible, InvalidEdit
@@ -209,7 +208,7 @@ def test_every_log_of_the_laws_is_valid_in_this_dialect(log):
     view = build_view(log, RESPONSES.format_counter(WordCounter()))
     head = view.head_entry.body if view.head_entry is not None else Head()
     budget, policy = Budget(context=10**7), policy_named("passthrough")
-    window = plan(PlanRequest(view, Frame(head=head), budget, policy)).window
+    window = plan(PlanRequest(view, WindowOptions(head=head), budget, policy)).window
     sent = RESPONSES.body(head, render_messages(window.view, RESPONSES))
     if sent["input"]:
         assert RESPONSES.violations(sent) == []

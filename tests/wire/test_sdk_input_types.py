@@ -10,10 +10,9 @@ from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter, ValidationError
 
 from transom.core.budget import Budget
-from transom.core.frame import Frame
 from transom.core.message import Head
 from transom.core.plan import plan
-from transom.core.plan_request import PlanRequest
+from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.reducer import build_view
 from transom.policies import policy_named
 from transom.testing import WordCounter
@@ -48,7 +47,9 @@ def test_the_sdk_takes_every_message(name, log):
     dialect, _ = TYPES[name]
     view = build_view(log, dialect.format_counter(WordCounter()))
     head = view.head_entry.body if view.head_entry is not None else Head()
-    window = plan(PlanRequest(view, Frame(head=head), Budget(context=10**7), policy_named("passthrough"))).window
+    window = plan(
+        PlanRequest(view, WindowOptions(head=head), Budget(context=10**7), policy_named("passthrough"))
+    ).window
     for message in render_messages(window.view, dialect):
         take(name, message)
 

@@ -279,7 +279,7 @@ class Conversation:
     @property
     def head(self) -> Head:
         """What stands before the conversation in the next window: instructions, and the tools of the last one."""
-        return self._planner.frame.head
+        return self._planner.options.head
 
     @property
     def indexes(self) -> IndexCache:

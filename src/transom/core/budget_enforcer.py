@@ -93,7 +93,7 @@ class BudgetEnforcer:
 
     def __init__(self, draft: Draft, request: PlanRequest) -> None:
         self.draft, self.budget, self.policy, self.ref = draft, request.budget, request.policy, request.ref
-        self.state, self.redact, self.indexes = request.frame.state, request.frame.redact, request.indexes
+        self.state, self.redact, self.indexes = request.options.state, request.options.redact, request.indexes
         self.due_recall = DueRecall(self.policy, self.redact)
         self.summary_options = request.summary_options
         self.wants: list[Summarise] = []

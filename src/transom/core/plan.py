@@ -16,10 +16,9 @@ from transom.core.budget import Budget, fits
 from transom.core.budget_enforcer import BudgetEnforcer
 from transom.core.draft import Draft
 from transom.core.entry import CallPlace, Entry, Sent
-from transom.core.frame import Frame
 from transom.core.message import Assistant, Call, Failure, Head, Media, Note, Text, ToolResult
 from transom.core.pairing import call_labels
-from transom.core.plan_request import PlanRequest, Ref
+from transom.core.plan_request import PlanRequest, Ref, WindowOptions
 from transom.core.state_notes import due_notes
 from transom.core.summary import Summarise
 from transom.core.unit import Unit
@@ -47,7 +46,7 @@ def plan(request: PlanRequest) -> Plan:
 
     Raises BudgetImpossible, with the size of each part, if the window cannot be made to fit.
     """
-    view, frame, budget, draft = request.view, request.frame, request.budget, _draft(request)
+    view, options, budget, draft = request.view, request.options, request.budget, _draft(request)
     # First everything that a window must have to be valid, because it takes room: the enforcer works on the rest.
     if view.in_flight is not None:
         draft.add(Failure(failure="abandoned", answers=view.in_flight.seq))
@@ -56,20 +55,20 @@ def plan(request: PlanRequest) -> Plan:
     # Behind the synthetic results: a late result is one whose call was closed before.
     if view.late_results:
         _give_late_results(draft, budget, request.ref)
-    _renew_head(draft, frame.head)
-    if text := _required_user_turn(draft.view, frame):
+    _renew_head(draft, options.head)
+    if text := _required_user_turn(draft.view, options):
         draft.add(Note(key="", text=text))
     # A note of state ends the wait for tools of the provider, and their turns may be folded then: the enforcer must
     # know it.
     if draft.view.waiting:
-        for note in due_notes(draft.view, frame.state):
+        for note in due_notes(draft.view, options.state):
             draft.add(note)
     enforcer = BudgetEnforcer(draft, request)
     enforcer.run()
     # Recalled text and notes of state come last, so that they break no cached prefix. The enforcer has left room for
     # both; it counts notes again after each edit, because a fold may have hidden one, which is then due again.
     enforcer.recall()
-    for note in due_notes(draft.view, frame.state):
+    for note in due_notes(draft.view, options.state):
         draft.add(note)
     return _finish(draft, budget, enforcer)
 
@@ -95,15 +94,15 @@ def _draft(request: PlanRequest) -> Draft:
     return draft
 
 
-def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
+def needs_nothing(view: View, options: WindowOptions, budget: Budget) -> bool:
     """Whether a view that was planned just before may be sent again without a new plan.
 
     True if it is within the limits, shows this head and state, and needs no user turn at its end. Open calls and late
     results are not checked: the plan before has handled them.
     """
-    if _required_user_turn(view, frame):
+    if _required_user_turn(view, options):
         return False
-    if view.head != frame.head or due_notes(view, frame.state):
+    if view.head != options.head or due_notes(view, options.state):
         return False
     return fits(view.total, budget.limits(view.calibration))
 
@@ -204,13 +203,13 @@ def _renew_head(draft: Draft, head: Head) -> None:
         draft.add(head)
 
 
-def _required_user_turn(view: View, frame: Frame) -> str:
+def _required_user_turn(view: View, options: WindowOptions) -> str:
     """The text of the user turn that must be added at the end of the window; empty if none is needed.
 
     Some providers refuse a window that ends with a turn of the model (a failure that is shown counts as one). A turn
     with calls ends with their results, so it needs none. Where the last slot is a fold, its last pinned unit counts.
     """
-    if frame.required_user_turn is None or not view.slots:
+    if options.required_user_turn is None or not view.slots:
         return ""
     last = view.slots[-1]
     units = (last,) if isinstance(last, Unit) else last.pinned_units
@@ -219,4 +218,4 @@ def _required_user_turn(view: View, frame: Frame) -> str:
     turn = units[-1].shown_facts()[0]
     if isinstance(turn, Failure) and turn.shown:
         turn = Assistant(parts=(Text(turn.shown),))
-    return frame.required_user_turn(turn) if isinstance(turn, Assistant) and not turn.calls else ""
+    return options.required_user_turn(turn) if isinstance(turn, Assistant) and not turn.calls else ""

@@ -1,16 +1,17 @@
-"""`PlanRequest`: what a plan is asked for with."""
+"""What a plan is asked for with: `PlanRequest`, and `WindowOptions` for what the caller adds to the conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
 from transom.core.budget import Budget
 from transom.core.entry import Meta
-from transom.core.frame import Frame
 from transom.core.index_cache import IndexCache
+from transom.core.message import Assistant, Head
 from transom.core.policy import Policy
+from transom.core.redact import Redact
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.view import View
 
@@ -23,10 +24,29 @@ def entry_ref(seq: int) -> str:
     return f"entry {seq}"
 
 
+_NO_STATE: Mapping[str, str] = {}
+
+
+class WindowOptions(Struct, frozen=True, kw_only=True):
+    """What the caller wants in a window beside the conversation.
+
+    - `head`: system prompt and tools, before everything else, as they were given.
+    - `state`: texts by key (mode, goal, todo). Each is announced in a note when it changes.
+    - `redact`: applied to the text of every fold, summary request and recalled text; None redacts nothing.
+    - `required_user_turn`: for providers that refuse a window that ends with a turn of the model. Takes that turn, and
+      returns the text of the user turn to add; empty if none is needed.
+    """
+
+    head: Head = Head()
+    state: Mapping[str, str] = _NO_STATE
+    redact: Redact | None = None
+    required_user_turn: Callable[[Assistant], str] | None = None
+
+
 class PlanRequest(Struct, frozen=True, eq=False):
     """Everything that a plan depends on. The same request gives the same plan.
 
-    - `view`: what the log shows now. `frame`: the head and the state that the caller wants.
+    - `view`: what the log shows now. `options`: what the caller wants beside it.
     - `at`: the time of the new entries, in seconds since 1970. `meta`: stored with the facts that the plan adds.
     - `ref`: how texts name an entry. `indexes`: indexes of the log that earlier plans have made.
     - `summary_options`: if given, summaries are wanted too (`Plan.wants`).
@@ -34,7 +54,7 @@ class PlanRequest(Struct, frozen=True, eq=False):
     """
 
     view: View
-    frame: Frame
+    options: WindowOptions
     budget: Budget
     policy: Policy
     at: float = 0.0

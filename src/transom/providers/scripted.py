@@ -12,13 +12,16 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.errors import InvalidSetting, ProviderError, ProviderErrorKind, quote
+from transom.providers.base import Provider
 from transom.providers.scripted_replies import Json, Reply, ScriptedCall, writer_for
 from transom.wire.dialects import dialect_named
 
@@ -144,13 +147,13 @@ class Scripted:
 
         client = openai.OpenAI(api_key="none", http_client=Scripted("It is sunny.").http_client())
         """
-        from transom.providers.scripted_http import http_client  # noqa: PLC0415 - needs the SDK's httpx
+        from transom.providers.scripted import http_client  # noqa: PLC0415 - needs the SDK's httpx
 
         return http_client(self, "Client")
 
     def async_http_client(self) -> Any:
         """Do the same as `http_client`, for an async client of the SDK."""
-        from transom.providers.scripted_http import http_client  # noqa: PLC0415 - needs the SDK's httpx
+        from transom.providers.scripted import http_client  # noqa: PLC0415 - needs the SDK's httpx
 
         return http_client(self, "AsyncClient")
 
@@ -253,3 +256,35 @@ def echo(model: str, *, base_url: str | None = None) -> Scripted:  # noqa: ARG00
 def _repeated(body: Json) -> str:
     texts = re.findall(r'"(?:text|content)": "((?:[^"\\]|\\.)*)"', json.dumps(body))
     return json.loads(f'"{texts[-1]}"') if texts else "Hello."
+
+
+def http_client(provider: Provider, kind: str) -> Any:
+    """Make an HTTP client whose requests the provider answers: for `http_client=` of an SDK.
+
+    `kind`: "Client" or "AsyncClient". Newer SDKs are made on `httpx2`, older ones on `httpx`: the newer one is taken
+    where it is installed.
+    """
+    http: Any = import_module("httpx2" if find_spec("httpx2") else "httpx")
+
+    def answer(request: Any) -> Any:
+        body: Json = json.loads(request.content)
+        streamed = bool(body.pop("stream", False))
+        try:
+            if streamed:
+                events = b"".join(_events(provider.dialect, provider.stream(body)))
+                return http.Response(200, headers={"content-type": "text/event-stream"}, content=events)
+            return http.Response(200, json=provider.complete(body))
+        except ProviderError as error:
+            return http.Response(error.status or 500, text=error.body or "{}")
+
+    return getattr(http, kind)(transport=http.MockTransport(answer))
+
+
+def _events(dialect: str, chunks: Iterable[Any]) -> Iterable[bytes]:
+    """The chunks of a stream as server-sent events, as the API writes them."""
+    is_chat = dialect.startswith(("openai", "mistral"))
+    for chunk in chunks:
+        name = "" if is_chat else f"event: {chunk['type']}\n"
+        yield f"{name}data: {json.dumps(chunk)}\n\n".encode()
+    if is_chat:
+        yield b"data: [DONE]\n\n"

@@ -25,10 +25,18 @@ from transom.stores.checks import (
     no_such_log,
     store_damaged,
 )
-from transom.stores.postgres_database import Db, PostgresDatabase, channel, release_database, shared_database
-from transom.stores.postgres_prefixes import FORGET_PREFIXES, PostgresPrefixIndex
+from transom.stores.postgres_database import (
+    Db,
+    PostgresDatabase,
+    channel,
+    name_of,
+    raw_name,
+    release_database,
+    shared_database,
+)
 from transom.stores.postgres_search import PostgresIndex, forget_words
 from transom.stores.postgres_url import parse_postgres_url
+from transom.stores.prefix_index import KnownPrefix
 from transom.stores.row_cache import BLOCK, Row
 
 __all__ = ["PostgresLog", "PostgresStore"]
@@ -198,10 +206,10 @@ class PostgresLog:
 
         def work(db: Db) -> bool:
             nonlocal tried
-            if tried and (found := database.rows(db, _BY_NAME, sha256(_raw(name)).digest())):
+            if tried and (found := database.rows(db, _BY_NAME, sha256(raw_name(name)).digest())):
                 return bool(database.rows(db, _APPENDED, found[0][0], stop, number))
             tried = True
-            return bool(database.rows(db, _FORK, self._id, _raw(name), stop, number, row))
+            return bool(database.rows(db, _FORK, self._id, raw_name(name), stop, number, row))
 
         if not database.run(work, in_doubt=lambda: tried):
             self._look()  # raises UnknownLog if it was forgotten
@@ -209,14 +217,14 @@ class PostgresLog:
 
     def take_lease(self, holder: str, seconds: float) -> str:
         """Take or renew the lease of this conversation, and return who has it then. The server's time counts."""
-        key = sha256(_raw(self.name)).digest()
+        key = sha256(raw_name(self.name)).digest()
         while True:  # another one may give it back between the two halves of the statement
             if found := self._store.database.fetch(_TAKE_LEASE, key, holder, seconds, key):
                 return found[0][0]
 
     def release_lease(self, holder: str) -> None:
         """End the lease if `holder` has it."""
-        self._store.database.fetch(_RELEASE_LEASE, sha256(_raw(self.name)).digest(), holder)
+        self._store.database.fetch(_RELEASE_LEASE, sha256(raw_name(self.name)).digest(), holder)
 
     def _look(self) -> tuple[int | None, int]:
         """Read the log's id and length from the server.
@@ -225,7 +233,7 @@ class PostgresLog:
         """
         database = self._store.database
         if self._id is None:
-            rows = database.fetch(_BY_NAME, sha256(_raw(self.name)).digest())
+            rows = database.fetch(_BY_NAME, sha256(raw_name(self.name)).digest())
             return rows[0] if rows else (None, 0)
         rows = database.fetch(_LENGTH, self._id)
         if not rows:
@@ -310,7 +318,7 @@ class _Append:
             return log
         self._tried = True
         if self._log is None:
-            found = rows(db, _CREATE, _raw(self._name), self._count, *self._parameters)
+            found = rows(db, _CREATE, raw_name(self._name), self._count, *self._parameters)
         else:
             found = rows(db, _EXTEND, self._count, self._log, self._expect, *self._parameters)
         return found[0][0] if found else None
@@ -319,7 +327,7 @@ class _Append:
         """Return the log's id if an earlier try has stored this append, else None."""
         log = self._log
         if log is None:
-            by_name = self._database.rows(db, _BY_NAME, sha256(_raw(self._name)).digest())
+            by_name = self._database.rows(db, _BY_NAME, sha256(raw_name(self._name)).digest())
             log = by_name[0][0] if by_name else None
         return log if self._database.rows(db, _APPENDED, log, self._expect, self._number) else None
 
@@ -346,7 +354,7 @@ class PostgresStore:
 
     def names(self, prefix: str = "") -> list[str]:
         rows = self.database.fetch("SELECT name FROM {s}.logs ORDER BY id")
-        return listed_names((name.decode("utf-8", "surrogatepass") for (name,) in rows), prefix)
+        return listed_names((name_of(name) for (name,) in rows), prefix)
 
     def search_index(self) -> PostgresIndex:
         """Return the search index of this store. It is in tables of the same schema, so all processes share it."""
@@ -371,7 +379,7 @@ class PostgresStore:
 
         False if there was nothing to remove.
         """
-        raw = [*map(_raw, names)]
+        raw = [*map(raw_name, names)]
         keys = [sha256(name).digest() for name in raw]
         database, tried = self.database, False
 
@@ -413,12 +421,33 @@ def _delete_entries(database: PostgresDatabase, db: Db, log: int) -> None:
         database.rows(db, _DELETE_BODIES, keys)
 
 
-def _raw(name: str) -> bytes:
-    return name.encode("utf-8", "surrogatepass")
-
-
 def _key(name: str) -> str:
     """Return the key of a conversation in announcements: a hash, since anyone in the database can read them and they
     are short.
     """
-    return sha256(_raw(name)).hexdigest()
+    return sha256(raw_name(name)).hexdigest()
+
+
+_FIND: LiteralString = "SELECT key, name, length FROM {s}.prefixes WHERE key = ANY(%s)"
+_ADD: LiteralString = """INSERT INTO {s}.prefixes SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[])
+    ON CONFLICT (key) DO UPDATE SET name = excluded.name, length = excluded.length"""
+FORGET_PREFIXES: LiteralString = "DELETE FROM {s}.prefixes WHERE name = ANY(%s)"
+
+
+class PostgresPrefixIndex:
+    """An index in a table of the store's schema, for all processes that use the store."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, KnownPrefix]:
+        rows = self._database.fetch(_FIND, list(keys)) if keys else []
+        return {bytes(key): KnownPrefix(name_of(name), length) for key, name, length in rows}
+
+    def add(self, places: Iterable[tuple[bytes, KnownPrefix]]) -> None:
+        known = dict(places)  # one row a key: a statement may not change a row twice
+        names = [raw_name(place.name) for place in known.values()]
+        self._database.fetch(_ADD, list(known), names, [place.length for place in known.values()])
+
+    def forget(self, names: Iterable[str]) -> None:
+        self._database.fetch(FORGET_PREFIXES, [raw_name(name) for name in names])

@@ -219,3 +219,13 @@ def shared_database(url: PostgresUrl, user: object) -> PostgresDatabase:
 def release_database(database: PostgresDatabase, user: object) -> None:
     """Remove `user` from the users of this pool, and close its connections if nobody else uses them."""
     _shared.release(database, user)
+
+
+def raw_name(name: str) -> bytes:
+    """Return the bytes of a name, as the tables keep it: a text of PostgreSQL has no lone surrogates."""
+    return name.encode("utf-8", "surrogatepass")
+
+
+def name_of(stored: bytes) -> str:
+    """Convert the bytes of `raw_name` back to the name."""
+    return bytes(stored).decode("utf-8", "surrogatepass")

@@ -4,6 +4,11 @@ A conversation is indexed after it was stored: `search_logs.length` says up to w
 one transaction, which an advisory lock keeps alone, stores their rows if no other process has done so meanwhile. The
 rows of the index refer to those of the conversation, so forgetting a conversation deletes them in the same transaction.
 
+An entry that conversations have in common is one hit. A fork copies the rows of its source, with the number that each
+append draws at random. So two entries with the same seq and the same number are one entry, whatever the conversations
+are called and whether the source is still there. The conversation with the lowest id had it first.
+`search_logs.family` is the number of the first append: only conversations that have it in common can share entries.
+
 `search_words` has every word once, with the number of entries that contain it. A word of a query that no entry has is
 looked up there as a part of longer words.
 """
@@ -27,9 +32,18 @@ from transom.search.query import check_search
 from transom.search.snippets import snippet
 from transom.search.source import LogSource, is_indexed, is_own_log
 from transom.search.words import terms_of
-from transom.stores.postgres_database import Db, PostgresDatabase
-from transom.stores.postgres_search_forks import ranked_originals
-from transom.stores.postgres_search_query import owner_key, plain, plain_words, rankings, sql_filter_of, text_value
+from transom.stores.postgres_database import Db, PostgresDatabase, name_of, raw_name
+from transom.stores.postgres_search_query import (
+    Place,
+    Ranking,
+    SqlFilter,
+    owner_key,
+    plain,
+    plain_words,
+    rankings,
+    sql_filter_of,
+    text_value,
+)
 from transom.stores.postgres_search_vectors import nearest, update_vectors
 
 BATCH = 500
@@ -139,7 +153,7 @@ class PostgresIndex:
             ways.append(nearest(self._database, embedder, query, where))
         best = fused(ranked_originals(self._database, way, where, limit) for way in ways)
         rows = self._database.fetch(_HITS, [log for (log, _), _ in best], [seq for (_, seq), _ in best])
-        hits = {(log, seq): (_name(name), *rest) for log, seq, name, *rest in rows}
+        hits = {(log, seq): (name_of(name), *rest) for log, seq, name, *rest in rows}
         if filters.conversations is None:
             hits = {place: hit for place, hit in hits.items() if not is_own_log(hit[0])}
         shown = [
@@ -182,7 +196,7 @@ class PostgresIndex:
             rows = self._database.fetch(_CHANGED + " ORDER BY log.id")
         else:
             rows = self._database.fetch(_CHANGED + " AND sha256(log.name) = ANY(%b::bytea[])", _keys(names))
-        changed = [_Changed(_name(name), log, length) for name, log, length in rows]
+        changed = [_Changed(name_of(name), log, length) for name, log, length in rows]
         return [each for each in changed if is_indexed(each.name, names)]
 
     def _index(self, changed: _Changed, most: int | None) -> int:
@@ -257,12 +271,39 @@ def _rows(log: int | None, found: SearchText, counts: Counter[str]) -> list[tupl
 
 
 def _keys(names: Iterable[str]) -> list[bytes]:
-    return [sha256(_raw(name)).digest() for name in set(names)]
+    return [sha256(raw_name(name)).digest() for name in set(names)]
 
 
-def _name(stored: bytes) -> str:
-    return stored.decode("utf-8", "surrogatepass")
+_FIRST: LiteralString = """SELECT coalesce((
+        SELECT entry.log FROM {s}.search_logs AS own
+        JOIN {s}.entries AS shown ON (shown.log, shown.seq) = (own.log, place.seq)
+        JOIN {s}.search_logs AS other ON other.family = own.family AND other.log < own.log
+        JOIN {s}.entries AS same ON (same.log, same.seq) = (other.log, place.seq) AND same.append = shown.append
+        JOIN {s}.search_entries AS entry ON (entry.log, entry.seq, entry.part) = (other.log, place.seq, 0)
+        WHERE own.log = place.log__LOGS__ ORDER BY other.log LIMIT 1
+    ), place.log), place.seq
+    FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY AS place (log, seq, rank) ORDER BY place.rank"""
+_MORE = 8
 
 
-def _raw(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def ranked_originals(database: PostgresDatabase, ranking: Ranking, where: SqlFilter, limit: int) -> list[Place]:
+    """Return the best entries of a ranking, each at its original: where it was said first among the searched
+    conversations.
+
+    At least `limit` of them, unless there are fewer, and three times as many at most. If too many of the best are
+    copies, the ranking is asked again for more.
+    """
+    asked = 3 * limit
+    while True:
+        places = ranking(asked)
+        found = dict.fromkeys(_first(database, places, where)) if places else {}
+        if len(found) >= limit or len(places) < asked:
+            return list(found)[: 3 * limit]
+        asked *= _MORE
+
+
+def _first(database: PostgresDatabase, places: list[Place], where: SqlFilter) -> list[Place]:
+    """Replace the places of copies by those of their originals, as far as these are in searched conversations."""
+    logs, seqs = [log for log, _ in places], [seq for _, seq in places]
+    statement = _FIRST.replace("__LOGS__", where.log_conditions)
+    return database.fetch(statement, *where.log_values, logs, seqs)

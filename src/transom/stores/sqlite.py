@@ -22,7 +22,7 @@ from transom.clock import system_clock
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
-from transom.search.source import LogStamp
+from transom.search.source import LogStamp, stored_name, true_name
 from transom.stores.blobs import body_key, join_entry, split_entry
 from transom.stores.checks import (
     check_index,
@@ -144,7 +144,7 @@ class SqliteLog:
         check_snapshot(stop, self._n)
         with self._store.writing() as db:
             source = self._find(db)
-            if (taken := db.execute(_NAMED, (_stored_name(name),)).fetchone()) is not None:
+            if (taken := db.execute(_NAMED, (stored_name(name),)).fetchone()) is not None:
                 raise Conflict(0, db.execute(_LENGTH, taken).fetchone()[0])
             log = self._create(db, name)
             for start in range(0, stop, _BATCH):
@@ -154,7 +154,7 @@ class SqliteLog:
             db.execute(_COPY_SNAPSHOT, (log, source, stop))
 
     def take_lease(self, holder: str, seconds: float) -> str:
-        name, now = _stored_name(self.name), system_clock()
+        name, now = stored_name(self.name), system_clock()
         with self._store.file.writing_unsynced() as db:
             db.execute(_LEASES)
             db.execute(_TAKE_LEASE, (name, holder, now + seconds, now))
@@ -162,7 +162,7 @@ class SqliteLog:
 
     def release_lease(self, holder: str) -> None:
         with self._store.file.writing_unsynced() as db:
-            db.execute(_RELEASE_LEASE, (_stored_name(self.name), holder))
+            db.execute(_RELEASE_LEASE, (stored_name(self.name), holder))
 
     def _row_for(self, log: int, seq: int, row: _Row) -> tuple[int, int, bytes, str | None, int]:
         """Make the row for another log from a row of this one.
@@ -193,7 +193,7 @@ class SqliteLog:
 
         Raises UnknownLog if it is not the log that this handle knows.
         """
-        row = db.execute(_NAMED, (_stored_name(self.name),)).fetchone()
+        row = db.execute(_NAMED, (stored_name(self.name),)).fetchone()
         found = None if row is None else row[0]
         if self._id not in {None, found}:
             raise log_forgotten(self.name)
@@ -201,7 +201,7 @@ class SqliteLog:
 
     @staticmethod
     def _create(db: sqlite3.Connection, name: str) -> int:
-        log = db.execute("INSERT INTO logs (name) VALUES (?)", (_stored_name(name),)).lastrowid
+        log = db.execute("INSERT INTO logs (name) VALUES (?)", (stored_name(name),)).lastrowid
         assert log is not None
         return log
 
@@ -259,7 +259,7 @@ class SqliteStore:
 
     def names(self, prefix: str = "") -> list[str]:
         with self.reading() as db:
-            return listed_names([_true_name(name) for (name,) in db.execute(_NAMES)], prefix)
+            return listed_names([true_name(name) for (name,) in db.execute(_NAMES)], prefix)
 
     def forget(self, name: str) -> None:
         if not self.forget_all((name,)):
@@ -278,7 +278,7 @@ class SqliteStore:
     def _forget_all(self, names: Iterable[str]) -> bool:
         with self.writing() as db:
             for name in names:
-                if (row := db.execute(_NAMED, (_stored_name(name),)).fetchone()) is not None:
+                if (row := db.execute(_NAMED, (stored_name(name),)).fetchone()) is not None:
                     for statement in _FORGET:
                         db.execute(statement, row)
             left = db.execute(_LEFT).fetchall()
@@ -322,8 +322,8 @@ class SqliteStore:
             if names is None:
                 rows = db.execute(_STAMPS).fetchall()
             else:
-                rows = [row for name in set(names) for row in db.execute(_STAMP, (_stored_name(name),))]
-        return [LogStamp(_true_name(name), str(log), str(length)) for name, log, length in rows]
+                rows = [row for name in set(names) for row in db.execute(_STAMP, (stored_name(name),))]
+        return [LogStamp(true_name(name), str(log), str(length)) for name, log, length in rows]
 
     def close(self) -> None:
         """Close this store. Other stores on the same file stay open; the last one closes the connection."""
@@ -381,13 +381,3 @@ def _check_row(stored: int, actual: int) -> None:
 
 def _snapshot_crc(at: int, snapshot: bytes) -> int:
     return zlib.crc32(snapshot, at)
-
-
-def _stored_name(name: str) -> str | bytes:
-    """Return the name as the file keeps it: a text, or bytes if it has lone surrogates, which SQLite does not store."""
-    raw = name.encode("utf-8", "surrogatepass")
-    return name if raw.decode("utf-8", "ignore") == name else raw
-
-
-def _true_name(stored: str | bytes) -> str:
-    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")

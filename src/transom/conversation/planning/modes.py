@@ -99,7 +99,9 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
         """The run that facts belong to; empty outside of run mode."""
         return "" if self.directive is None else self.directive.run_id
 
-    def frame(self, view: View, sent_text: str, *, at_break: bool = False) -> tuple[str | None, dict[str, str]]:
+    def head_and_state(
+        self, view: View, sent_text: str, *, at_break: bool = False
+    ) -> tuple[str | None, dict[str, str]]:
         """The text of the head, None to keep the one that was sent, `sent_text`; and the state.
 
         `at_break`: the prefix breaks anyway, so the head is renewed.

@@ -33,11 +33,10 @@ from transom.conversation.settings import ASSUMED, Settings
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
 from transom.core.entry import Entry
-from transom.core.frame import Frame
 from transom.core.index_cache import IndexCache
 from transom.core.message import Assistant, Head, Instruction, Raw
 from transom.core.plan import Plan, compaction, needs_nothing, plan
-from transom.core.plan_request import PlanRequest
+from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -71,7 +70,7 @@ class RequestPlanner:
         user_id = self.writer.owner.user_id
         check.must_be_of_user("state", settings.state, user_id)
         check.must_be_of_user("head_parts", settings.head_parts, user_id)
-        self.frame = Frame(
+        self.options = WindowOptions(
             head=self._first_head(), redact=settings.redact, required_user_turn=settings.dialect.required_user_turn
         )
         self._known_context: int | None = None  # the size of the model's context window, if it is known
@@ -99,12 +98,12 @@ class RequestPlanner:
     def use_system(self, instructions: Sequence[Instruction]) -> None:
         """Take another system prompt for the next request."""
         self.settings = replace(self.settings, system=tuple(instructions))
-        self.frame = replace(self.frame, head=replace(self.frame.head, messages=tuple(instructions)))
+        self.options = replace(self.options, head=replace(self.options.head, messages=tuple(instructions)))
 
     @property
     def system(self) -> tuple[Instruction, ...]:
         """The system prompt of the next request, without head parts."""
-        return divided(self.frame.head)[0]
+        return divided(self.options.head)[0]
 
     def use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
         """Plan the next requests for this model: in its dialect, and within the limit that its refusals have taught.
@@ -129,7 +128,7 @@ class RequestPlanner:
         self.settings = replace(self.settings, dialect=dialect)
         self.writer.count_with(dialect.format_counter(self.settings.counter))
         self._sent_window, self.indexes = None, IndexCache()
-        self.frame = replace(self.frame, required_user_turn=dialect.required_user_turn)
+        self.options = replace(self.options, required_user_turn=dialect.required_user_turn)
 
     @property
     def model(self) -> str:
@@ -171,7 +170,7 @@ class RequestPlanner:
         self.writer.tags = replace(tags, mode=wanted, run_id=self.mode.run_id)
         self._of_earlier_mode = {}
         try:
-            _, done = self._plan_next(self._frame_of(None, None), None, None)
+            _, done = self._plan_next(self._options_for(None, None), None, None)
         except BaseException:
             self.mode, self.writer.tags = before, tags
             raise
@@ -188,22 +187,22 @@ class RequestPlanner:
         summary: Summary | None = None,
     ) -> Planned:
         """Plan and log the next request; or log nothing, if a want must be waited for."""
-        frame, known = self._frame_of(tools, state), self.view.length
+        options, known = self._options_for(tools, state), self.view.length
         if self.view.in_flight is not None:
             self.writer.catch_up()
             self._must_have_something_new(known)
-            if (in_flight := self._request_in_flight(frame)) is not None:
+            if (in_flight := self._request_in_flight(options)) is not None:
                 return Planned(in_flight)
         while True:
-            frame, done = self._plan_next(frame, tools, state, asked, summary)
+            options, done = self._plan_next(options, tools, state, asked, summary)
             want = done.wants[0] if done.wants else None
             if want is not None and want.waits:
                 return Planned(None, want)
             if self.writer.append_plan(done):
                 break
             self._must_have_something_new(known)
-            frame = self._frame_of(tools, state)
-        self.frame, self._sent_window = frame, (done.entries[-1].seq, done.window)
+            options = self._options_for(tools, state)
+        self.options, self._sent_window = options, (done.entries[-1].seq, done.window)
         return Planned(done.window, want)
 
     def _must_have_something_new(self, known: int) -> None:
@@ -227,18 +226,18 @@ class RequestPlanner:
 
     def window(self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, view: View | None) -> Window:
         """The window that `request` would send now, or on another view of the log."""
-        frame = self._frame_of(tools, state)
+        options = self._options_for(tools, state)
         if view is not None:
-            return self._plan(view, frame).window
-        return self._request_in_flight(frame) or self._plan_next(frame, tools, state)[1].window
+            return self._plan(view, options).window
+        return self._request_in_flight(options) or self._plan_next(options, tools, state)[1].window
 
     def plan_again(self) -> Plan:
         """The plan of the next request, with the head and the state of the last one."""
-        return self._plan(self.view, self.frame)
+        return self._plan(self.view, self.options)
 
     def compaction_want(self, asked: SummaryOptions) -> Summarise | None:
         """What a compaction now would want first."""
-        wants = compaction(self._asked(self.view, self.frame, options=asked))[1]
+        wants = compaction(self._asked(self.view, self.options, summary_options=asked))[1]
         return wants[0] if wants else None
 
     def compact(self, summary: Summary | None = None) -> Compacted:
@@ -247,7 +246,7 @@ class RequestPlanner:
         before = self.view
 
         def entries_for(view: View, at: float) -> tuple[Entry, ...]:
-            entries = compaction(replace(self._asked(view, self.frame, summary=summary), at=at))[0]
+            entries = compaction(replace(self._asked(view, self.options, summary=summary), at=at))[0]
             if summary is not None and len(entries) == 1:  # there are no edits: the summary belongs to no plan
                 return (view.entry(summary, at),)
             return entries
@@ -261,10 +260,10 @@ class RequestPlanner:
 
     # ---- private
 
-    def _request_in_flight(self, frame: Frame) -> Window | None:
+    def _request_in_flight(self, options: WindowOptions) -> Window | None:
         """The window of the request in flight, if nothing has happened since and nothing else is wanted."""
         sent = self.view.in_flight
-        if sent is None or sent.seq != self.view.length - 1 or not needs_nothing(self.view, frame, self.limits()):
+        if sent is None or sent.seq != self.view.length - 1 or not needs_nothing(self.view, options, self.limits()):
             return None
         if self._sent_window is None or self._sent_window[0] != sent.seq:
             self._sent_window = sent.seq, Window.of_request_in_flight(self.view)
@@ -272,55 +271,60 @@ class RequestPlanner:
 
     def _plan_next(
         self,
-        frame: Frame,
+        options: WindowOptions,
         tools: Sequence[ToolLike] | None,
         state: Mapping[str, State] | None,
         asked: SummaryOptions | None = None,
         summary: Summary | None = None,
-    ) -> tuple[Frame, Plan]:
-        """The next request's frame and plan. The frame is the given one; or one with the newest head, if the cached
-        prefix breaks anyway, so that a new head costs little more."""
+    ) -> tuple[WindowOptions, Plan]:
+        """The next request's options and plan. The options are the given ones; or those with the newest head, if the
+        cached prefix breaks anyway, so that a new head costs little more."""
         try:
-            done = self._plan(self.view, frame, asked, summary)
+            done = self._plan(self.view, options, asked, summary)
         except BudgetImpossible:
             if self._was_refused or self._learned_limit() is None:
                 raise
             self._trusts_learned = False
-            done = self._plan(self.view, frame, asked, summary)
+            done = self._plan(self.view, options, asked, summary)
         # without a mode and head parts the head is what the caller gave; a changed one is sent in this request already
-        has_newest_head = self.mode is None and (not self.settings.head_parts or frame.head != self.view.head)
+        has_newest_head = self.mode is None and (not self.settings.head_parts or options.head != self.view.head)
         if has_newest_head or not breaks_half(self.view, done):
-            return frame, done
-        renewed = self._frame_of(tools, state, at_break=True)
-        if renewed.head == frame.head:
-            return frame, done
+            return options, done
+        renewed = self._options_for(tools, state, at_break=True)
+        if renewed.head == options.head:
+            return options, done
         try:
             return renewed, self._plan(self.view, renewed, asked, summary)
         except BudgetImpossible:  # the head that was sent fits
-            return frame, done
+            return options, done
 
     def _learned_limit(self) -> int | None:
         return self.view.learned_limits.get(self.model) if self._trusts_learned else None
 
     def _plan(
-        self, view: View, frame: Frame, asked: SummaryOptions | None = None, summary: Summary | None = None
+        self, view: View, options: WindowOptions, asked: SummaryOptions | None = None, summary: Summary | None = None
     ) -> Plan:
-        return plan(self._asked(view, frame, options=asked, summary=summary))
+        return plan(self._asked(view, options, summary_options=asked, summary=summary))
 
     def _asked(
-        self, view: View, frame: Frame, *, options: SummaryOptions | None = None, summary: Summary | None = None
+        self,
+        view: View,
+        options: WindowOptions,
+        *,
+        summary_options: SummaryOptions | None = None,
+        summary: Summary | None = None,
     ) -> PlanRequest:
         """What a plan is asked for with, now."""
         return PlanRequest(
             view,
-            frame,
+            options,
             self.limits(),
             self.settings.policy,
             at=self.settings.clock(),
             ref=self.settings.ref,
             indexes=self.indexes,
             meta=tagged(None, self.writer.tags),
-            summary_options=options,
+            summary_options=summary_options,
             summary=summary,
         )
 
@@ -333,20 +337,20 @@ class RequestPlanner:
             return logged
         return Head(messages=given, tools=logged.tools)
 
-    def _frame_of(
+    def _options_for(
         self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, *, at_break: bool = False
-    ) -> Frame:
+    ) -> WindowOptions:
         """The head and the state of the next request. `tools`: None keeps those of the last one. `at_break`: the prefix
         breaks anyway, so the head gets its newest text; otherwise what was sent stays."""
         of_mode = self._of_earlier_mode
         is_plain = self.mode is None and not self.settings.head_parts and not of_mode
-        if tools is None and state is None and not self.settings.state and not self.frame.state and is_plain:
-            return self.frame
-        head = self.frame.head
+        if tools is None and state is None and not self.settings.state and not self.options.state and is_plain:
+            return self.options
+        head = self.options.head
         messages, schemas = head.messages, head.tools
         if self.mode is not None:
             sent = self._sent_system()
-            text, of_mode = self.mode.frame(self.view, system_text(sent), at_break=at_break)
+            text, of_mode = self.mode.head_and_state(self.view, system_text(sent), at_break=at_break)
             messages = self._system_of(text, sent)
         if tools is not None:
             schemas = tuple(check.schemas(tool_schemas(tools), head.tools))
@@ -356,7 +360,7 @@ class RequestPlanner:
             head = Head(messages=messages, tools=schemas)
         announced = {**self.settings.state, **check.state(state)}
         check.must_be_of_user("state", announced, self.writer.owner.user_id)
-        return replace(self.frame, head=head, state={**of_mode, **check.current_texts(announced)})
+        return replace(self.options, head=head, state={**of_mode, **check.current_texts(announced)})
 
     def _sent_system(self) -> tuple[Instruction, ...]:
         """The system prompt that was sent, without head parts if this conversation has such."""

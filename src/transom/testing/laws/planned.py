@@ -11,10 +11,9 @@ from transom.core.budget import Budget
 from transom.core.codec import decode, encode
 from transom.core.edit import Edit, Fold, Pin, Trim
 from transom.core.entry import Entry, Sent
-from transom.core.frame import Frame
 from transom.core.message import Head
 from transom.core.plan import Plan, plan
-from transom.core.plan_request import PlanRequest
+from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import TokenCounter
@@ -39,7 +38,7 @@ class PlannedCall(NamedTuple):
     """
 
     log: Sequence[Entry]
-    frame: Frame
+    options: WindowOptions
     budget: Budget
     policy: Policy
     dialect: str
@@ -74,13 +73,13 @@ def plan_call(
     """Plan the next request of a log. Raises BudgetImpossible if nothing fits; its bill is checked first."""
     spoken = dialect_named(dialect)
     view = build_view(Entries(log), spoken.format_counter(counter))
-    frame = Frame(head=view.head, state=state or {}, required_user_turn=spoken.required_user_turn)
+    options = WindowOptions(head=view.head, state=state or {}, required_user_turn=spoken.required_user_turn)
     try:
-        done = plan(PlanRequest(view, frame, budget, policy))
+        done = plan(PlanRequest(view, options, budget, policy))
     except BudgetImpossible as refused:
         check_refusal(refused)
         raise
-    return PlannedCall(log, frame, budget, policy, dialect, view, done)
+    return PlannedCall(log, options, budget, policy, dialect, view, done)
 
 
 def check_plan(call: PlannedCall) -> None:
@@ -208,7 +207,7 @@ def check_settled(call: PlannedCall) -> None:
     """Law 8: a plan leaves nothing to do. Planned again as if nothing had been sent, it gives only a `Sent`."""
     view = call.after
     view = replace(view, prefix=replace(view.prefix, in_flight=None))
-    again = plan(PlanRequest(view, call.frame, call.budget, call.policy))
+    again = plan(PlanRequest(view, call.options, call.budget, call.policy))
     left = [one.body for one in again.entries if not isinstance(one.body, Sent)]
     assert not left, f"a second plan has more to do: {left}"
 
@@ -221,10 +220,10 @@ def check_present(call: PlannedCall) -> None:
     view, spoken = call.after, dialect_named(call.dialect)
     request = render(view, call.dialect)
     texts = list(strings_in(request))
-    for key, text in call.frame.state.items():
+    for key, text in call.options.state.items():
         assert f"[{key}] {text}" in texts, f"the state {key!r} is missing"
-    if call.frame.head.messages:
-        assert view.head == call.frame.head, "the head has changed"
+    if call.options.head.messages:
+        assert view.head == call.options.head, "the head has changed"
     blocks = list(_blocks(messages_of(view, call.dialect)))
     for key in (view.first_task, view.newest_user):
         if key is None or any(not cut.trim.why for cut in view.unit(key).trims):
