@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from transom.cli.commands import Compare
 from transom.cli.compare import choose
-from transom.cli.inputs import tools_for
 from transom.cli.replay import timed_steps
 from transom.cli.report import number_text
 from transom.conversation.conversation import Conversation
@@ -110,7 +109,7 @@ def replay_one(job: tuple[Recorded, Row, int]) -> Costs:
         system=head,
         summarizer=SummarySettings(summarizer=StandIn(), pool=InPlace()) if has_summaries else None,
     )
-    tools, injected = tools_for(record, conversation.dialect.name), record.injected_in(facts)
+    tools, injected = record.tools_for(conversation.dialect.name), record.injected_in(facts)
     steps = timed_steps(conversation, facts, [], tools=tools, injected=injected)
     seen = (Seen(step.at, step.window, request, seconds) for step, request, seconds in steps)
     found = compared(record.messages, seen, budget=budget, counter=o200k())

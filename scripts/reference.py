@@ -88,7 +88,8 @@ GROUPS = {
     "Stores and files": {
         "transom.stores": "Where logs are stored.",
         "transom.stores.postgres": "Conversations on a PostgreSQL server.",
-        "transom.importers": "Recorded conversations from files.",
+        "transom.reports": "Reports about recorded conversations: checks.",
+    "transom.importers": "Recorded conversations from files.",
     },
     "Write your own": {
         "transom.strategies": "What a policy is made of.",

@@ -9,10 +9,10 @@ import pytest
 from conversation_files import chat, write_jsonl
 
 from transom import Conversation
-from transom.cli.fold_ranges import FoldRanges
 from transom.cli.window_table import window_lines
 from transom.core.edit import Fold
 from transom.core.reducer import build_view
+from transom.evaluation.fold_ranges import FoldRanges
 from transom.testing import Entries, WordCounter, talk
 
 

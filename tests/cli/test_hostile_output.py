@@ -60,6 +60,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = folder / f"recording{BAD.replace(chr(0), '').encode('utf-8', 'ignore').decode().replace('/', '')}.jsonl"
     path.write_text(json.dumps({"id": f"two {BAD}", "messages": messages}))
     (folder / "recording.jsonl").write_text(json.dumps({"id": f"two {BAD}", "messages": messages}))
+    checks = 'files = ["recording.jsonl"]\nbudget = 4000\n[[check]]\nmax_tokens = 1\n[[check]]\ncontains = "owned"\n'
+    (folder / "hostile.check.toml").write_text(f'{checks}[[check]]\nname = {json.dumps(BAD.encode("utf-8", "ignore").decode())}\ncontains = "no such"\n')
     (folder / "code\x1b[2J.py").write_text("def first():\n    return second()\n\ndef second():\n    pass\n")
     return folder
 
@@ -68,6 +70,7 @@ USER = f"user{BAD}"
 COMMANDS: dict[str, list[list[str]]] = {
     "replay": [["recording.jsonl", "--budget", "4000"], ["{file}", "--budget", "4000", "--chart"]],
     "compare": [["recording.jsonl", "--budget", "4000", "--policies", "default,sliding"]],
+    "check": [["hostile.check.toml"], ["hostile.check.toml", "--policy", "passthrough"]],
     "log": [["one"]],
     "explain": [["one", "--all"], ["one", "--html"]],
     "inspect": [["none\x1b[2J"]],

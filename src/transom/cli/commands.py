@@ -84,6 +84,40 @@ class Compare(Struct, frozen=True, kw_only=True):
     jobs: o.Jobs = None
 
 
+CHECKS = (
+    "\b\nA file of checks:\n"
+    '  files = ["refund.jsonl"]      # recorded conversations, seen from this file\n'
+    '  budget = "16k"\n'
+    '  policy = "default"\n'
+    "\n"
+    "  [[check]]\n"
+    '  name = "the limit for refunds stays"\n'
+    '  contains = "Refunds over $500 need a manager"   # or matches = "a regular expression"\n'
+    "  at = -1                       # calls; default: all after it was said\n"
+    "\n"
+    "  [[check]]\n"
+    "  min_cached_share = 0.6        # or max_tokens = 15000, or max_cost = 0.20 with\n"
+    '                                # priced_by = "anthropic:claude-sonnet-5-5" above\n'
+    "\nWith the package installed, `pytest` collects files whose names end in .check.toml: each check is a test."
+)
+"""What a file of checks looks like: the end of `check --help`."""
+
+
+@command("check", "Check that windows keep what they must, on recorded conversations.", epilog=CHECKS)
+class Check(Struct, frozen=True, kw_only=True):
+    """Check what must be true of the windows of recorded conversations: that a text is in them, that they stay below a
+    size or a cost, that the prompt cache holds.
+
+    The conversations are replayed under the policy and the budget of the file. No model is called, and nothing is
+    stored. A check that fails names the call, and the edit by which the text left. Exit code 1 if a check fails.
+    """
+
+    files: o.CheckFiles
+    policy: o.CheckPolicy = None
+    budget: o.CheckBudget = None
+    json: o.Json = False
+
+
 @command("log", "Print the log of a conversation, one line for each entry.")
 class Log(Struct, frozen=True, kw_only=True):
     """Print the log of a conversation, one line for each entry: what happened, what was decided, what was sent."""

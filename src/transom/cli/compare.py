@@ -17,7 +17,7 @@ from rich.table import Table
 from transom.cli.commands import Compare
 from transom.cli.compare_summaries import WITH_MODEL, rows_of, settings_for, summaries_line, with_summaries
 from transom.cli.figures import COMPARE, READABILITY, Figure
-from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines, tools_for
+from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines
 from transom.cli.locate import command
 from transom.cli.picture import Point, draw_picture, picture_paths
 from transom.cli.progress import ProgressBar
@@ -218,7 +218,7 @@ def replayed(record: Recorded, policy: Policy, budget: Budget, *, model: str | N
     )
     labels = {one.index: label for one in record.questions if (label := _label(one)) is not None}
     questions = [one for one in record.questions if one.index in labels]
-    tools = tools_for(record, conversation.dialect.name)
+    tools = record.tools_for(conversation.dialect.name)
     steps = timed_steps(conversation, facts, questions, tools=tools, injected=record.injected_in(facts))
     seen = (
         Seen(step.at, step.window, request, seconds, None if step.question is None else labels.get(step.question))

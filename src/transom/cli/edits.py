@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from transom.cli import commands
 from transom.cli.explain import edit_costs_text
-from transom.cli.fold_ranges import FoldRanges
 from transom.cli.locate import current_view, open_log
 from transom.cli.log import kind_of, text_of
 from transom.cli.next_commands import command_for, print_next
@@ -31,6 +30,7 @@ from transom.core.undo import undo_last
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.evaluation.edit_costs import EditCost, edit_costs
+from transom.evaluation.fold_ranges import FoldRanges
 from transom.policies import policy_named
 from transom.prices import Prices
 from transom.stores import StoredLog

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from transom.cli.streams import counted, one_line, print_notice
-from transom.core.message import Instruction, Raw
+from transom.core.message import Instruction
 from transom.errors import InvalidMessage, InvalidSetting
 from transom.importers import FORMATS, Reader, Recorded, read
 from transom.wire.dialect import Placed
-from transom.wire.dialects import dialect_named
-from transom.wire.tools import tools_in
 
 STDIN = Path("-")
 MAX_LISTED = 8
@@ -67,15 +65,6 @@ def readable_conversations(
             print_notice(f"{record.source}: skipped, {record.id} has no messages")
             continue
         yield record, head, facts
-
-
-def tools_for(record: Recorded, dialect: str) -> list[Raw]:
-    """Return the tools of a recorded conversation in the form that a request of this dialect has.
-
-    A provider's built-in tools are left out in other dialects.
-    """
-    known = [tool for tool in record.tools if record.dialect == dialect or tools_in(tool)]
-    return dialect_named(dialect).render_tools(known)
 
 
 def file_name(file: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 from transom.cli.commands import Log
-from transom.cli.fold_ranges import FoldRanges
 from transom.cli.locate import current_view, open_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, print_json, print_line, terminal
@@ -15,6 +14,7 @@ from transom.core.message import Fact, Head, role_of
 from transom.core.summary import Summary
 from transom.core.view import View
 from transom.evaluation.explain import Explanation, explain
+from transom.evaluation.fold_ranges import FoldRanges
 from transom.importers.logs.import_mark import mark_of
 from transom.stores import StoredLog
 

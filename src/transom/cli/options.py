@@ -48,6 +48,16 @@ Format = Annotated[
         "decides.",
     ),
 ]
+CheckFiles = Annotated[
+    list[Path], Argument(metavar="FILES", help="Files of checks. A folder: every file in it that ends in .check.toml.")
+]
+CheckPolicy = Annotated[
+    str | None, Option("--policy", metavar="NAME", help="Check this policy in place of the one in the file.")
+]
+CheckBudget = Annotated[
+    int | None,
+    Option("--budget", parser=tokens, metavar="N", help="Check this budget in place of the one in the file."),
+]
 ImportFiles = Annotated[
     list[Path],
     Argument(

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from transom.cli import runs
 from transom.cli.commands import Replay
-from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, tools_for
+from transom.cli.inputs import check_files, file_name, read_input, readable_conversations
 from transom.cli.locate import remember_store
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
@@ -153,7 +153,7 @@ class _Replayer:
             system=head,
             dialect=dialect,
         )
-        tools = tools_for(record, dialect.name)
+        tools = record.tools_for(dialect.name)
         total, tokens, newest = ReplayStats(conversations=1), list[int | None](), -1
         steps = timed_steps(conversation, facts, record.questions, tools=tools, injected=record.injected_in(facts))
         for step, request, seconds in steps:

@@ -8,12 +8,12 @@ from msgspec import Struct
 from rich.console import Console
 
 from transom import texts
-from transom.cli.fold_ranges import entries_of_fold
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, print_line
 from transom.core.unit import FoldedSlot
 from transom.core.window import Window
 from transom.evaluation.explain import explain, preview
+from transom.evaluation.fold_ranges import entries_of_fold
 
 OWN = "added"
 """The state of a line that no message of the log stands behind."""

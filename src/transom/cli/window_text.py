@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.text import Text as RichText
 
 from transom import texts
-from transom.cli.fold_ranges import entries_of_fold, range_text
 from transom.cli.streams import counted
 from transom.cli.terminal import Piece
 from transom.core.codec import plain
@@ -22,6 +21,7 @@ from transom.core.unit import FoldedSlot, Unit
 from transom.core.window import Window
 from transom.errors import InvalidMessage
 from transom.evaluation.explain import Explanation, explain
+from transom.evaluation.fold_ranges import entries_of_fold, range_text
 from transom.texts import escaped
 from transom.wire.arguments import read_object
 

@@ -16,6 +16,7 @@ from transom.importers.formats import CONTAINERS, MESSAGE_FORMATS
 from transom.importers.sessions.injected import INJECTED, is_injected
 from transom.wire.dialect import Placed
 from transom.wire.dialects import dialect_named
+from transom.wire.tools import tools_in
 
 
 class Format(Struct, frozen=True, kw_only=True):
@@ -106,6 +107,14 @@ class Recorded(Struct, frozen=True, kw_only=True):
             return [*dialect.parse_system(self.system), *head], facts
         except InvalidMessage as problem:
             raise InvalidMessage(f"{self.source}, {problem.where}", problem.why) from None
+
+    def tools_for(self, dialect: str) -> list[Raw]:
+        """Return the tools in the form that a request of this dialect has.
+
+        A provider's built-in tools are left out in other dialects.
+        """
+        known = [tool for tool in self.tools if self.dialect == dialect or tools_in(tool)]
+        return dialect_named(dialect).render_tools(known)
 
     def meta_of(self, at: int, fact: Fact) -> Meta | None:
         """Return where a fact of the message at this position belongs, and whether a program injected it."""

@@ -15,9 +15,11 @@ from transom.core.message import Usage
 from transom.errors import InvalidSetting, quote
 from transom.prices import Prices
 
-__all__ = ["TokenPrices", "context_size", "cost"]
+__all__ = ["TokenPrices", "context_size", "cost", "token_prices"]
 
 MILLION = 1_000_000
+_SHORT = 1_000
+"""The tokens of a request that no price list calls long."""
 
 _UNLISTED = ("scripted", "local")
 _PRICE_LISTS = {"gemini": "google", "responses": "openai"}
@@ -50,6 +52,11 @@ class TokenPrices(Struct, frozen=True, kw_only=True):
         fresh = max(0, usage.prompt - usage.cached - usage.cache_write)
         dollars = fresh * self.input + usage.cached * read + usage.cache_write * written + usage.output * self.output
         return dollars / MILLION
+
+    def input_cost(self, tokens: int, shared: int) -> float:
+        """Compute what the input of a request costs, in US dollars: `shared` of its tokens are read from the cache, all
+        others are written to it."""
+        return self.cost(Usage(prompt=tokens, cached=shared, cache_write=tokens - shared))
 
     def relative(self) -> Prices:
         """Convert the prices to units of one fresh input token, as the planner needs them.
@@ -88,6 +95,21 @@ def cost_by_name(usage: Usage | None, model: str) -> float | None:
     """Compute what one call to "provider:model" costs, by the price list; None if it does not know the model."""
     provider, _, name = model.partition(":")
     return None if usage is None else cost(usage, provider, name)
+
+
+def token_prices(model: str) -> TokenPrices | None:
+    """Return the prices of a model, "provider:model", from the price list; None if it does not know them, or is not
+    installed. Where the price of a token depends on the length of the request, it is that of a short one."""
+    provider, _, name = model.partition(":")
+    kinds = {
+        "input": Usage(prompt=_SHORT),
+        "output": Usage(output=_SHORT),
+        "cache_read": Usage(prompt=_SHORT, cached=_SHORT),
+        "cache_write": Usage(prompt=_SHORT, cache_write=_SHORT),
+    }
+    dollars = {kind: cost(usage, provider, name) for kind, usage in kinds.items()}
+    known = {kind: each * MILLION / _SHORT for kind, each in dollars.items() if each is not None}
+    return TokenPrices(**known) if len(known) == len(kinds) else None
 
 
 def context_size(provider: str, model: str) -> int | None:

@@ -1,0 +1,157 @@
+"""A file of checks: what must be true of the windows of recorded conversations, under one policy and budget."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from transom.core.budget import parse_token_count
+from transom.errors import InvalidSetting, quote, shorten
+from transom.providers.models import TokenPrices, token_prices
+
+SUFFIX = ".check.toml"
+"""How the names of files of checks end."""
+
+CONDITIONS = ("contains", "matches", "max_tokens", "max_cost", "min_cached_share")
+"""What a check may demand: exactly one of these."""
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing that must be true.
+
+    - `name`: how reports call it.
+    - `contains`: a text that the windows must contain. Blanks and line ends count as one blank.
+    - `matches`: a regular expression that must match in the windows.
+    - `at`: for these two, the calls, from 1, or from the last if negative. By default every call after the text was
+      said.
+    - `max_tokens`: the most tokens of a window. `max_cost`: the most that the input of all calls of a conversation may
+      cost, in US dollars. `min_cached_share`: the least share of the tokens of a conversation's calls that are read
+      from the prompt cache.
+    - `conversation`: only the conversation with this id.
+    """
+
+    name: str = ""
+    contains: str | None = None
+    matches: str | None = None
+    at: int | tuple[int, ...] = ()
+    max_tokens: int | str | None = None
+    max_cost: Annotated[float, Meta(ge=0)] | None = None
+    min_cached_share: Share | None = None
+    conversation: str = ""
+
+    @property
+    def calls(self) -> tuple[int, ...]:
+        """The calls that `at` names; none if it is not given."""
+        return (self.at,) if isinstance(self.at, int) else self.at
+
+
+class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"checks": "check"}):
+    """The recorded conversations of a file of checks, the settings of their windows, and the checks.
+
+    - `files`: files or folders with conversations, seen from the folder of the file of checks.
+    - `budget`, `policy`, `prices`, `dialect`, `format`: as the options of `transom replay`.
+    - `priced_by`: the model whose prices `max_cost` counts with, "provider:model", or the prices themselves.
+    - `checks`: what must be true; in the file each is a table `[[check]]`. `path`: of the file.
+    """
+
+    files: Annotated[tuple[str, ...], Meta(min_length=1)]
+    budget: int | str
+    policy: str = "default"
+    prices: str | None = None
+    dialect: str | None = None
+    format: str | None = None
+    priced_by: str | TokenPrices | None = None
+    checks: Annotated[tuple[Check, ...], Meta(min_length=1)]
+    path: Path = Path()
+
+    @property
+    def budget_tokens(self) -> int:
+        """The budget as a number."""
+        return parse_token_count(str(self.budget), "budget")
+
+    def inputs(self) -> list[Path]:
+        """The paths of `files`."""
+        return [self.path.parent / name for name in self.files]
+
+    def token_prices(self) -> TokenPrices:
+        """The prices that `max_cost` counts with. Raises InvalidSetting if they are not known."""
+        if isinstance(self.priced_by, TokenPrices):
+            return self.priced_by
+        if self.priced_by is None:
+            raise InvalidSetting(f"{self.path}: max_cost needs priced_by, a model or the prices of its tokens")
+        found = token_prices(self.priced_by)
+        if found is None:
+            raise InvalidSetting(
+                f"{self.path}: priced_by: the prices of {quote(self.priced_by)} are not known: give "
+                "{input = …, output = …}, dollars for a million tokens"
+            )
+        return found
+
+
+def read_check_file(path: Path) -> CheckFile:
+    """Read a file of checks. Raises OSError, InvalidSetting."""
+    try:
+        fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        if "path" in fields:
+            raise InvalidSetting(f"{path}: unknown field 'path'")
+        if fields.get("policy") == "":
+            raise InvalidSetting(f"{path}: policy must not be empty")
+        found = msgspec.convert(fields, CheckFile)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as wrong:
+        raise InvalidSetting(f"{path}: {wrong}") from None
+    checks = tuple(_checked(check, path) for check in found.checks)
+    names = [check.name for check in checks]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InvalidSetting(f"{path}: two checks are named {quote(twice)}")
+    found = replace(found, checks=checks, path=path)
+    if any(check.max_cost is not None for check in checks):
+        found.token_prices()
+    return found
+
+
+def check_files_in(paths: Sequence[Path]) -> list[Path]:
+    """Return the files of checks among paths; of a folder, every file in it whose name ends in `.check.toml`.
+
+    Raises InvalidSetting if a folder has none.
+    """
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+        if not inside:
+            raise InvalidSetting(f"{path}: no file in this folder has a name that ends in {SUFFIX}")
+        found += inside
+    return found
+
+
+def _checked(check: Check, path: Path) -> Check:
+    """Return a check with a name. Raises InvalidSetting if it demands not exactly one thing, or something odd."""
+    demands = [name for name in CONDITIONS if getattr(check, name) is not None]
+    if len(demands) != 1:
+        seen = f"not {' and '.join(demands)}" if demands else "it has none"
+        raise InvalidSetting(f"{path}: a check needs one of {', '.join(CONDITIONS)}: {seen}")
+    demand = demands[0]
+    value = getattr(check, demand)
+    name = check.name or f"{demand} {' '.join(shorten(value).split()) if isinstance(value, str) else value}"
+    if check.calls and demand not in ("contains", "matches"):
+        raise InvalidSetting(f"{path}: {name}: at is only for contains and matches")
+    if 0 in check.calls:
+        raise InvalidSetting(f"{path}: {name}: at: calls are counted from 1, or from -1 for the last one")
+    if demand in ("contains", "matches") and not value.strip():
+        raise InvalidSetting(f"{path}: {name}: {demand} must not be empty")
+    if check.matches is not None:
+        try:
+            re.compile(check.matches)
+        except re.error as wrong:
+            raise InvalidSetting(f"{path}: {name}: matches: {wrong}") from None
+    if check.max_tokens is not None:
+        check = replace(check, max_tokens=parse_token_count(str(check.max_tokens), f"{path}: {name}: max_tokens"))
+    return replace(check, name=name)

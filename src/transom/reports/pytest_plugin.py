@@ -1,0 +1,78 @@
+"""The pytest plugin: files whose names end in `.check.toml` are collected, and each check is a test.
+
+pytest loads it in every environment that has this package, so it imports nothing of it until it collects such a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from transom.reports.check_file import CheckFile
+    from transom.reports.checks import CheckFailure, CheckResult
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect a file of checks. A hook of pytest."""
+    if file_path.name.endswith(".check.toml"):
+        return CollectedFile.from_parent(parent, path=file_path)  # pyright: ignore[reportUnknownMemberType]
+    return None
+
+
+class CheckFailedError(Exception):
+    """A check that failed."""
+
+    def __init__(self, failures: tuple[CheckFailure, ...]) -> None:
+        super().__init__("\n".join(line for failure in failures for line in failure.lines()))
+
+
+class CollectedFile(pytest.File):
+    """A file of checks. Its conversations are replayed once, when the first of its checks runs."""
+
+    _file: CheckFile | None = None
+    _results: dict[str, CheckResult] | None = None
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield a test for each check."""
+        from transom.errors import InvalidSetting  # noqa: PLC0415 - see the docstring of the module
+        from transom.reports.check_file import read_check_file  # noqa: PLC0415 - likewise
+
+        try:
+            self._file = read_check_file(self.path)
+        except InvalidSetting as wrong:
+            raise self.CollectError(str(wrong)) from None
+        for check in self._file.checks:
+            yield CollectedCheck.from_parent(self, name=check.name)  # pyright: ignore[reportUnknownMemberType]
+
+    def result(self, name: str) -> CheckResult:
+        """What became of a check."""
+        from transom.reports.checks import run_checks  # noqa: PLC0415 - see the docstring of the module
+
+        if self._results is None:
+            assert self._file is not None
+            self._results = {result.name: result for result in run_checks(self._file).results}
+        return self._results[name]
+
+
+class CollectedCheck(pytest.Item):
+    """One check, as a test."""
+
+    def runtest(self) -> None:
+        """Raise CheckFailedError if the check fails."""
+        assert isinstance(self.parent, CollectedFile)
+        if failures := self.parent.result(self.name).failures:
+            raise CheckFailedError(failures)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> object:  # type: ignore[override]
+        """Show a failed check as its sentences, and anything else as pytest does."""
+        if isinstance(excinfo.value, CheckFailedError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)  # type: ignore[arg-type]
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where the check is."""
+        return self.path, None, self.name
