@@ -61,7 +61,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path.write_text(json.dumps({"id": f"two {BAD}", "messages": messages}))
     (folder / "recording.jsonl").write_text(json.dumps({"id": f"two {BAD}", "messages": messages}))
     checks = 'files = ["recording.jsonl"]\nbudget = 4000\n[[check]]\nmax_tokens = 1\n[[check]]\ncontains = "owned"\n'
-    (folder / "hostile.check.toml").write_text(f'{checks}[[check]]\nname = {json.dumps(BAD.encode("utf-8", "ignore").decode())}\ncontains = "no such"\n')
+    name = json.dumps(BAD.encode("utf-8", "ignore").decode())
+    (folder / "hostile.check.toml").write_text(f'{checks}[[check]]\nname = {name}\ncontains = "no such"\n')
     (folder / "code\x1b[2J.py").write_text("def first():\n    return second()\n\ndef second():\n    pass\n")
     return folder
 
