@@ -10,7 +10,7 @@ import pytest
 from conversation_files import chat, write_jsonl
 
 from transom.cli.compare import print_table
-from transom.cli.figures import COMPARE, READABILITY, REPLAY
+from transom.cli.figures import COMPARE, READABILITY, REPLAY, VERDICT
 from transom.cli.picture import Point, draw_picture, pareto_front
 from transom.evaluation.compare import Compared
 from transom.evaluation.readability import Readability
@@ -88,11 +88,11 @@ def test_evidence_where_questions_are_labelled(run):
     found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
     assert (found["questions"], found["evidence_recall"]) == (1, 1.0), "the others have no evidence before them"
     assert found["evidence_by_category"] == {"single_[b]hop": {"questions": 1, "evidence_recall": 1.0}}
-    printed = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
+    printed = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--all")[1]
     assert "Evidence found, by category of question" in printed
     assert "single [b]hop" in printed
     write_jsonl("chats.jsonl", {"id": "one", "messages": messages})
-    assert "evidence" not in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
+    assert "evidence" not in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--all")[1]
 
 
 @pytest.mark.parametrize(
@@ -143,16 +143,16 @@ def test_several_processes_give_the_same_figures(run):
 
 def test_a_row_for_each_policy(run, monkeypatch):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(12)})
-    args = ("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1)
+    args = ("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1, "--all")
     narrow = run(*args)[1]
     monkeypatch.setenv("COLUMNS", "150")
     wide = run(*args)[1]
-    rows = [line.split()[0] for line in wide.splitlines() if line.strip()]
+    rows = [line.split()[0] for line in wide.split("Which to take")[0].splitlines() if line.strip()]
     assert [name for name in rows if name in POLICIES] == ["default", "sliding", "passthrough", "default", "sliding"], (
         "a second table of those that fold"
     )
     assert "How well windows read, right after each compaction" in wide
-    assert narrow.count(" passthrough ") == 2, "two tables where one has no room"
+    assert narrow.split("Which to take")[0].count(" passthrough ") == 2, "two tables where one has no room"
     assert max(map(len, narrow.splitlines())) <= 80
     assert "Refused calls are counted in no other column but calls." in " ".join(wide.split())
 
@@ -174,7 +174,7 @@ def test_no_heading_is_cut(capsys, monkeypatch, columns, calls):
     assert all(line in out for figure in figures for line in figure.head.split("\n"))
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= columns
-    assert len(heads) == (3 if calls == 1 else 5) or columns < 80
+    assert len(heads) == (4 if calls == 1 else 6) or columns < 80
 
 
 def chat_about_files(turns):
@@ -249,6 +249,7 @@ def test_the_settings_are_in_the_json_and_in_the_title(run, folder):
     assert list(plain) == [
         "budget",
         "prices",
+        "priced_by",
         "model",
         "min_messages",
         "max_messages",
@@ -256,12 +257,13 @@ def test_the_settings_are_in_the_json_and_in_the_title(run, folder):
         "every",
         "files",
         "policies",
+        "verdict",
     ]
-    assert list(plain.values())[:-2] == [3_000, None, None, 0, None, 0, 1]
+    assert list(plain.values())[:-3] == [3_000, None, None, None, 0, None, 0, 1]
     assert plain["files"] == [{"file": "chats.jsonl", "formats": {"openai": 1}}]
     narrowed = ("--min-messages", 2, "--max-messages", 99, "--min-tokens", 5, "--every", 3)
     found = json.loads(run(*args, "--prices", "openai", *narrowed, "--chart", "priced.svg")[1])
-    assert list(found.values())[:-2] == [3_000, "openai", None, 2, 99, 5, 3]
+    assert list(found.values())[:-3] == [3_000, "openai", None, None, 2, 99, 5, 3]
     title = "1 conversation, a budget of 3,000 tokens"
     assert f">{title}<" in (folder / "plain.svg").read_text()
     assert f">{title}, prices: openai<" in (folder / "priced.svg").read_text()
@@ -311,7 +313,7 @@ def test_the_front_has_the_points_that_no_other_beats():
     assert [point.name for point in pareto_front([*points, easy])] == ["low", "best", "expensive"]
 
 
-@pytest.mark.parametrize(("command", "figures"), [("compare", (*COMPARE, *READABILITY)), ("replay", REPLAY)])
+@pytest.mark.parametrize(("command", "figures"), [("compare", (*VERDICT, *COMPARE, *READABILITY)), ("replay", REPLAY)])
 def test_help_explains_each_figure(run, command, figures):
     help_text = " ".join(run(command, "--help")[1].split())
     for figure in figures:
@@ -323,3 +325,41 @@ def test_each_figure_of_compare_is_measured_and_in_json(run):
     found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
     assert {figure.name for figure in COMPARE} <= found.keys()
     assert {figure.name for figure in READABILITY} <= found["readability"].keys()
+
+
+def test_the_first_table_has_what_people_ask_and_a_verdict(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "150")
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat_about_files(20)})
+    args = ("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1)
+    code, out, err = run(*args)
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.split("Which to take")[0].splitlines() if line.strip()]
+    rows = {name: cells for name, *cells in lines if name in POLICIES}
+    assert list(rows) == ["default", "sliding", "passthrough"]
+    found = {one["policy"]: one for one in json.loads(run(*args, "--json")[1])["policies"]}
+    for name, cells in rows.items():
+        one = found[name]
+        names = one["grounding_all"] if one["grounding_beyond"] is None else one["grounding_beyond"]
+        assert cells == [
+            f"{one['requests_kept_share']:.0%}", f"{names:.0%}", f"{one['cost_anthropic']:.2f}",
+            f"{1 - one['append_only']:.0%}", "–", str(one["refused"]),
+        ]  # fmt: skip
+    assert "Which to take: default. It keeps" in out
+    assert f"passthrough refuses {found['passthrough']['refused']} of 20 calls" in " ".join(out.split())
+    assert (
+        "Which to take: these figures cannot tell. No window was made smaller"
+        in run("compare", "chats.jsonl", "--budget", 200_000, "--jobs", 1)[1]
+    )
+
+
+def test_costs_in_dollars(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "150")
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(12)})
+    args = ("--budget", 3_000, "--policies", "sliding", "--priced-by", "anthropic:claude-sonnet-4-5")
+    one = compared(run, *args)[1]["sliding"]
+    assert one["dollars"] == pytest.approx(
+        (3.75 * (one["tokens"] - one["shared_tokens"]) + 0.3 * one["shared_tokens"]) / 1e6
+    )
+    assert f" ${one['dollars']:.2f} " in run("compare", "chats.jsonl", "--jobs", 1, *args)[1]
+    code, _, err = run("compare", "chats.jsonl", "--budget", 3_000, "--priced-by", "nobody:m")
+    assert (code, err) == (2, "transom: --priced-by: the prices of 'nobody:m' are not known\n")

@@ -9,7 +9,7 @@ from msgspec import Struct
 from transom.cli import options as o
 from transom.cli.app import command
 from transom.cli.chat_help import SLASH_COMMANDS
-from transom.cli.figures import COMPARE, NAMES, READABILITY, REPLAY, block_text, explained, help_text
+from transom.cli.figures import COMPARE, NAMES, READABILITY, REPLAY, VERDICT, block_text, explained, help_text
 
 STATES = {
     "kept": "In the window as it was logged.",
@@ -56,14 +56,20 @@ class Replay(Struct, frozen=True, kw_only=True):
 @command(
     "compare",
     "Replay recorded conversations under several policies.",
-    epilog=help_text(COMPARE, NAMES, block_text("How well windows read, right after each compaction", READABILITY)),
+    epilog=help_text(
+        VERDICT,
+        block_text("With --all", COMPARE),
+        NAMES,
+        block_text("With --all, how well windows read, right after each compaction", READABILITY),
+    ),
 )
 class Compare(Struct, frozen=True, kw_only=True):
-    """Replay recorded conversations under several policies, and compare the windows.
+    """Replay recorded conversations under several policies, compare the windows, and say which policy to take.
 
-    Prints a row for each policy: are its windows valid and within the budget, what would they cost with prompt caching,
-    how often does the cached prefix break, and how many of the names that the next message uses are in the window.
-    Where windows were compacted, a second table has a row for each policy that folds: how well do its windows read?
+    Prints a row for each policy: does it keep what the user asked, what does it cost with prompt caching, how often is
+    the cache broken, what reasoning is lost. The last sentence says which policy to take and why, or that the figures
+    cannot tell. With --all, all figures are printed: also how many of the names that the next message uses are in the
+    window, and how well the windows read.
 
     Nothing is stored. No model is called without --model; with it, each policy that shows summaries has a second row,
     for which the model writes them from the recorded texts. Exit code 1 if a window is invalid or over the budget.
@@ -72,7 +78,9 @@ class Compare(Struct, frozen=True, kw_only=True):
     files: o.Files
     budget: o.Budget
     policies: o.Policies = "default,sliding,passthrough"
+    all: o.AllFigures = False
     prices: o.Prices = None
+    priced_by: o.PricedBy = None
     model: o.SummaryModel = None
     format: o.Format = None
     min_messages: o.MinMessages = 0

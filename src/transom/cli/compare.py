@@ -16,7 +16,7 @@ from rich.table import Table
 
 from transom.cli.commands import Compare
 from transom.cli.compare_summaries import WITH_MODEL, rows_of, settings_for, summaries_line, with_summaries
-from transom.cli.figures import COMPARE, READABILITY, Figure
+from transom.cli.figures import COMPARE, INVALID, OVER, READABILITY, VERDICT, Figure
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines
 from transom.cli.locate import command
 from transom.cli.picture import Point, draw_picture, picture_paths
@@ -24,11 +24,11 @@ from transom.cli.progress import ProgressBar
 from transom.cli.replay import timed_steps
 from transom.cli.report import WRONG, Column, fits, number_text, table
 from transom.cli.streams import counted
-from transom.cli.terminal import print_json, print_line, terminal
+from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.policy import Policy
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, quote
 from transom.evaluation.compare import Compared, Label, Seen, compared, tokens_of
 from transom.evaluation.cost import share
 from transom.evaluation.readability import Readability
@@ -36,6 +36,8 @@ from transom.importers import LabelledQuestion, Recorded
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import POLICIES, policy_named
 from transom.prices import Prices
+from transom.providers.models import TokenPrices, token_prices
+from transom.reports.verdict import found_share, verdict
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 
@@ -45,6 +47,7 @@ MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
     "over": (",", lambda one: one.stats.over),
     "refused": (",", lambda one: one.stats.refused),
     "sent_share": (".0%", lambda one: one.stats.sent_share),
+    "requests_kept_share": (".0%", lambda one: one.requests_share),
     "cost_anthropic": (".2f", lambda one: one.anthropic.share),
     "cost_openai": (".2f", lambda one: one.openai.share),
     "cached_share": (".0%", lambda one: one.stats.cached_share),
@@ -71,7 +74,7 @@ READABILITY_MEASURES: dict[str, tuple[str, Callable[[Readability], float | None]
 }
 """The same for the figures of the second table, which are computed from `Compared.readability`."""
 
-SETTINGS = ("budget", "prices", "model", "min_messages", "max_messages", "min_tokens", "every")
+SETTINGS = ("budget", "prices", "priced_by", "model", "min_messages", "max_messages", "min_tokens", "every")
 """The options that the results depend on, beside the files and the policy."""
 
 NOTES = """\
@@ -101,8 +104,18 @@ def run(options: Compare) -> int:
         raise InvalidSetting(
             f"no conversation in these files{' has the length that the options ask for' if has_limits else ''}"
         )
+    prices = priced_by(options.priced_by)
     with ProgressBar() as bar:
-        results = compare(chosen, names, budget, model=options.model, jobs=options.jobs, bar=bar)
+        results = compare(
+            chosen,
+            names,
+            budget,
+            model=options.model,
+            prices=None if prices is None else prices.relative(),
+            jobs=options.jobs,
+            bar=bar,
+        )
+    found = verdict(results)
     if options.json:
         settings = {name: getattr(options, name) for name in SETTINGS}
         file_formats = [{"file": name, "formats": formats} for name, formats in files]
@@ -110,15 +123,20 @@ def run(options: Compare) -> int:
             {
                 **settings,
                 "files": file_formats,
-                "policies": [{"policy": n, **numbers(one)} for n, one in results.items()],
+                "policies": [{"policy": n, **numbers(one), **in_dollars(one, prices)} for n, one in results.items()],
+                "verdict": found,
             }
         )
     else:
         for line in summary_lines(files):
             print_line(terminal(), line)
-        print_table(results)
+        if options.all:
+            print_table(results)
+        else:
+            print_verdict_table(results, prices)
         if options.model is not None:
             print_line(terminal(), summaries_line(results, options.model))
+        print_wrapped(terminal(), ("\nWhich to take: ", "bold"), found.sentence)
     if paths:
         _draw(results, paths, _title(options, len(chosen)))
     return WRONG if any(one.stats.invalid or one.stats.over for one in results.values()) else 0
@@ -161,16 +179,18 @@ def compare(
     budget: Budget,
     *,
     model: str | None = None,
+    prices: Prices | None = None,
     jobs: int | None = None,
     bar: ProgressBar | None = None,
 ) -> Results:
     """Replay the conversations under each policy, in `jobs` processes (default: one for each core). Return, for each of
     `names`, the figures of all conversations together.
 
-    `names`: the rows of the table (`rows_of`). `model`: writes the summaries in the rows that end with `WITH_MODEL`.
+    `names`: the rows of the table (`rows_of`). `prices`: for `Compared.model_cost`. `model`: writes the summaries in
+    the rows that end with `WITH_MODEL`.
     """
     o200k().count("x")  # loads the tokenizer before other processes are forked, and before anything is timed
-    work = [(record, name, budget, model) for name in names for record in chosen]
+    work = [(record, name, budget, model, prices) for name in names for record in chosen]
     results = dict.fromkeys(names, Compared())
     done = _results(work, min(jobs or os.cpu_count() or 1, len(work)))
     for number, ((record, name, *_), one) in enumerate(zip(work, done, strict=True), start=1):
@@ -180,7 +200,7 @@ def compare(
     return results
 
 
-Job = tuple[Recorded, str, Budget, str | None]
+Job = tuple[Recorded, str, Budget, str | None, Prices | None]
 
 
 def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
@@ -200,12 +220,14 @@ def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
 
 def replay_one(job: Job) -> Compared:
     """Replay one conversation under one policy, in memory, and judge its windows."""
-    record, name, budget, model = job
+    record, name, budget, model, prices = job
     policy = policy_named(name.removesuffix(WITH_MODEL))
-    return replayed(record, policy, budget, model=model if name.endswith(WITH_MODEL) else None)
+    return replayed(record, policy, budget, model=model if name.endswith(WITH_MODEL) else None, prices=prices)
 
 
-def replayed(record: Recorded, policy: Policy, budget: Budget, *, model: str | None = None) -> Compared:
+def replayed(
+    record: Recorded, policy: Policy, budget: Budget, *, model: str | None = None, prices: Prices | None = None
+) -> Compared:
     """Replay one conversation under one policy, and measure every window. `model`: who writes its summaries."""
     head, facts = record.facts()
     conversation = Conversation(
@@ -219,13 +241,14 @@ def replayed(record: Recorded, policy: Policy, budget: Budget, *, model: str | N
     labels = {one.index: label for one in record.questions if (label := _label(one)) is not None}
     questions = [one for one in record.questions if one.index in labels]
     tools = record.tools_for(conversation.dialect.name)
-    steps = timed_steps(conversation, facts, questions, tools=tools, injected=record.injected_in(facts))
+    injected = record.injected_in(facts)
+    steps = timed_steps(conversation, facts, questions, tools=tools, injected=injected)
     seen = (
         Seen(step.at, step.window, request, seconds, None if step.question is None else labels.get(step.question))
         for step, request, seconds in steps
     )
-    found = compared(record.messages, seen, budget=budget.usable, counter=o200k())
-    return found if model is None else with_summaries(found, conversation.log.read())
+    found = compared(record.messages, seen, budget=budget.usable, counter=o200k(), injected=injected, prices=prices)
+    return found if model is None else with_summaries(found, conversation.log.read(), prices)
 
 
 def _label(question: LabelledQuestion) -> Label | None:
@@ -306,6 +329,46 @@ def _column(figure: Figure) -> Column[Compared]:
 def _readability_column(figure: Figure) -> Column[Compared]:
     form, measure = READABILITY_MEASURES[figure.name]
     return figure, lambda one: number_text(measure(one.readability) if one.readability.windows else None, form)
+
+
+def priced_by(model: str | None) -> TokenPrices | None:
+    """The prices of --priced-by. Raises InvalidSetting if they are not known."""
+    prices = None if model is None else token_prices(model)
+    if model is not None and prices is None:
+        raise InvalidSetting(f"--priced-by: the prices of {quote(model)} are not known")
+    return prices
+
+
+def in_dollars(one: Compared, prices: TokenPrices | None) -> dict[str, float | None]:
+    """What the input of all requests costs, in US dollars, and what the whole history would cost; None if no prices
+    are given."""
+    if prices is None:
+        return {"dollars": None, "dollars_of_everything": None}
+    unit = prices.input / 1_000_000
+    return {"dollars": one.model_cost.paid * unit, "dollars_of_everything": one.model_cost.everything * unit}
+
+
+def _cost_text(one: Compared, prices: TokenPrices | None) -> str:
+    dollars = in_dollars(one, prices)["dollars"]
+    return number_text(one.anthropic.share, ".2f") if dollars is None else f"${dollars:,.2f}"
+
+
+def print_verdict_table(results: Results, prices: TokenPrices | None) -> None:
+    """Print the figures that people ask for first, a row for each policy. What is wrong has a column only if it is."""
+    console, rows = terminal(), list(results.values())
+    measures: dict[str, Callable[[Compared], str]] = {
+        "requests_kept_share": lambda one: number_text(one.requests_share, ".0%"),
+        "found": lambda one: number_text(found_share(one), ".0%"),
+        "cost": lambda one: _cost_text(one, prices),
+        "broken": lambda one: number_text(None if one.append_only is None else 1 - one.append_only, ".0%"),
+        "reasoning_lost": lambda one: number_text(one.reasoning_lost, ".0%"),
+        "refused": lambda one: f"{one.stats.refused:,}",
+    }
+    columns = [(figure, measures[figure.name]) for figure in VERDICT]
+    columns += [_column(figure) for figure in (INVALID, OVER) if any(MEASURES[figure.name][1](one) for one in rows)]
+    for part in _tables(console, list(results.items()), columns):
+        console.print(part)
+    console.print(f"More figures: --all. Each is explained by `{command()} compare --help`.", style="dim")
 
 
 def print_table(results: Results) -> None:

@@ -16,6 +16,7 @@ from transom.errors import InvalidSetting
 from transom.evaluation.compare import Compared
 from transom.evaluation.summary_costs import summary_costs
 from transom.policies import policy_named
+from transom.prices import PRICES, Prices
 from transom.providers import provider_named
 from transom.strategies.fold.record import Digest
 from transom.tokenizer import o200k
@@ -50,15 +51,18 @@ def settings_for(model: str) -> SummarySettings:
     return SummarySettings(provider=model, pool=InPlace())
 
 
-def with_summaries(found: Compared, log: Iterable[Entry]) -> Compared:
+def with_summaries(found: Compared, log: Iterable[Entry], prices: Prices | None = None) -> Compared:
     """The figures with the summaries of a conversation: what they cost, and how many the model made or did not make."""
     entries = list(log)
-    made = [(summary, paid) for summary, paid in summary_costs(entries, o200k()) if not summary.degraded]
+    lists = PRICES if prices is None else {**PRICES, "model_cost": prices}
+    made = [(summary, paid) for summary, paid in summary_costs(entries, o200k(), lists) if not summary.degraded]
     failed = sum(isinstance(entry.body, Failure) and entry.body.failure == NO_SUMMARY for entry in entries)
+    by_model = sum(paid.get("model_cost", 0.0) for _, paid in made)
     anthropic, openai = (sum(paid[name] for _, paid in made) for name in ("anthropic", "openai"))
     return replace(
         found,
         anthropic=replace(found.anthropic, paid=found.anthropic.paid + anthropic),
+        model_cost=replace(found.model_cost, paid=found.model_cost.paid + by_model),
         openai=replace(found.openai, paid=found.openai.paid + openai),
         summaries=len(made),
         failed_summaries=failed,

@@ -42,7 +42,40 @@ CACHED = Figure(
     "Share of the tokens sent that the window has in common with the start of the window before, so that the "
     "provider can read them from its prompt cache.",
 )
+REQUESTS = Figure(
+    "requests_kept_share",
+    "requests kept",
+    "requests\nkept",
+    "Of the user's messages so far, at every call: the share that is in the window, at least half of it.",
+)
 TIME = Figure("ms_per_call", "ms per call", "ms per\ncall", "CPU milliseconds that building one window takes.")
+
+VERDICT: tuple[Figure, ...] = (
+    REQUESTS,
+    Figure(
+        "found",
+        "evidence or names found",
+        "found",
+        "The share of the evidence of labelled questions; without questions, of the old names that the next message "
+        "uses; without old names, of all names.",
+    ),
+    Figure(
+        "cost",
+        "cost",
+        "cost",
+        "Price of the input of all requests with prompt caching, in dollars by the prices of --priced-by; without it, "
+        "relative to sending the whole history, with Anthropic's prices (1.00).",
+    ),
+    Figure("broken", "cache broken", "cache\nbroken", "Share of the calls that break the cached prefix."),
+    Figure(
+        "reasoning_lost",
+        "reasoning lost",
+        "reasoning\nlost",
+        "Of the turns since the newest user message, at every call: the share whose reasoning cannot be sent any "
+        "more where it is bound to its prefix.",
+    ),
+    REFUSED,
+)
 
 REPLAY: tuple[Figure, ...] = (
     Figure("conversations", "conversations", "conver-\nsations", "Conversations in the file."),
@@ -77,6 +110,7 @@ COMPARE: tuple[Figure, ...] = (
     OVER,
     REFUSED,
     SHARE_SENT,
+    REQUESTS,
     Figure(
         "cost_anthropic",
         "cost at Anthropic",

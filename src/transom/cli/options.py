@@ -130,6 +130,16 @@ Prices = Annotated[
         help="Compact a window before it is full, as soon as that is cheaper by these prices: anthropic, openai.",
     ),
 ]
+PricedBy = Annotated[
+    str | None,
+    Option(
+        "--priced-by",
+        metavar="MODEL",
+        help="Print costs in dollars, by the prices of this model: anthropic:claude-sonnet-5-5, openai:gpt-5. Needs "
+        '`pip install "transom[prices]"`.',
+    ),
+]
+AllFigures = Annotated[bool, Option("--all", help="Print all figures.")]
 Dialect = Annotated[
     str | None,
     Option(

@@ -6,7 +6,7 @@ step needs, and how well do they read?
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -19,7 +19,8 @@ from transom.evaluation.cost import Cost, cost, share
 from transom.evaluation.grounding import Grounding, History, grounding, texts_of, usable
 from transom.evaluation.readability import Readability, ReadabilityJudge
 from transom.evaluation.replay_stats import ReplayStats, newest_fold, replay_stats
-from transom.prices import ANTHROPIC, OPENAI, RequestTokens
+from transom.evaluation.requests_kept import UserRequests
+from transom.prices import ANTHROPIC, OPENAI, Prices, RequestTokens
 from transom.wire.openai import OPENAI_CHAT
 
 
@@ -50,19 +51,28 @@ class Compared(Struct, frozen=True, kw_only=True):
     """Figures of one policy, summed over conversations.
 
     Refused calls are counted as refused and are in no other sum: nothing was sent that could cost or be grounded. A
-    refused question has none of its evidence. `stats`: counts and tokens. `anthropic` and `openai`: cost with the
-    prices of each. `consecutive_breaks`: breaks at a call where the sent call before it had a break too.
-    `reasoning_turns`: for each sent call, the turns of the model since the newest user message, summed;
-    `reasoning_kept`: those of them that the window has behind the same prefix as when they were made. `grounding`:
-    names that the next step needs. `evidence`: for each question the share of its evidence that is usable, summed.
-    `evidence_by_category`: for each category of questions their number and the same sum. `readability`: how well the
-    windows read right after each compaction. `summaries`, `failed_summaries`: how many a model made, and how often it
-    made none; 0 where no model was asked.
+    refused question has none of its evidence.
+
+    - `stats`: counts and tokens. `anthropic`, `openai`: cost with the prices of each; `model_cost`: with the prices
+      that were given, if any.
+    - `requests`: for each sent call, the messages of the user so far, summed; `requests_kept`: those of them that the
+      window has, at least half of each.
+    - `consecutive_breaks`: breaks at a call where the sent call before it had a break too.
+    - `reasoning_turns`: for each sent call, the turns of the model since the newest user message, summed;
+      `reasoning_kept`: those of them that the window has behind the same prefix as when they were made.
+    - `grounding`: names that the next step needs.
+    - `evidence`: for each question the share of its evidence that is usable, summed. `evidence_by_category`: for each
+      category of questions their number and the same sum.
+    - `readability`: how well the windows read right after each compaction.
+    - `summaries`, `failed_summaries`: how many a model made, and how often it made none; 0 where no model was asked.
     """
 
     stats: ReplayStats = ReplayStats()
     anthropic: Cost = Cost()
     openai: Cost = Cost()
+    model_cost: Cost = Cost()
+    requests: int = 0
+    requests_kept: int = 0
     consecutive_breaks: int = 0
     reasoning_turns: int = 0
     reasoning_kept: int = 0
@@ -79,6 +89,9 @@ class Compared(Struct, frozen=True, kw_only=True):
             stats=self.stats.plus(other.stats),
             anthropic=self.anthropic.plus(other.anthropic),
             openai=self.openai.plus(other.openai),
+            model_cost=self.model_cost.plus(other.model_cost),
+            requests=self.requests + other.requests,
+            requests_kept=self.requests_kept + other.requests_kept,
             consecutive_breaks=self.consecutive_breaks + other.consecutive_breaks,
             reasoning_turns=self.reasoning_turns + other.reasoning_turns,
             reasoning_kept=self.reasoning_kept + other.reasoning_kept,
@@ -94,6 +107,11 @@ class Compared(Struct, frozen=True, kw_only=True):
     def append_only(self) -> float | None:
         """The share of sent calls whose window begins with the whole window before; None if nothing was sent."""
         return share(self.stats.sent - self.stats.breaks, self.stats.sent)
+
+    @property
+    def requests_share(self) -> float | None:
+        """The share of the user's messages that the windows have; None if the user has said nothing before a call."""
+        return share(self.requests_kept, self.requests)
 
     @property
     def reasoning_lost(self) -> float | None:
@@ -124,19 +142,29 @@ def tokens_of(message: Raw, counter: TokenCounter) -> int:
     return MESSAGE_TOKENS + sum(map(counter.count, texts_of(message)))
 
 
-def compared(messages: Sequence[Raw], seen: Iterable[Seen], *, budget: int, counter: TokenCounter) -> Compared:
+def compared(
+    messages: Sequence[Raw],
+    seen: Iterable[Seen],
+    *,
+    budget: int,
+    counter: TokenCounter,
+    injected: Collection[int] = (),
+    prices: Prices | None = None,
+) -> Compared:
     """Judge the windows of one conversation under one policy.
 
     `messages`: the conversation, as OpenAI Chat messages; `seen`: its windows, in order; `budget`: tokens that a window
-    may have.
+    may have. `injected`: the positions of messages in the user's role that a program wrote. `prices`: for one cost
+    more.
     """
-    judge, total = _Judge(messages, budget, counter), Compared(stats=ReplayStats(conversations=1))
+    judge, total = _Judge(messages, budget, counter, injected), Compared(stats=ReplayStats(conversations=1))
     for one in seen:
         total = total.plus(judge.judged(one))
     turns = sum(message.get("role") == "assistant" for message in messages)
     anthropic, openai = (cost(judge.sent, judge.whole, prices) for prices in (ANTHROPIC, OPENAI))
     skipped = ReplayStats(skipped=turns - total.stats.calls)
-    return total.plus(Compared(stats=skipped, anthropic=anthropic, openai=openai))
+    model_cost = Cost() if prices is None else cost(judge.sent, judge.whole, prices)
+    return total.plus(Compared(stats=skipped, anthropic=anthropic, openai=openai, model_cost=model_cost))
 
 
 def _is_turn(unit: Unit) -> bool:
@@ -146,8 +174,11 @@ def _is_turn(unit: Unit) -> bool:
 class _Judge:
     """Walks through a conversation; remembers the texts so far and the sizes of the requests sent."""
 
-    def __init__(self, messages: Sequence[Raw], budget: int, counter: TokenCounter) -> None:
+    def __init__(
+        self, messages: Sequence[Raw], budget: int, counter: TokenCounter, injected: Collection[int] = ()
+    ) -> None:
         self._messages, self._budget, self._counter = messages, budget, counter
+        self._injected, self._requests = injected, UserRequests()
         self._history, self._read, self._tokens = History(), 0, 0
         self._newest, self._broke = -1, False
         self._turns, self._intact, self._seen = 0, set[int](), 0
@@ -171,10 +202,12 @@ class _Judge:
         return Compared(stats=checked, evidence=found, evidence_by_category=categories)
 
     def _call(self, at: int, window: Window, texts: list[str]) -> Compared:
-        for message in self._messages[self._read : at]:
+        for position, message in enumerate(self._messages[self._read : at], self._read):
             self._tokens += tokens_of(message, self._counter)
             self._history.add(message, self._tokens)
             role = message.get("role")
+            if role == "user" and position not in self._injected:
+                self._requests.add(list(texts_of(message)))
             self._turns = 0 if role == "user" else self._turns + (role == "assistant")
         stats = replay_stats(window, newest_before=self._newest)
         consecutive_breaks = int(bool(stats.breaks) and self._broke)
@@ -186,6 +219,8 @@ class _Judge:
         readability = self._readability.judged(window, compacted=bool(stats.compactions))
         return Compared(
             stats=stats,
+            requests=len(self._requests),
+            requests_kept=self._requests.kept(texts),
             consecutive_breaks=consecutive_breaks,
             reasoning_turns=self._turns,
             reasoning_kept=min(self._turns, self._reasoning_kept(window)),

@@ -8,11 +8,13 @@ from transom.core.choices import price_of_summary
 from transom.core.entry import Entry, Sent
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
-from transom.prices import PRICES
+from transom.prices import PRICES, Prices
 
 
-def summary_costs(entries: Iterable[Entry], counter: TokenCounter) -> Iterator[tuple[Summary, Mapping[str, float]]]:
-    """Yield each summary of a log, with its price by each price list, in units of one fresh input token.
+def summary_costs(
+    entries: Iterable[Entry], counter: TokenCounter, prices: Mapping[str, Prices] = PRICES
+) -> Iterator[tuple[Summary, Mapping[str, float]]]:
+    """Yield each summary of a log, with its price by each of these price lists, in units of one fresh input token.
 
     By the usage that its model reported; without that, by the tokens of the request before it and of what it was made
     from. A summary that no model made costs 0.
@@ -31,7 +33,7 @@ def summary_costs(entries: Iterable[Entry], counter: TokenCounter) -> Iterator[t
             yield (
                 summary,
                 {
-                    name: price_of_summary(summary, prices, counter, window=window, source=source)
-                    for name, prices in PRICES.items()
+                    name: price_of_summary(summary, listed, counter, window=window, source=source)
+                    for name, listed in prices.items()
                 },
             )

@@ -230,7 +230,8 @@ class _First:
     def __init__(self, conversation: str) -> None:
         self._conversation = conversation
         self._first: CheckFailure | None = None
-        self._failed = self.calls = 0
+        self.calls: int = 0
+        self._failed = 0
 
     @property
     def is_said(self) -> bool:

@@ -1,0 +1,136 @@
+"""Says which of several policies to take, in the order of what people ask.
+
+First, whether a policy keeps what was asked; then whether it keeps what the next step needs; then what it costs. A
+policy that refuses calls which another one sends, or builds a wrong window, is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from transom.evaluation.compare import Compared
+
+SAME = 0.03
+"""Shares that differ by less count as equal."""
+
+SAME_COST = 0.02
+"""Costs that differ by less, as a share of the lower one, count as equal."""
+
+FEW = 5
+"""With fewer conversations than this the figures are called a hint."""
+
+
+_Measure = Callable[[Compared], float | None]
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """Which policy to take: `policy`, None if the figures cannot tell; `sentence`: why."""
+
+    policy: str | None
+    sentence: str
+
+
+def found_share(one: Compared) -> float | None:
+    """The share of the evidence of labelled questions; without questions, of old names; without these, of all names."""
+    all_names, old_names, _ = one.grounding.shares
+    shares = one.evidence_recall, old_names, all_names
+    return next((share for share in shares if share is not None), None)
+
+
+def verdict(results: Mapping[str, Compared]) -> Verdict:
+    """Say which policy to take. All results must be of the same conversations."""
+    if not any(one.stats.sent for one in results.values()):
+        return _untold("no call was sent under any of these policies: the budget is too small")
+    least = min(one.stats.refused for one in results.values())
+    fit = {
+        name: one
+        for name, one in results.items()
+        if one.stats.refused == least and not one.stats.invalid and not one.stats.over
+    }
+    if not fit:
+        return _untold("every policy that sends all calls builds windows that are wrong")
+    if len(results) == 1:
+        return _untold("there is only one policy: name several with --policies")
+    if not any(one.stats.compactions or one.stats.sent_share != 1 for one in results.values()):
+        return _untold("no window was made smaller, so the policies do not differ: try a smaller --budget")
+    best = _best(fit, lambda one: one.requests_share)
+    best = _best(best, found_share)
+    name = min(best, key=lambda each: (_cost_rank(best, each), best[each].stats.breaks))
+    others = {other: one for other, one in results.items() if other != name}
+    reasons = "; ".join(filter(None, (_reason(results[name], other, one, least) for other, one in others.items())))
+    few = results[name].stats.conversations
+    hint = f" Only {few} conversation{'s' * (few > 1)}: a hint, no proof." if few < FEW else ""
+    sentence = f"{name}. It {_facts(results[name])}. Of the others, {reasons}.{hint}"
+    return Verdict(policy=name, sentence=sentence)
+
+
+def _untold(why: str) -> Verdict:
+    return Verdict(policy=None, sentence=f"these figures cannot tell. {why[:1].upper()}{why[1:]}.")
+
+
+def _best(results: Mapping[str, Compared], measure: _Measure) -> dict[str, Compared]:
+    """The policies whose share is at most SAME below the best one; all if there is nothing to measure."""
+    shares = {name: share for name, one in results.items() if (share := measure(one)) is not None}
+    if not shares:
+        return dict(results)
+    top = max(shares.values())
+    return {name: results[name] for name, share in shares.items() if share >= top - SAME}
+
+
+def _cost_rank(results: Mapping[str, Compared], name: str) -> float:
+    """The cost of a policy; that of the cheapest if it is hardly above it."""
+    costs = {each: _paid(one) for each, one in results.items()}
+    cheapest = min(costs.values())
+    return cheapest if costs[name] <= cheapest * (1 + SAME_COST) else costs[name]
+
+
+def _paid(one: Compared) -> float:
+    return one.model_cost.paid or one.anthropic.paid
+
+
+def _facts(one: Compared) -> str:
+    """What speaks for a policy."""
+    parts: list[str] = []
+    if one.requests_share is not None:
+        parts.append(f"keeps {one.requests_share:.0%} of what the user asked")
+    if (found := found_share(one)) is not None:
+        parts.append(f"has {found:.0%} of {_what_is_found(one)}")
+    everything = one.model_cost.everything or one.anthropic.everything
+    if everything:
+        parts.append(f"costs {_paid(one) / everything:.0%} of sending the whole history")
+    return ", ".join(parts[:-1]) + f" and {parts[-1]}" if len(parts) > 1 else "".join(parts) or "sends every call"
+
+
+def _what_is_found(one: Compared) -> str:
+    if one.evidence_recall is not None:
+        return "the evidence"
+    return "the old names that the next step uses" if one.grounding.far_needed else "the names that the next step uses"
+
+
+def _reason(taken: Compared, name: str, one: Compared, least: int) -> str:
+    """Why another policy was not taken."""
+    if one.stats.refused > least:
+        return f"{name} refuses {one.stats.refused:,} of {one.stats.calls + one.stats.questions:,} calls"
+    if one.stats.invalid or one.stats.over:
+        return f"{name} builds {one.stats.invalid + one.stats.over:,} wrong windows"
+    ratio = _paid(one) / _paid(taken) if _paid(taken) else 1.0
+    is_same = abs(ratio - 1) <= SAME_COST
+    price = "costs the same" if is_same else f"costs {abs(ratio - 1):.0%} {'more' if ratio > 1 else 'less'}"
+    lost = [
+        f"{verb} {share:.0%} of {what}"
+        for verb, share, best, what in (
+            ("keeps", one.requests_share, taken.requests_share, "what was asked"),
+            ("has", found_share(one), found_share(taken), _what_is_found(one)),
+        )
+        if share is not None and best is not None and share < best - SAME
+    ]
+    found, best = found_share(one), found_share(taken)
+    if lost and found is not None and best is not None and found > best + SAME:
+        lost.append(f"has more of {_what_is_found(one)}, {found:.0%}")
+    if lost:
+        return f"{name} {price}, but {' and '.join(lost)}" if ratio < 1 - SAME_COST else f"{name} {lost[0]}"
+    if is_same and one.stats.breaks > taken.stats.breaks:
+        return f"{name} {price} and breaks the cache {one.stats.breaks:,} times, not {taken.stats.breaks:,}"
+    return f"{name} {'is as good here' if is_same else price}"
