@@ -89,7 +89,7 @@ GROUPS = {
         "transom.stores": "Where logs are stored.",
         "transom.stores.postgres": "Conversations on a PostgreSQL server.",
         "transom.reports": "Reports about recorded conversations: checks.",
-    "transom.importers": "Recorded conversations from files.",
+        "transom.importers": "Recorded conversations from files.",
     },
     "Write your own": {
         "transom.strategies": "What a policy is made of.",
