@@ -4,9 +4,10 @@
 
 A scripted provider plays answers, tool calls and faults by seed, and checks every request by the rules of its dialect:
 arguments must be JSON objects, and images stand where the API takes them. It refuses images now and then, and what is
-longer than its context, which may be smaller than the budget says. Tools fail and hang. Runs are cancelled,
-interrupted, and abandoned. Each run must end in an answer, a typed error or its interruption; then the log, and every
-beginning of it (a crash may leave any), must go on to an answer.
+longer than its context, which may be smaller than the budget says. Tools fail and hang. Calls wait for approval, and
+another handle decides, or not. Runs are cancelled, interrupted, and abandoned. Each run must end in an answer, a typed
+error, its interruption or calls that wait; then the log, and every beginning of it (a crash may leave any), must go on
+to an answer. No approved call runs twice, and no rejected one at all.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import anyio
 
 from transom import AsyncConversation, BudgetImpossible, Conversation, FunctionTool, Retry, RunStopped
 from transom.conversation import events
+from transom.conversation.runs.work import CURRENT_JOB
 from transom.core.codec import encode
 from transom.core.entry import Entry
 from transom.errors import ProviderError
@@ -77,7 +79,8 @@ class Script:
 
     def calls(self) -> ScriptedStep:
         names = self.draw.choices(
-            ["look", "big", "fails", "hangs", "later", "nothing", "shot", ODD_NAME], k=self.draw.randrange(1, 4)
+            ["look", "big", "fails", "hangs", "later", "nothing", "shot", "asks", "asks", ODD_NAME],
+            k=self.draw.randrange(1, 4),
         )
         arguments = [
             DEEP,
@@ -124,7 +127,21 @@ class Script:
         )
 
 
-def tools(release: threading.Event) -> list[Any]:
+class Asked:
+    """A tool whose calls need approval, and the calls that it has run."""
+
+    def __init__(self) -> None:
+        self.ran: list[tuple[int, int]] = []
+
+    def asks(self, n: int = 1) -> str:
+        job = CURRENT_JOB.get()
+        self.ran.append((job.call.turn, job.call.index))
+        if n == 5:
+            raise Interrupt
+        return f"asked {n}"
+
+
+def tools(release: threading.Event, asked: Asked) -> list[Any]:
     def look(n: int) -> str:
         return f"found {n}"
 
@@ -145,7 +162,8 @@ def tools(release: threading.Event) -> list[Any]:
         url = f"data:image/png;base64,{'A' * 40 * n}"
         return [{"type": "text", "text": "shot"}, {"type": "image_url", "image_url": {"url": url}}]
 
-    return [look, big, shot, fails, FunctionTool(hangs, timeout=0.01), later]
+    needs_approval = FunctionTool(asked.asks, needs_approval=lambda n=1: n < 3)
+    return [look, big, shot, fails, FunctionTool(hangs, timeout=0.01), later, needs_approval]
 
 
 class Metered(Scripted):
@@ -200,6 +218,7 @@ class Trial:
         self.problems: list[str] = []
         self.acknowledged: dict[int, bytes] = {}
         self.store = MemoryStore()
+        self.asked, self.rejected = Asked(), set[tuple[int, int]]()
         self.budget = self.draw.choice([900, 1_500, 4_000])
         self.context = self.draw.choice([None, None, self.budget, int(0.6 * self.budget)])
         self.leaves_at = self.draw.choice([None, None, None, self.draw.randrange(1, 30)])
@@ -213,10 +232,19 @@ class Trial:
             ended = self.one_run(conv, provider, f"Task {turn}: " + WORDS)
             self.cancel.clear()
             self.check(conv, provider)
+            self.decide(self.opened("c"))
+            if self.draw.random() < 0.5:
+                ended = self.one_run(conv, provider, "")
+                self.cancel.clear()
+                self.check(conv, provider)
             self.check_facts(conv)
             if conv.usage.total != provider.billed:
                 self.problems.append(f"billed {provider.billed} tokens, counted {conv.usage.total}")
         self.release.set()
+        if len(self.asked.ran) > len(set(self.asked.ran)):
+            self.problems.append("a call ran twice")
+        if self.rejected & set(self.asked.ran):
+            self.problems.append("a rejected call ran")
         self.goes_on(conv, "after the run")
         entries = [*conv.log]
         reopened = self.opened("c")
@@ -227,6 +255,16 @@ class Trial:
             self.goes_on(self.after_a_crash(entries[: self.draw.randrange(1, len(entries) + 1)]), "after a crash")
         return ended, [f"{self.where}: {problem}" for problem in self.problems]
 
+    def decide(self, other: Conversation) -> None:
+        """What a person decides about calls that wait, in another handle."""
+        for call in other.pending():
+            decision = self.draw.choice(["approve", "change", "reject", "wait", "both"])
+            if decision in {"approve", "change", "both"}:
+                other.approve(call, arguments={"n": self.draw.choice([1, 5])} if decision == "change" else None)
+            if decision in {"reject", "both"}:
+                other.reject(call, self.draw.choice(["", "Not now."]))
+                self.rejected.add((call.turn, call.index))
+
     def opened(self, name: str) -> Conversation:
         return Conversation.open(
             self.store, name, budget=self.budget, counter=WordCounter(), system="Be brief.", dialect=self.dialect
@@ -235,19 +273,20 @@ class Trial:
     def settings(self, provider: Scripted) -> dict[str, Any]:
         return {
             "provider": provider,
-            "tools": tools(self.release),
+            "tools": tools(self.release, self.asked),
             "retry": Retry(attempts=2, wait=0, longest=1),
             "max_steps": 6,
             "cancel": self.cancel,
         }
 
-    def one_run(self, conv: Conversation, provider: Scripted, task: str) -> str:
+    def one_run(self, conv: Conversation, provider: Scripted, said: str) -> str:
         self.ended = "answered"
-        settings = self.settings(provider)
+        settings, task = self.settings(provider), [said] if said else []
         backend, _, stream = self.mode.partition(" ")
         try:
             if self.mode == "run":
-                conv.run(task, **settings)
+                result = conv.run(*task, **settings)
+                self.ended = "waits" if result.pending else self.ended
             elif self.mode == "stream":
                 self.stream(conv, task, settings)
             else:
@@ -258,8 +297,8 @@ class Trial:
             return "interrupted"
         return self.ended
 
-    def stream(self, conv: Conversation, task: str, settings: dict[str, Any]) -> None:
-        running = conv.stream(task, **settings)
+    def stream(self, conv: Conversation, task: list[str], settings: dict[str, Any]) -> None:
+        running = conv.stream(*task, **settings)
         try:
             for number, event in enumerate(running):
                 self.acknowledge(conv, event)
@@ -269,14 +308,14 @@ class Trial:
         finally:
             running.close()
 
-    async def run_async(self, conv: Conversation, task: str, settings: dict[str, Any], stream: bool) -> None:
+    async def run_async(self, conv: Conversation, task: list[str], settings: dict[str, Any], stream: bool) -> None:
         with anyio.CancelScope() as scope:
             if self.leaves_at is not None:
                 scope.deadline = anyio.current_time() + 0.002 * self.leaves_at
             if not stream:
-                await AsyncConversation(conv).run(task, **settings)
+                await AsyncConversation(conv).run(*task, **settings)
                 return
-            async for event in AsyncConversation(conv).stream(task, **settings):
+            async for event in AsyncConversation(conv).stream(*task, **settings):
                 self.acknowledge(conv, event)
         if scope.cancelled_caught:
             self.ended = "left"
@@ -291,7 +330,9 @@ class Trial:
             self.problems.append(f"an invalid request: {provider.violations[0]}")
         if conv.view.in_flight is not None:
             self.problems.append("a request is in flight")
-        if conv.view.open_units:
+        waits = {(call.turn, call.index) for call in conv.pending()}
+        units = [conv.view.open_unit(key) for key in conv.view.open_units]
+        if any((unit.key, index) not in waits for unit in units for index in unit.open_calls):
             self.problems.append("calls are open")
 
     def check_facts(self, conv: Conversation) -> None:
