@@ -82,6 +82,7 @@ GROUPS = {
         "transom.adapters.langchain": "Middleware for LangChain, LangGraph and deepagents.",
         "transom.adapters.pydantic_ai": "A capability for pydantic-ai.",
         "transom.adapters.openai_agents": "A model provider for the OpenAI Agents SDK.",
+        "transom.mcp": "The tools of MCP servers in a run.",
         "transom.mcp.server": "The conversations of a store for an MCP client.",
         "transom.overflow": "Which errors say that a request is too long.",
     },

@@ -90,6 +90,10 @@ class InvalidSetting(TransomError):
     """A setting or argument with a wrong value. The message says which, and what is allowed."""
 
 
+class ToolsUnavailable(TransomError):
+    """A server of tools, such as an MCP server, did not start. Nothing was logged."""
+
+
 class UnknownLog(TransomError):
     """The store has no conversation with this name."""
 

@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from inspect import Parameter
 from typing import Any, cast, get_type_hints
@@ -84,6 +85,12 @@ class FunctionTool:
     def name(self) -> str:
         """The name by which the model calls the tool."""
         return self.tool.name
+
+    def renamed(self, name: str) -> FunctionTool:
+        """A copy that the model calls by another name."""
+        renamed = copy(self)
+        renamed.tool = replace(self.tool, name=name)
+        return renamed
 
     def __repr__(self) -> str:
         return f"FunctionTool({self.name!r})"

@@ -29,7 +29,7 @@ def read_mcp(value: object) -> McpResult | None:
 
     A result is an object (of `mcp`, `fastmcp` and others) or a dict with `isError` and a list `content`; or a list of
     blocks, at least one of a kind that only MCP has. `structuredContent` is added as JSON, unless a text of the result
-    is the same JSON already.
+    says the same already.
     """
     if isinstance(value, (list, tuple)):
         blocks = [_plain(block) for block in cast("list[object]", value)]
@@ -94,8 +94,12 @@ def _file(data: str, mime: str, what: str) -> Raw:
 
 
 def _says(part: Raw, structured: object) -> bool:
-    """Whether a text is the JSON of a value."""
+    """Whether a text is the JSON of a value. What is no object, servers put under the key `result`."""
+    said = text(part, "text")
+    values = [structured, *(as_dict(structured).values() if set(as_dict(structured)) == {"result"} else ())]
+    if said and said in values:
+        return True
     try:
-        return json.loads(text(part, "text")) == structured
+        return json.loads(said) in values
     except (ValueError, RecursionError):
         return False

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from functools import partial
 from typing import Any, TypedDict, cast
+
+from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
 from transom.conversation.access.lease import pauses
@@ -17,6 +18,7 @@ from transom.conversation.runs.agent_loop import AgentLoop, Approver, CostOf, Ru
 from transom.conversation.runs.driver import Cancel
 from transom.conversation.runs.runnable import RunnableConversation
 from transom.conversation.runs.work import Sleep
+from transom.conversation.toolset import Toolset, opened_tools
 from transom.core.message import Raw, User
 from transom.core.tool import Tool
 from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting, quote
@@ -37,8 +39,8 @@ class RunOptions(TypedDict, total=False):
     """For each reply, models to ask in order when the one before has failed for good. The next reply begins with
     `provider` again."""
     tools: Sequence[Any]
-    """Functions (sync or async), FunctionTools, schemas of tools that the provider runs. A schema of any other tool is
-    refused. None: the last schemas."""
+    """Functions (sync or async), FunctionTools, toolsets such as an `McpServer`, schemas of tools that the provider
+    runs. A schema of any other tool is refused. None: the last schemas."""
     readback: bool
     """Whether the model has the tools that read back what its window leaves out (`transom.readback.TOOLS`), which the
     run answers itself. Not given: it has them if the conversation's last request had them. The first request has them
@@ -102,16 +104,23 @@ def start(
     if input is not None and options.get("messages") is not None:
         raise InvalidSetting("run: give input or messages, not both")
     settings = _settings(options, stream=stream)
-    loop = partial(AgentLoop, conversation, settings, use_model)
+    tools = _listed("tools", options.get("tools"))
+
+    def begin(stack: ExitStack) -> AgentLoop:
+        if not any(isinstance(each, Toolset) for each in tools):
+            return AgentLoop(conversation, settings, use_model)
+        schemas, functions = tools_by_name(opened_tools(tools, stack))
+        return AgentLoop(conversation, replace(settings, schemas=schemas, functions=functions), use_model)
+
     wait = check.seconds("wait", options.get("wait", 0))
-    return _steps(conversation, input, options.get("messages"), loop, exclusively, wait)
+    return _steps(conversation, input, options.get("messages"), begin, exclusively, wait)
 
 
 def _steps(
     conversation: RunnableConversation,
     input: Content | None,  # noqa: A002 - as in `run`
     messages: Sequence[object] | None,
-    begin: Callable[[], AgentLoop],
+    begin: Callable[[ExitStack], AgentLoop],
     exclusively: Callable[[], AbstractContextManager[None]],
     wait: float,
 ) -> RunSteps:
@@ -125,7 +134,7 @@ def _steps(
                 if (pause := next(left, None)) is None:
                     raise
             yield Sleep(pause)
-        loop = begin()
+        loop = begin(stack)
         if input is not None:
             loop.user(input)
         elif messages is not None:
@@ -157,7 +166,8 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
     schemas: list[Raw | Tool] | None = None
     functions: dict[str, Any] = {}
     if options.get("tools") is not None:
-        schemas, functions = tools_by_name(_listed("tools", options.get("tools")))
+        given_tools = _listed("tools", options.get("tools"))  # toolsets are opened when the run begins
+        schemas, functions = tools_by_name(each for each in given_tools if not isinstance(each, Toolset))
     retry = checked_retry(options.get("retry", DEFAULT_RETRY))
     _must_be_cancel(options.get("cancel"))
     limits = {name: check.positive(name, options.get(name), most) for name, most in _MOST.items()}
