@@ -89,7 +89,7 @@ GROUPS = {
     "Stores and files": {
         "transom.stores": "Where logs are stored.",
         "transom.stores.postgres": "Conversations on a PostgreSQL server.",
-        "transom.reports": "Reports about recorded conversations: checks.",
+        "transom.reports": "Reports about recorded conversations: checks, and shadow answers.",
         "transom.importers": "Recorded conversations from files.",
     },
     "Write your own": {

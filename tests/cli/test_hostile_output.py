@@ -72,6 +72,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "replay": [["recording.jsonl", "--budget", "4000"], ["{file}", "--budget", "4000", "--chart"]],
     "compare": [["recording.jsonl", "--budget", "4000", "--policies", "default,sliding"]],
     "check": [["hostile.check.toml"], ["hostile.check.toml", "--policy", "passthrough"]],
+    "shadow": [["recording.jsonl", "--budget", "4000", "--model", "scripted", "--policy", "sliding", "--yes"]],
     "log": [["one"]],
     "explain": [["one", "--all"], ["one", "--html"]],
     "inspect": [["none\x1b[2J"]],

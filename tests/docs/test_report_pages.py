@@ -1,4 +1,4 @@
-"""The samples and the code of docs/check.md are what they were copied from, and run."""
+"""The samples and the code of docs/check.md and docs/shadow.md are what they were copied from, and run."""
 
 from __future__ import annotations
 
@@ -39,3 +39,10 @@ def test_the_page_about_checks(capsys: pytest.CaptureFixture[str]) -> None:
     (python,) = blocks("check.md", "python")
     exec(compile(python, "check.md", "exec"), {})
     assert capsys.readouterr().out.startswith("the manager's ticket is known at the end 50 ")
+
+
+def test_the_page_about_shadow_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    (python,) = blocks("shadow.md", "python")
+    exec(compile(python, "shadow.md", "exec"), {})
+    requests, chance, window, harm = capsys.readouterr().out.split()
+    assert (requests, chance, window, harm) == ("30", "0.0", "1.0", "True")

@@ -126,6 +126,30 @@ class Check(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
+@command("shadow", "Ask a model whether windows change what it does next.")
+class Shadow(Struct, frozen=True, kw_only=True):
+    """Ask a model whether the windows of a policy change what it does next, on a sample of recorded calls.
+
+    At each call it answers twice with the whole history and once with the window. Two answers with the whole history
+    differ too; only what the window adds to that is its harm. Two answers are the same if they call the same tools with
+    the same arguments, or, without calls, share half of their words. Says what it costs, and asks first.
+
+    Intervals are 95%: Wilson's (1927) for a share, Newcombe's (1998, method 10) for the difference. Exit code 1 if the
+    window changes the next action beyond chance.
+    """
+
+    files: o.Files
+    budget: o.Budget
+    model: o.ShadowModel
+    policy: o.Policy = "default"
+    prices: o.Prices = None
+    calls: o.ShadowCalls = 20
+    max_tokens: o.MaxTokens = 1_000
+    format: o.Format = None
+    yes: o.ShadowYes = False
+    json: o.Json = False
+
+
 @command("log", "Print the log of a conversation, one line for each entry.")
 class Log(Struct, frozen=True, kw_only=True):
     """Print the log of a conversation, one line for each entry: what happened, what was decided, what was sent."""

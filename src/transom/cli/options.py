@@ -58,6 +58,14 @@ CheckBudget = Annotated[
     int | None,
     Option("--budget", parser=tokens, metavar="N", help="Check this budget in place of the one in the file."),
 ]
+ShadowModel = Annotated[
+    str, Option("--model", metavar="NAME", help="The model that answers: anthropic:claude-sonnet-5-5, local, …")
+]
+ShadowCalls = Annotated[int, Option("--calls", min=1, metavar="N", help="The most calls of the sample.")]
+MaxTokens = Annotated[
+    int, Option("--max-tokens", parser=tokens, metavar="N", help="The most tokens of an answer: 1000 or 1k.")
+]
+ShadowYes = Annotated[bool, Option("--yes", help="Do not ask before the requests are sent.")]
 ImportFiles = Annotated[
     list[Path],
     Argument(

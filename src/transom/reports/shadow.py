@@ -1,0 +1,322 @@
+"""Shadow answers: does the window of a policy change what a model does next?
+
+At a sample of recorded calls a model answers three times: twice with the whole history, once with the window. Answers
+with the whole history differ too, so how often these two differ is what chance does. Only what the window adds to it is
+its harm. This is the measure that needs no labels and trusts no judge.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.conversation.model_calls.model_call import CallModel
+from transom.conversation.model_calls.reply import read_reply
+from transom.core.budget import Budget
+from transom.core.message import Assistant, Call, Raw, Text, Usage
+from transom.core.policy import Policy
+from transom.errors import InvalidSetting, ProviderError
+from transom.evaluation.replay_stats import unedited
+from transom.importers.recorded import Recorded
+from transom.policies import policy_named
+from transom.providers.base import Provider, model_name
+from transom.providers.models import context_size, cost
+from transom.reports.intervals import Interval, paired_difference, wilson
+from transom.reports.recorded_calls import recorded_calls
+from transom.wire.dialects import dialect_named
+
+SEED = 0
+"""Which calls are in the sample depends on nothing but the recordings."""
+
+SAME_WORDS = 0.5
+"""Two answers in words count as the same if they share this much of their words (the Dice coefficient)."""
+
+_WORDS = re.compile(r"\w+")
+
+
+class ShadowCall(Struct, frozen=True, kw_only=True):
+    """A call of the sample: number `call` of a `conversation`.
+
+    `tokens`: those of the whole history, and of the window.
+    """
+
+    conversation: str
+    call: int
+    tokens: tuple[int, int]
+
+
+class ShadowPlan(Struct, frozen=True, kw_only=True):
+    """What will be asked, and what it costs.
+
+    - `model`: who answers. `calls`: the sample.
+    - `eligible`: the calls it was drawn from: those whose window is not the whole history; all calls if there are none,
+      which `is_changed` says.
+    - `too_long`: calls that were left out because the model's context window has no room for their whole history;
+      `refused`: because they have no window.
+    - `requests`, `input_tokens`: of all requests together; `max_dollars`: what they cost at most, without a cache; None
+      if the prices are not known.
+    """
+
+    model: str
+    calls: tuple[ShadowCall, ...]
+    eligible: int
+    is_changed: bool
+    too_long: int
+    refused: int
+    requests: int
+    input_tokens: int
+    max_dollars: float | None
+
+
+class ShadowAnswer(Struct, frozen=True, kw_only=True):
+    """What the model did at a call: with the `whole` history, `again` with it, and with the `window`, a line each.
+
+    `conversation`, `call`: which call. `chance_differs`: the two answers with the whole history differ;
+    `window_differs`: the answer with the window differs from the first one.
+    """
+
+    conversation: str
+    call: int
+    whole: str
+    again: str
+    window: str
+    chance_differs: bool
+    window_differs: bool
+
+
+class Shadow(Struct, frozen=True, kw_only=True):
+    """How often the next action differs.
+
+    - `answers`: the calls that were compared. `failed`: those for which the model gave no answer.
+    - `chance`: the share of calls at which two answers with the whole history differ; `window`: at which the answer
+      with the window differs from the first one. `chance_interval`, `window_interval`: 95%, Wilson's.
+    - `added`: the difference of the two shares: what the window adds. `added_interval`: 95%, Newcombe's.
+    - `sentence`: what follows from it.
+    """
+
+    answers: tuple[ShadowAnswer, ...]
+    failed: int
+    chance: float | None
+    chance_interval: Interval
+    window: float | None
+    window_interval: Interval
+    added: float | None
+    added_interval: Interval
+    sentence: str
+
+
+def plan_shadow(
+    records: Sequence[Recorded], provider: Provider, *, budget: Budget, policy: Policy, calls: int, max_tokens: int
+) -> ShadowPlan:
+    """Draw the sample, and say what asking costs. Nothing is sent.
+
+    `calls`: how many at most. `max_tokens`: of each answer.
+    """
+    changed: list[ShadowCall] = []
+    same: list[ShadowCall] = []
+    too_long = refused = 0
+    room = getattr(provider, "context_size", None) or context_size(provider.name, provider.model)
+    dialect = dialect_named(provider.dialect)
+    for record in records:
+        for call in recorded_calls(_with_tools(record), budget=budget, policy=policy, dialect=dialect):
+            if call.window is None:
+                refused += 1
+                continue
+            whole = unedited(call.window)
+            if room is not None and whole + max_tokens > room:
+                too_long += 1
+                continue
+            one = ShadowCall(conversation=record.id, call=call.number, tokens=(whole, call.window.size.tokens))
+            (changed if any(slot.size != slot.untrimmed_size for slot in call.window.slots) else same).append(one)
+    eligible = changed or same
+    order = {id(one): at for at, one in enumerate(eligible)}
+    chosen = random.Random(SEED).sample(eligible, min(calls, len(eligible)))  # noqa: S311 - no secret
+    chosen.sort(key=lambda one: order[id(one)])
+    tokens = sum(2 * whole + window for one in chosen for whole, window in (one.tokens,))
+    dollars = [
+        cost(Usage(prompt=prompt, output=max_tokens), provider.name, provider.model)
+        for one in chosen
+        for prompt in (one.tokens[0], one.tokens[0], one.tokens[1])
+    ]
+    known = [each for each in dollars if each is not None]
+    return ShadowPlan(
+        model=model_name(provider),
+        calls=tuple(chosen),
+        eligible=len(eligible),
+        is_changed=bool(changed),
+        too_long=too_long,
+        refused=refused,
+        requests=3 * len(chosen),
+        input_tokens=tokens,
+        max_dollars=sum(known) if len(known) == len(dollars) else None,
+    )
+
+
+def run_shadow(
+    plan: ShadowPlan,
+    records: Sequence[Recorded],
+    provider: Provider,
+    *,
+    budget: Budget,
+    policy: Policy,
+    max_tokens: int,
+    on_answer: Callable[[int], object] | None = None,
+) -> Shadow:
+    """Ask the model three times at each call of the sample, and compare the answers.
+
+    `on_answer`: called with the number of answers so far. A call whose answer fails is left out and counted. Raises
+    ProviderError if the first request fails, since the others would too.
+    """
+    answers: list[ShadowAnswer] = []
+    failed = asked = 0
+    for conversation, number, whole, window in _requests(plan, records, provider, budget, policy):
+        turns: list[Assistant] = []
+        for request in (whole, whole, window):
+            try:
+                turns.append(_ask(provider, request, max_tokens))
+            except ProviderError:
+                if not asked:
+                    raise
+                break
+            asked += 1
+            if on_answer is not None:
+                on_answer(asked)
+        if len(turns) < 3:
+            failed += 1
+            continue
+        first, again, shown = turns
+        answers.append(
+            ShadowAnswer(
+                conversation=conversation,
+                call=number,
+                whole=action_text(first),
+                again=action_text(again),
+                window=action_text(shown),
+                chance_differs=not is_same_action(first, again),
+                window_differs=not is_same_action(first, shown),
+            )
+        )
+    return compared_answers(answers, failed)
+
+
+def compared_answers(answers: Sequence[ShadowAnswer], failed: int = 0) -> Shadow:
+    """Count how often the answers differ, and what follows."""
+    total = len(answers)
+    pairs = [(one.window_differs, one.chance_differs) for one in answers]
+    window, chance = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    counts = [pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))]
+    low, high = paired_difference(*counts)
+    added = (window - chance) / total if total else None
+    return Shadow(
+        answers=tuple(answers),
+        failed=failed,
+        chance=chance / total if total else None,
+        chance_interval=wilson(chance, total),
+        window=window / total if total else None,
+        window_interval=wilson(window, total),
+        added=added,
+        added_interval=(low, high),
+        sentence=_sentence(added, low, high),
+    )
+
+
+def _sentence(added: float | None, low: float, high: float) -> str:
+    if added is None:
+        return "No call was compared."
+    if low > 0:
+        return (
+            f"The window changes the next action: {added:+.0%} of the calls beyond chance "
+            f"(95% interval {low:+.0%} to {high:+.0%})."
+        )
+    return (
+        f"No harm beyond chance was found: {added:+.0%} of the calls (95% interval {low:+.0%} to {high:+.0%}); "
+        f"a larger sample would find a harm that is smaller than {max(high, 0.0):.0%}."
+    )
+
+
+def is_same_action(one: Assistant, other: Assistant) -> bool:
+    """Whether two turns do the same next: they call the same tools with the same arguments, in any order; or, if
+    neither calls one, they share at least half of their words."""
+    if one.calls or other.calls:
+        return sorted(map(_call_key, one.calls)) == sorted(map(_call_key, other.calls))
+    first, second = (set(_WORDS.findall(_said(turn).lower())) for turn in (one, other))
+    shared = 2 * len(first & second)
+    return first == second or shared >= SAME_WORDS * (len(first) + len(second))
+
+
+def action_text(turn: Assistant) -> str:
+    """What a turn does, on one line: its calls, or else what it says."""
+    if turn.calls:
+        return "; ".join(f"{call.name}({call.args})" for call in turn.calls)
+    return " ".join(_said(turn).split())
+
+
+def _said(turn: Assistant) -> str:
+    return " ".join(part.text for part in turn.parts if isinstance(part, Text))
+
+
+def _call_key(call: Call) -> tuple[str, str]:
+    """The name of a call and its arguments, in one spelling of JSON."""
+    try:
+        arguments = json.dumps(json.loads(call.args or "{}"), sort_keys=True)
+    except (ValueError, RecursionError):
+        arguments = call.args
+    return call.name, arguments
+
+
+def _ask(provider: Provider, request: Mapping[str, Any], max_tokens: int) -> Assistant:
+    reply = provider.complete(request, max_tokens=max_tokens)
+    return read_reply(CallModel(provider=provider, request=request, max_tokens=max_tokens), reply)[0]
+
+
+def _requests(
+    plan: ShadowPlan, records: Sequence[Recorded], provider: Provider, budget: Budget, policy: Policy
+) -> Iterator[tuple[str, int, Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield the calls of a sample: the conversation, the number, and the requests with the whole history and with the
+    window."""
+    dialect = dialect_named(provider.dialect)
+    wanted = {(one.conversation, one.call) for one in plan.calls}
+    for record in records:
+        numbers = {number for name, number in wanted if name == record.id}
+        if not numbers:
+            continue
+        asked = _with_tools(record)
+        whole = recorded_calls(asked, budget=Budget(), policy=policy_named("passthrough"), dialect=dialect)
+        windows = recorded_calls(asked, budget=budget, policy=policy, dialect=dialect)
+        for one, other in zip(whole, windows, strict=True):
+            if one.number in numbers:
+                requests = [dialect.arguments(each.request) for each in (one, other)]
+                yield record.id, one.number, requests[0], requests[1]
+                numbers.discard(one.number)
+            if not numbers:
+                break
+
+
+def _with_tools(record: Recorded) -> Recorded:
+    """The conversation with the tools that it calls, if the recording has none: an API takes no calls without them."""
+    if record.tools:
+        return record
+    _, facts = record.facts()
+    names = dict.fromkeys(call.name for _, fact in facts if isinstance(fact, Assistant) for call in fact.calls)
+    schema: Raw = {"type": "object", "properties": {}, "additionalProperties": True}
+    described = "As in the conversation so far."
+    tools: list[Raw] = [
+        {"type": "function", "function": {"name": name, "description": described, "parameters": schema}}
+        for name in names
+        if name
+    ]
+    return replace(record, tools=tuple(dialect_named(record.dialect).render_tools(tools)))
+
+
+def require_calls(plan: ShadowPlan) -> None:
+    """Raise InvalidSetting if there is nothing to ask."""
+    if not plan.calls:
+        too_long = f"{plan.too_long:,} are longer than the context window of {plan.model}"
+        why = too_long if plan.too_long else "there is none"
+        raise InvalidSetting(f"shadow: no call to compare: {why}")
