@@ -25,8 +25,9 @@ from transom.core.window import Window
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, ProviderError, quote
 from transom.providers.sdk_errors import http_error, provider_error
 from transom.stores import StoredLog
+from transom.strategies.summary.native import without_compaction
 from transom.wire.dialect import Dialect
-from transom.wire.refused_parts import RefusedPart
+from transom.wire.refused_parts import COMPACTION, RefusedPart
 
 _logger = logging.getLogger(__name__)
 
@@ -177,17 +178,24 @@ class Editable(Protocol):
     """A conversation that an edit can be appended to."""
 
     @property
+    def view(self) -> View: ...
+    @property
     def log(self) -> StoredLog: ...
     def edit(self, edit: Edit) -> int: ...
 
 
 def leave_out(conversation: Editable, parts: Sequence[RefusedPart], error: str) -> None:
-    """Trim the parts that the provider refused, so that they are in no later request. An undo brings them back.
+    """Trim the parts that the provider refused, so that they are in no later request; a record takes the place of a
+    compaction. An undo brings a trimmed part back.
 
     A part that is shorter than every placeholder stays.
     """
     for entry, part, kind in parts:
         ref, why = entry_ref(entry), f"the provider refused it: {error}"
+        if kind == COMPACTION:
+            for edit in list(without_compaction(conversation.view, entry, why)):
+                conversation.edit(edit)
+            continue
         for note in (texts.refused_part(ref, kind), texts.refused_short(ref)):
             with suppress(InvalidEdit):  # the placeholder is longer than the part
                 conversation.edit(Trim(entry=entry, part=part, note=note, why=why))

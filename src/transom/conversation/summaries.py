@@ -54,6 +54,7 @@ RUNS = "compact: a run of this conversation is at work"
 RUN_BEGAN = "compact: a run of this conversation began while the summary was made; compact again when it is done"
 NOT_SHOWN = "the summary was made, but the window does not show it: no fold has room for it, or code made it of quotes"
 NOT_FOLDED = "the summary was made, but the window does not show it: nothing was folded that it could stand in"
+NO_NOTES = "the notes were not kept: the provider's own compaction takes none"
 ABANDONED = "nobody waited for the summary any longer"
 STAYS = "the summary before stays, without this focus and these notes"
 
@@ -263,13 +264,17 @@ class SummarizingPlanner:
     def _with_live_request(self, want: Summarise) -> Summarise:
         if self._planner.settings.redact is not None:  # the live request is not redacted
             return want
-        if not self._summaries.may_fork() or (live := self._planner.last_request()) is None:
+        if not self._summaries.may_fork(want) or (live := self._planner.last_request()) is None:
             return want
+        if want.by_provider:  # it covers what was sent, and not what came since
+            want = replace(want, last=self._planner.last_sent_unit())
         return replace(want, request=live[0], request_tokens=live[1])
 
 
 def _left_out(notes: Sequence[str], summary: Summary) -> str:
     """That notes are not in a summary, for want of room; empty if they all are."""
+    if summary.compaction is not None:
+        return NO_NOTES if notes else ""
     lost = sum(note not in summary.text for note in notes)
     return f"{lost:,} of {len(notes):,} notes are not in the summary: it has no room for them" if lost else ""
 
@@ -344,8 +349,11 @@ class SummaryScheduler:
         from transom.summaries.extractive import Extractive  # noqa: PLC0415 - only where there are summaries
 
         settings, provider = self._settings, self._provider()
+        from transom.summaries.native import NativeSummarizer  # noqa: PLC0415 - only where there are summaries
+
+        provider = self._live if want.by_provider and provider is None else provider
         model = None if provider is None else self._model(provider)
-        summarizer = settings.summarizer
+        summarizer = NativeSummarizer() if want.by_provider else settings.summarizer
         if summarizer is None and model is not None:
             from transom.summaries.llm import LlmSummarizer  # noqa: PLC0415 - only where there is a model
             from transom.summaries.prompts import prompts_named  # noqa: PLC0415 - only where there is a model
@@ -358,13 +366,16 @@ class SummaryScheduler:
             self._counter,
             provider=provider,
             model=model,
-            fallback=None if summarizer is None else Extractive(),
+            fallback=None if summarizer is None or want.by_provider else Extractive(),
             timeout=None if provider is None else settings.deadline,
             prices=settings.prices,
         )
 
-    def may_fork(self) -> bool:
-        """Whether a fork of the live request may be sent: to the model that has its prefix in the cache."""
+    def may_fork(self, want: Summarise) -> bool:
+        """Whether a fork of the live request may be sent: to the model that has its prefix in the cache, or to the
+        provider that is to compact it."""
+        if want.by_provider:
+            return True
         provider = self._provider()
         return provider is not None and self._is_live(provider)
 

@@ -22,7 +22,7 @@ from transom.core.summary_limits import SummaryLimits
 from transom.core.tokens import TokenCounter
 from transom.errors import InvalidSetting, ProviderError, SummaryFailed, quote, shorten
 from transom.providers import provider_named
-from transom.providers.base import Provider, model_name
+from transom.providers.base import Compacts, Provider, model_name
 from transom.providers.models import TokenPrices, cost
 from transom.redaction import without_keys
 from transom.summaries.base import Answer, Ask, Model, Summarizer
@@ -188,7 +188,15 @@ class SummaryJob:
             raise SummaryFailed("there is no model to ask")
         if broken := dialect_named(self.model.dialect).violations(_http_body(ask.request)):
             return ProviderError("bad_request", f"the summary's own request is not valid: {broken[0].why}")
-        work = CallModel(provider=self.provider, request=ask.request, max_tokens=ask.max_tokens, timeout=self.timeout)
+        if ask.compacts and not callable(getattr(self.provider, "compact", None)):
+            raise SummaryFailed(f"provider {self.provider.name} cannot be asked for a compaction of its own")
+        work = CallModel(
+            provider=self.provider,
+            request=ask.request,
+            max_tokens=ask.max_tokens,
+            timeout=self.timeout,
+            compacts=ask.compacts,
+        )
         for left in range(TRIES, 0, -1):
             outcome = yield work
             self._add_usage(reported_usage(work, outcome))
@@ -199,7 +207,7 @@ class SummaryJob:
                     continue
                 return error
             text = "".join(part.text for part in turn.parts if isinstance(part, Text))
-            return Answer(text=text, called_tools=bool(turn.calls), usage=turn.usage)
+            return Answer(text=text, called_tools=bool(turn.calls), usage=turn.usage, turn=turn)
         raise AssertionError("the last try returns")
 
     def _add_usage(self, usage: Usage | None) -> None:
@@ -265,7 +273,10 @@ async def run_job_async(job: SummaryJob) -> SummaryOutcome:
         if isinstance(step, SummaryOutcome):
             return step
         try:
-            outcome = await step.provider.acomplete(step.request, max_tokens=step.max_tokens, timeout=step.timeout)
+            if step.compacts:
+                outcome = await cast("Compacts", step.provider).acompact(step.request, timeout=step.timeout)
+            else:
+                outcome = await step.provider.acomplete(step.request, max_tokens=step.max_tokens, timeout=step.timeout)
         except Exception as error:  # noqa: BLE001 - a provider may be anybody's code
             outcome = _as_provider_error(error)
 
@@ -279,6 +290,8 @@ def _advance(steps: Generator[CallModel, object, SummaryOutcome], outcome: objec
 
 def _completed(work: CallModel) -> object:
     try:
+        if work.compacts:
+            return cast("Compacts", work.provider).compact(work.request, timeout=work.timeout)
         return work.provider.complete(work.request, max_tokens=work.max_tokens, timeout=work.timeout)
     except Exception as error:  # noqa: BLE001 - a provider may be anybody's code
         return _as_provider_error(error)

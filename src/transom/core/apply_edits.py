@@ -10,7 +10,16 @@ from msgspec.structs import replace
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
 from transom.core.folded import Path, make_folded, replace_in_folds
-from transom.core.locate import entries_of, fetch, path_to, path_to_fold, slot_index, unit_entry, with_range
+from transom.core.locate import (
+    compaction_unit,
+    entries_of,
+    fetch,
+    path_to,
+    path_to_fold,
+    slot_index,
+    unit_entry,
+    with_range,
+)
 from transom.core.message import ToolResult
 from transom.core.persistent import appended, vector
 from transom.core.refusal import refusal
@@ -46,7 +55,7 @@ def apply_edit(builder: ViewBuilder, entry: Entry) -> None:
 def _fold(builder: ViewBuilder, entry: Entry, fold: Fold) -> None:
     """Put one `FoldedSlot` in the place of the slots from `first` to `last`."""
     first, last = slot_index(builder, fold.first), slot_index(builder, fold.last)
-    folded = make_folded(entry, builder.slots[first : last + 1], fold)
+    folded = make_folded(entry, builder.slots[first : last + 1], fold, compaction_unit(builder, entry, fold))
     builder.splice(first, last, [folded], entry, fold.why or "fold")
 
 
@@ -179,8 +188,10 @@ def _load(builder: ViewBuilder, slot: Slot) -> Slot:
     log."""
     if isinstance(slot, Unit):
         return slot if slot.entries is not None else replace(slot, entries=entries_of(builder, slot))
-    fold = fetch(builder, slot.seq).body
-    return replace(slot, text=fold.text) if isinstance(fold, Fold) else slot
+    entry = fetch(builder, slot.seq)
+    if not isinstance(fold := entry.body, Fold):
+        return slot
+    return replace(slot, text=fold.text, compaction=compaction_unit(builder, entry, fold))
 
 
 def _appearance(unit: Unit, path: Path, place: Place | None) -> Any:

@@ -30,24 +30,28 @@ def child_at(folded: FoldedSlot, key: int) -> tuple[int, Slot]:
     return at, folded.children[at]
 
 
-def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> FoldedSlot:
-    """The slot that a fold shows in the place of these slots. `entry` is the fold's entry, with its token count."""
+def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold, compaction: Unit | None = None) -> FoldedSlot:
+    """The slot that a fold shows in the place of these slots. `entry` is the fold's entry, with its token counts.
+    `compaction`: the provider's own, which it shows in place of its text."""
     children = _as_children(slots)
     pinned = tuple(unit for child in children for unit in pinned_units_in(child))
     text_size = Size(entry.tokens[0], MESSAGE_BYTES + text_bytes(fold.text), messages=1)
+    if compaction is not None:
+        text_size = compaction.size
     return FoldedSlot(
         first=fold.first,
         last=fold.last,
         seq=entry.seq,
         text=fold.text,
         why=fold.why,
-        tokens=entry.tokens[0],
+        tokens=text_size.tokens,
         children=children,
         all_pinned=pinned,
         size=text_size.plus(_pinned_size(pinned, fold.excerpted)),
         untrimmed_size=_untrimmed_size(children),
         unit_count=_unit_count(children),
         excerpted=fold.excerpted,
+        compaction=compaction,
     )
 
 
@@ -133,4 +137,4 @@ def without_entries(slot: Slot) -> Slot:
     """A slot as a `FoldedSlot` holds it: a unit without its entries unless it is pinned, a fold without its text."""
     if isinstance(slot, Unit):
         return slot if slot.pins or slot.entries is None else replace(slot, entries=None, cached_fingerprint=None)
-    return replace(slot, text="", cached_fingerprint=None) if slot.text else slot
+    return replace(slot, text="", compaction=None, cached_fingerprint=None) if slot.text else slot

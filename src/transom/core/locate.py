@@ -17,12 +17,12 @@ from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, Body, Entry, Forked, Sent
 from transom.core.folded import Path, child_at
 from transom.core.log import Log
-from transom.core.message import Opaque
+from transom.core.message import Assistant, Opaque
 from transom.core.persistent import index_after
 from transom.core.summary import Summaries, Summary
 from transom.core.tokens import FormatCounter, apply_trim
 from transom.core.trims import find_part
-from transom.core.unit import FoldedSlot, Slot, Unit
+from transom.core.unit import FoldedSlot, Slot, Unit, new_unit
 
 NO_UNIT, STRAY_RESULT, EMPTY_MESSAGE, HIDDEN_MESSAGE = -1, -2, -3, -4
 """What stands in place of a unit's key for an entry that is in no unit.
@@ -148,7 +148,28 @@ def counted(table: SlotTable, entry: Entry) -> Entry:
 def token_counts(table: SlotTable, body: Body) -> tuple[int, ...]:
     """Count the tokens of an entry's body, as `Entry.tokens` explains. A trim is counted as the part that it shows."""
     form = None
+    if isinstance(body, Fold) and (compaction := compaction_of(table, body)) is not None:
+        body = compaction
     if isinstance(body, Trim) and (entry := unit_entry(table, body.entry)) is not None:  # else it does not apply
         found = find_part(entry, body.part)
         form = apply_trim(found[0], body) if found else None
     return table.counter.count_body(body, form)
+
+
+def compaction_of(table: SlotTable, fold: Fold) -> Assistant | None:
+    """The provider's own compaction that a fold shows in place of its text: that of the summary which it names, in its
+    own dialect. None for most folds, and in another dialect."""
+    seq = fold.summary
+    if seq is None or fold.summary_end or not 0 <= seq < table.length:
+        return None
+    summary = table.log[seq].body
+    compaction = summary.compaction if isinstance(summary, Summary) else None
+    return compaction if compaction is not None and compaction.dialect == table.counter.dialect else None
+
+
+def compaction_unit(table: SlotTable, entry: Entry, fold: Fold) -> Unit | None:
+    """The compaction that a fold shows, as a unit to be rendered. `entry`: the fold's, with its token counts."""
+    if (turn := compaction_of(table, fold)) is None:
+        return None
+    shown = Entry(seq=entry.seq, at=entry.at, body=turn, tokens=entry.tokens, counter=entry.counter)
+    return new_unit(fold.first, shown, messages=table.counter.messages(turn))

@@ -6,10 +6,10 @@ from msgspec import json as msgjson
 
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
-from transom.core.locate import SlotTable, slot_index, unit_entry, unit_key
+from transom.core.locate import SlotTable, compaction_of, slot_index, unit_entry, unit_key
 from transom.core.log import no_entry
 from transom.core.message import Assistant, Other
-from transom.core.tokens import MESSAGE_BYTES, apply_trim, part_bytes, text_bytes
+from transom.core.tokens import MESSAGE_BYTES, apply_trim, fact_size, part_bytes, text_bytes
 from transom.core.trims import find_part
 from transom.core.unit import FoldedSlot, pinned_units_in, without_excerpted
 
@@ -49,7 +49,8 @@ def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
         return "a unit in it is open"
     if any(fold.last >= key for key in table.waiting.values()):
         return "a tool of the provider is still at work in it"
-    saving = -MESSAGE_BYTES - text_bytes(fold.text)
+    compaction = compaction_of(table, fold)
+    saving = -(MESSAGE_BYTES + text_bytes(fold.text) if compaction is None else fact_size(compaction, (0,)).bytes)
     for slot in slots[i : j + 1]:
         saving += slot.size.bytes - sum(
             unit.size.bytes for unit in without_excerpted(pinned_units_in(slot), fold.excerpted)

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from transom.core.append_only import AppendOnly
-from transom.core.message import Fact, Raw, Usage
+from transom.core.message import Assistant, Fact, Raw, Usage
 
 NO_SUMMARY = "summary"
 """The kind (`Failure.failure`) of the failure that says that a model was asked for a summary and made none."""
@@ -31,6 +31,8 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     - `notes`: words of the model or the user that are kept verbatim at the beginning of the text.
     - `prior`: the seq of the summary that it went on from; None if it was made of the turns alone.
     - `made_by`: "provider:model", or "extractive".
+    - `compaction`: the provider's own compaction of these turns, as the turn that its API returned; None for any other
+      summary. A fold that names the summary shows it in its own dialect, in place of the fold's text, a record.
     - `degraded`: true if it was made without a model because the model failed. It is made again when a model answers.
     - `usage`, `cost`: what the requests for it took, the cost in dollars; None if not known.
     """
@@ -44,6 +46,7 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     degraded: bool = False
     usage: Usage | None = None
     cost: float | None = None
+    compaction: Assistant | None = None
 
 
 class Summaries(Struct, frozen=True, gc=False, eq=False):
@@ -122,6 +125,7 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
       text, in tokens.
     - `waits`: whether the request waits for it. `beside_record`: whether the window shows it in front of a record of
       the same turns.
+    - `by_provider`: the provider itself is to compact `request`; then there are no `turns`.
     - `request`: the live request; a fork of it has a cached prefix. None if there is none.
     - `request_tokens`: the tokens of `request` as the provider counts them; 0 if not known, and then it is not forked.
     """
@@ -137,5 +141,6 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
     max_tokens: int = 2_000
     waits: bool = False
     beside_record: bool = False
+    by_provider: bool = False
     request: Raw | None = None
     request_tokens: int = 0

@@ -143,6 +143,8 @@ class FoldedSlot(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1
     - `all_pinned`: all pinned units among them. `excerpted`: keys of those whose excerpt is in the text; they are not
       shown beside it.
     - `size`: the size of what it shows.
+    - `compaction`: the provider's own compaction of these turns, which it shows in place of the text; None in another
+      dialect, and for most folds.
     - `sealed`: true if no fold made it, but the provider's own compaction in the entry `seq`: it holds everything that
       precedes the compaction, shows nothing, and no edit brings anything of it back.
     """
@@ -162,6 +164,7 @@ class FoldedSlot(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1
     excerpted: tuple[int, ...] = ()
     cached_fingerprint: bytes | None = None
     sealed: bool = False
+    compaction: Unit | None = None
 
     @property
     def pinned_units(self) -> tuple[Unit, ...]:
@@ -170,8 +173,9 @@ class FoldedSlot(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1
 
     def fingerprint(self) -> bytes:
         """A hash of what it shows, the same in every process and version."""
+        begins = plain(self.text) if self.compaction is None else self.compaction.fingerprint()
         return self.cached_fingerprint or _remember(
-            self, b"\n".join([plain(self.text), *(unit.fingerprint() for unit in self.pinned_units)])
+            self, b"\n".join([begins, *(unit.fingerprint() for unit in self.pinned_units)])
         )
 
 

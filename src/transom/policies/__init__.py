@@ -1,9 +1,10 @@
 """Policies by name, and what a policy of your own needs from them. Each module is loaded at first use.
 
 `DEFAULT`, `SLIDING` and `PASSTHROUGH` are the plain policies. `RECALL` is `DEFAULT` with automatic recall, `SUMMARY` is
-`DEFAULT` with a rolling summary. Twelve others behave like the systems that they are named after:
-`policy_named("codex")`. `policy_named("default", keep_recent=0.3)` has another setting. `LAST_RESORT` is the last
-resort, the strategies that make every window fit: give it as `last_resort` to a policy of your own.
+`DEFAULT` with a rolling summary, `NATIVE` is `DEFAULT` with the provider's own compaction. Twelve others behave like
+the systems that they are named after: `policy_named("codex")`. `policy_named("default", keep_recent=0.3)` has another
+setting. `LAST_RESORT` is the last resort, the strategies that make every window fit: give it as `last_resort` to a
+policy of your own.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
 
 if TYPE_CHECKING:
-    from transom.policies.plain import DEFAULT, LAST_RESORT, PASSTHROUGH, RECALL, SLIDING, SUMMARY
+    from transom.policies.plain import DEFAULT, LAST_RESORT, NATIVE, PASSTHROUGH, RECALL, SLIDING, SUMMARY
 
-__all__ = ["DEFAULT", "LAST_RESORT", "PASSTHROUGH", "POLICIES", "RECALL", "SLIDING", "SUMMARY", "policy_named"]
+__all__ = [
+    "DEFAULT",
+    "LAST_RESORT",
+    "NATIVE",
+    "PASSTHROUGH",
+    "POLICIES",
+    "RECALL",
+    "SLIDING",
+    "SUMMARY",
+    "policy_named",
+]
 
-_PLAIN = "default sliding passthrough recall summary"
+_PLAIN = "default sliding passthrough recall summary native"
 _NAMED = "dynamiq weakincentives agenticloop crewagent codex openhands claude_code manus opencode aider swe_agent letta"
 
 POLICIES = {**dict.fromkeys(_PLAIN.split(), "plain"), **dict.fromkeys(_NAMED.split(), "named")}
@@ -84,6 +95,6 @@ def _loaded(name: str) -> Policy:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in {"DEFAULT", "LAST_RESORT", "PASSTHROUGH", "RECALL", "SLIDING", "SUMMARY"}:
+    if name not in {"DEFAULT", "LAST_RESORT", "NATIVE", "PASSTHROUGH", "RECALL", "SLIDING", "SUMMARY"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.plain"), name)

@@ -15,6 +15,7 @@ from transom.strategies.shorten.clip_turn import ClipTurn
 from transom.strategies.shorten.forms import ClipToFit, Stub, gone, marked_arguments, marker
 from transom.strategies.shorten.selectors import LargeOldResults, Media, OldReasoning, PartsOf
 from transom.strategies.shorten.shorten import Enough, Form, Shorten, Together
+from transom.strategies.summary.native import NativeCompaction
 from transom.strategies.text.parts import PartKind
 
 _TO_FIT: tuple[tuple[PartKind, Form], ...] = (
@@ -97,4 +98,11 @@ SUMMARY = replace(
 """`DEFAULT`, with a rolling summary in front of the newest record, within the same room (docs/summaries.md).
 
 The conversation's summarizer makes it in the background when the window is nearly full.
+"""
+
+NATIVE = replace(DEFAULT, name="native", pressure=(NativeCompaction(), *DEFAULT.pressure), soft_trigger=0.8)
+"""`DEFAULT`, with the provider's own compaction in place of old turns (docs/summaries.md).
+
+The provider makes it in the background when the window is nearly full. The fold has a record too, which takes over
+where the provider has no compaction, or another model or provider goes on.
 """

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import anthropic
 
 from transom.providers.sdk import TIMEOUT, SdkProvider
+from transom.wire.violations import as_dict, as_list
 
 __all__ = ["Anthropic"]
 
@@ -16,6 +17,9 @@ MAX_TOKENS = 8_192
 """The most tokens of an answer, if the caller gives no limit: this API requires one, and every current model can write
 this much.
 """
+
+COMPACTION = "compact-2026-09-04"
+"""The beta that makes compactions on demand, and takes them back."""
 
 UNSIGNED = ("deepseek.com", "moonshot.ai", "moonshot.cn", "kimi.com")
 """Hosts whose endpoints give thinking without a signature, and refuse a tool loop without it."""
@@ -49,4 +53,17 @@ class Anthropic(SdkProvider):
         return {"timeout": timeout, "max_tokens": MAX_TOKENS, **request, "model": self.model, **limit}
 
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
-        return client.messages.create(**arguments, **({"stream": True} if is_stream else {}))
+        messages = client.messages
+        if has_compaction(arguments):
+            messages, arguments = client.beta.messages, {"betas": [COMPACTION], **arguments}
+        return messages.create(**arguments, **({"stream": True} if is_stream else {}))
+
+    def _compact(self, client: Any, arguments: dict[str, Any]) -> Any:
+        return client.beta.messages.create(**{"betas": [COMPACTION], **arguments})
+
+
+def has_compaction(arguments: Mapping[str, Any]) -> bool:
+    """Whether a request has a compaction block that was made on demand: these are signed."""
+    first = as_dict(next(iter(as_list(arguments.get("messages"))), None))
+    blocks = map(as_dict, as_list(first.get("content")))
+    return any(block.get("type") == "compaction" and block.get("signature") for block in blocks)

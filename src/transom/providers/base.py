@@ -33,7 +33,8 @@ class Provider(Protocol):
     objects or dicts: what `Dialect.accumulator()` takes. Closing the iterator closes the connection. `acomplete` and
     `astream` are the same for an event loop; they run on asyncio and on trio where the SDK does.
 
-    A provider that knows the tokens of its model's context window may have an attribute `context_size`.
+    A provider that knows the tokens of its model's context window may have an attribute `context_size`. One whose API
+    can compact a conversation may have the methods of `Compacts`.
 
     All four methods raise ProviderError and nothing else. An error that the API sends inside a stream may stay a chunk:
     the accumulator finds it.
@@ -77,6 +78,22 @@ class Provider(Protocol):
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> AsyncIterator[object]:
         """Do the same as `stream`, on an event loop."""
+        ...
+
+
+class Compacts(Protocol):
+    """What a provider also has whose API can compact a conversation on demand.
+
+    `request`: what `Dialect.compaction_request` made. Both return the answer, as an SDK's object or as a dict, and
+    raise ProviderError and nothing else.
+    """
+
+    def compact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
+        """Have the messages of a request compacted."""
+        ...
+
+    async def acompact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
+        """Do the same as `compact`, on an event loop."""
         ...
 
 

@@ -57,3 +57,6 @@ class OpenAIResponses(_OpenAI):
 
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
         return client.responses.create(**arguments, **({"stream": True} if is_stream else {}))
+
+    def _compact(self, client: Any, arguments: dict[str, Any]) -> Any:
+        return client.responses.compact(**arguments)

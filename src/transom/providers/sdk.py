@@ -131,6 +131,28 @@ class SdkProvider:
             await _close(chunks)
         raise failure
 
+    def _compact(self, client: Any, arguments: dict[str, Any]) -> Any:  # noqa: ARG002 - for subclasses
+        """Call the SDK for a compaction; with an async client an awaitable of it."""
+        raise ProviderError("bad_request", f"provider {self.name} has no compaction of its own")
+
+    def compact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
+        """Have the messages of a request compacted. Raises ProviderError for whatever the SDK raises."""
+        try:
+            arguments = self._arguments(request, None, timeout or self._timeout)
+            return self._compact(self._sync_client(), arguments)
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
+            failure = self._failure(error)
+        raise failure
+
+    async def acompact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
+        """Do the same as `compact`, on an event loop."""
+        try:
+            arguments = self._arguments(request, None, timeout or self._timeout)
+            return await self._compact(self._client_of_loop(), arguments)
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
+            failure = self._failure(error)
+        raise failure
+
     def close(self) -> None:
         """Close the connections of `complete` and `stream`. The next call opens new ones."""
         with self._lock:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from transom.core.message import Raw, Usage
+from transom.core.message import Assistant, Raw, Usage
 from transom.core.summary import Summarise, Summary
 from transom.core.tokens import TokenCounter
 from transom.errors import ProviderError
@@ -20,12 +20,14 @@ from transom.errors import ProviderError
 class Ask(Struct, frozen=True, kw_only=True, eq=False):
     """One request to the summarizer's model: keyword arguments of the SDK's call, without the model, in `dialect`.
 
-    `max_tokens`: the most of its answer.
+    `max_tokens`: the most of its answer; None: as the API has it. `compacts`: it asks for the provider's own
+    compaction.
     """
 
     request: Raw
     """The keyword arguments."""
-    max_tokens: int
+    max_tokens: int | None = None
+    compacts: bool = False
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -36,6 +38,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     called_tools: bool = False
     usage: Usage | None = None
     """What the provider reported."""
+    turn: Assistant | None = None
+    """All of the answer, as a turn of the model."""
 
 
 class Model(Struct, frozen=True, kw_only=True):

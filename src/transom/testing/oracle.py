@@ -50,7 +50,8 @@ class UnitAppearance(NamedTuple):
 class SlotAppearance(NamedTuple):
     """A slot: one unit (`fold` and `text` are None), or a fold with its text and the pinned units shown behind it.
 
-    `fold`: the seq of the fold. `keys`: those of all units that the slot covers.
+    `fold`: the seq of the fold. `keys`: those of all units that the slot covers. `compaction`: the provider's own,
+    which a fold shows in place of its text.
     """
 
     first: int
@@ -60,6 +61,7 @@ class SlotAppearance(NamedTuple):
     units: tuple[UnitAppearance, ...]
     keys: tuple[int, ...]
     sizes: Sizes
+    compaction: Fact | None = None
 
 
 class Appearance(NamedTuple):
@@ -412,9 +414,24 @@ class SlowView:
         """The slot of a fold."""
         surfacing = (unit for unit in units if self._pinned(unit) and unit.key not in fold.excerpted)
         shown = tuple(self._shown(unit, None) for unit in surfacing)
-        text = Sizes(PER_MESSAGE + self.counter.count(fold.text), BYTES_PER_MESSAGE + utf8(fold.text), 0, 1)
-        sizes = total([text, *(unit.sizes for unit in shown)])
-        return SlotAppearance(fold.first, fold.last, seq, fold.text, shown, tuple(unit.key for unit in units), sizes)
+        sizes = total([self._sizes_of_text(fold), *(unit.sizes for unit in shown)])
+        keys = tuple(unit.key for unit in units)
+        return SlotAppearance(fold.first, fold.last, seq, fold.text, shown, keys, sizes, self._compaction(fold))
+
+    def _compaction(self, fold: Fold) -> Assistant | None:
+        """The provider's compaction that a fold shows in place of its text: that of its summary, in its own dialect."""
+        named = self.entries[fold.summary].body if fold.summary is not None and not fold.summary_end else None
+        turn = named.compaction if isinstance(named, Summary) else None
+        return turn if turn is not None and turn.dialect == getattr(self.counter, "dialect", "openai") else None
+
+    def _sizes_of_text(self, fold: Fold) -> Sizes:
+        """The sizes of what a fold shows in place of its turns."""
+        if (turn := self._compaction(fold)) is None:
+            return Sizes(PER_MESSAGE + self.counter.count(fold.text), BYTES_PER_MESSAGE + utf8(fold.text), 0, 1)
+        sizes = [fact_sizes(turn, self.counter)]
+        if isinstance(self.counter, FormatCounter):  # undefined: what a dialect sends a turn as, beside one message
+            sizes.append(Sizes(0, 0, 0, self.counter.messages(turn) - 1))
+        return total(sizes)
 
     # ---- which edits apply
 
@@ -444,7 +461,7 @@ class SlowView:
         if any(fold.last >= key for key in self.facts.waiting.values()):
             return False
         # saving = range - pinned - text must be positive
-        saving = sum(slot.sizes.bytes for slot in taken) - BYTES_PER_MESSAGE - utf8(fold.text)
+        saving = sum(slot.sizes.bytes for slot in taken) - self._sizes_of_text(fold).bytes
         for unit in self.facts.units:
             if unit.key in keys and unit.key not in fold.excerpted and self._pinned(unit):
                 visible = [shown for slot in taken for shown in slot.units if shown.key == unit.key]
@@ -545,7 +562,10 @@ def slot_fingerprint(slot: SlotAppearance) -> bytes:
     """A hash of what a slot shows: of the facts as lines of JSON; for a fold, of its text and then the hashes of its
     shown units."""
     units = [_fingerprint([plain(fact) for fact in unit.facts]) for unit in slot.units]
-    return units[0] if slot.fold is None else _fingerprint([plain(slot.text), *units])
+    if slot.fold is None:
+        return units[0]
+    begins = plain(slot.text) if slot.compaction is None else _fingerprint([plain(slot.compaction)])
+    return _fingerprint([begins, *units])
 
 
 def _fingerprint(lines: Sequence[bytes]) -> bytes:

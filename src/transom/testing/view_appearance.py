@@ -37,7 +37,8 @@ def _slot(slot: Slot) -> SlotAppearance:
     sizes = Sizes(*slot.size)
     if isinstance(slot, FoldedSlot):
         units = tuple(map(_unit, slot.pinned_units))
-        return SlotAppearance(slot.first, slot.last, slot.seq, slot.text, units, keys, sizes)
+        compaction = None if slot.compaction is None else slot.compaction.first_fact
+        return SlotAppearance(slot.first, slot.last, slot.seq, slot.text, units, keys, sizes, compaction)
     return SlotAppearance(slot.first, slot.last, None, None, (_unit(slot),), keys, sizes)
 
 

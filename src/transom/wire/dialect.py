@@ -107,13 +107,16 @@ class Dialect(Struct, frozen=True):
         return []
 
     def render_slot(self, slot: Slot) -> list[Rendered]:
-        """The messages of a slot. Of a `FoldedSlot`: its text, then the units that are pinned out of it; none if the
-        provider has compacted what is in it."""
+        """The messages of a slot. Of a `FoldedSlot`: its text, or the provider's compaction in its place, then the
+        units that are pinned out of it; none if the provider has compacted what is in it."""
         if isinstance(slot, Unit):
             return self.render_unit(slot)
         if slot.sealed:
             return []
-        text = without_surrogates([self.digest_message(slot)])
+        if slot.compaction is None:
+            text = without_surrogates([self.digest_message(slot)])
+        else:
+            text = self.render_unit(slot.compaction)
         return [*text, *chain.from_iterable(map(self.render_unit, slot.pinned_units))]
 
     def user_message(self, text: str) -> Rendered:
@@ -177,6 +180,11 @@ class Dialect(Struct, frozen=True):
         """The keyword arguments with which the provider's SDK is called for this body; the model's name is not among
         them. Most dialects return the body itself."""
         return body
+
+    def compaction_request(self, live: Raw, instructions: str = "") -> Raw | None:  # noqa: ARG002 - most APIs have none
+        """The request that has the provider compact the messages of a live request, as keyword arguments of its SDK.
+        `instructions`: what it should keep, where the API takes that. None if the API has no compaction on demand."""
+        return None
 
     def violations(self, body: Raw) -> list[Violation]:
         """Every rule of the API that a request's body breaks; empty for a valid body. Only what

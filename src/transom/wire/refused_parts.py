@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
+from transom.core.edit import Fold
 from transom.core.message import (
     Address,
     Addressed,
@@ -23,9 +24,13 @@ from transom.core.message import (
     addressed_parts,
     parts_of,
 )
+from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.wire.media import asset_of
 from transom.wire.violations import as_dict, as_list
+
+COMPACTION = "compaction"
+"""`RefusedPart.kind` of the provider's own compaction."""
 
 STATUSES = frozenset({400, 404, 413, 415, 422})
 """The statuses with which a part is refused. (404: a file id that is gone.)"""
@@ -35,6 +40,10 @@ _KINDS = (
     (re.compile(r"(?i)\bpdfs?\b|\bdocuments?\b|\baudio\b|\bvideo\b|\bmime[ _-]?type\b|\binput_file\b"), "file"),
 )
 """What an error without a path says of images, and of other files."""
+
+
+_COMPACTION = re.compile(r"(?i)\bcompaction(?:_|\b)|\bencrypted[_ ]content\b")
+"""What an error says of the provider's own compaction, or of what is encrypted in it."""
 
 
 class RefusedPart(NamedTuple):
@@ -53,6 +62,8 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
     """
     if status not in STATUSES:
         return []
+    if _COMPACTION.search(error) and (compacted := _compactions(view)):
+        return compacted
     shown = [(entry, address, part) for entry, address, part in _shown_parts(view)]
     named = [_key(raw) for path in _PATH.finditer(error) for raw in _parts_at(request, path[1], path[2])]
     if named:
@@ -79,6 +90,14 @@ def prompt_parts(view: View) -> list[RefusedPart]:
         if isinstance(fact, User | ToolResult)
         for address, _ in addressed_parts(fact)
     ]
+
+
+def _compactions(view: View) -> list[RefusedPart]:
+    """The compactions of the provider that folds show; the entry is that of the summary."""
+    shown = (slot for slot in view.slots if isinstance(slot, FoldedSlot) and slot.compaction is not None)
+    folds = (view.fetch(slot.seq).body for slot in shown)
+    seqs = (fold.summary for fold in folds if isinstance(fold, Fold))
+    return [RefusedPart(seq, ("other", 0), COMPACTION) for seq in seqs if seq is not None]
 
 
 def _found(entry: int, address: Address) -> RefusedPart:

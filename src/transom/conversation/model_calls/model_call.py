@@ -17,12 +17,14 @@ from transom.wire.stream import Accumulator
 class CallModel(Struct, frozen=True, kw_only=True, eq=False):
     """Send a request. With an `accumulator` the reply is streamed into it.
 
-    `on_late`: called with a whole reply that came when nobody waited for it any more, in another thread.
+    `compacts`: the request asks for the provider's own compaction. `on_late`: called with a whole reply that came when
+    nobody waited for it any more, in another thread.
     """
 
     provider: Provider
     request: Mapping[str, Any]
     max_tokens: int | None = None
     timeout: float | None = None
+    compacts: bool = False
     accumulator: Accumulator | None = None
     on_late: Callable[[object], object] | None = None

@@ -32,13 +32,14 @@ from transom.conversation.request import render_body
 from transom.conversation.settings import ASSUMED, Settings
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
+from transom.core.draft import Draft
 from transom.core.entry import Entry
 from transom.core.index_cache import IndexCache
 from transom.core.message import Assistant, Head, Instruction, Raw
 from transom.core.plan import Plan, compaction, needs_nothing, plan
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.summary import Summarise, Summary, SummaryOptions
-from transom.core.unit import Unit
+from transom.core.unit import Unit, units_in
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidMessage
@@ -46,6 +47,7 @@ from transom.providers import Provider
 from transom.providers.base import model_name
 from transom.providers.models import context_size
 from transom.stores import StoredLog
+from transom.strategies.summary.native import compactions, without_compaction
 from transom.wire.dialects import dialect_named, with_digest_role
 
 
@@ -187,6 +189,7 @@ class RequestPlanner:
         summary: Summary | None = None,
     ) -> Planned:
         """Plan and log the next request; or log nothing, if a want must be waited for."""
+        self._leave_foreign_compactions()
         options, known = self._options_for(tools, state), self.view.length
         if self.view.in_flight is not None:
             self.writer.catch_up()
@@ -223,6 +226,23 @@ class RequestPlanner:
         dialect = self.settings.dialect
         body = render_body(window, dialect, cache=self.cache_marks, indexes=self.indexes)
         return dialect.arguments(body), window.tokens
+
+    def last_sent_unit(self) -> int:
+        """The key of the last unit of the request that was sent last, in this process; -1 if none was sent."""
+        if self._sent_window is None:
+            return -1
+        before = self._sent_window[0]
+        keys = (unit.key for slot in reversed(self.view.slots) for unit in reversed(list(units_in(slot))))
+        return next((key for key in keys if key < before), -1)
+
+    def _leave_foreign_compactions(self) -> None:
+        """Have records take the place of the compactions that another model has made: only its own can read them."""
+        if not self._model:
+            return
+        for seq, summary in compactions(self.view):
+            if summary.made_by != self._model:
+                why = f"made by {summary.made_by}; now {self._model} goes on"
+                self.writer.append_new(lambda view, at, seq=seq, why=why: _left(view, at, seq, why))
 
     def window(self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, view: View | None) -> Window:
         """The window that `request` would send now, or on another view of the log."""
@@ -382,6 +402,14 @@ class RequestPlanner:
         if self.view.sent_tokens and not at_break and (system, tools) == (sent_system, sent.tools):
             return system + sent_parts
         return system + part_messages(self.settings.head_parts, self.view, self.settings.dialect)
+
+
+def _left(view: View, at: float, seq: int, why: str) -> tuple[Entry, ...]:
+    """The entries of the edits that take the compaction of this summary out of the window."""
+    draft = Draft(view, at)
+    for edit in list(without_compaction(view, seq, why)):
+        draft.add(edit)
+    return tuple(draft.entries)
 
 
 def _with_context(budget: Budget, context: int) -> Budget:

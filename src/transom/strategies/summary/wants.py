@@ -93,7 +93,7 @@ def shown_summary(view: View, before: int, most: float, target: Target) -> Shown
     """The newest summary whose turns all come before the unit with the key `before`: what comes after it is in the
     window. None if it has more than `most` tokens, or no words."""
     for seq, summary in view.newest_summaries():
-        if summary.last < before:
+        if summary.last < before and summary.compaction is None:
             text = summary.text if target.redact is None else target.redact(summary.text)  # as the fold will show it
             tokens = target.counter.count(text)
             return ShownSummary(seq, summary, tokens) if tokens <= most and text.strip() else None
@@ -101,8 +101,10 @@ def shown_summary(view: View, before: int, most: float, target: Target) -> Shown
 
 
 def _to_go_on_from(view: View, last: int) -> Iterator[tuple[int, Summary]]:
-    """The summaries that a new one may go on from, the newest first. What the fallback made is made again."""
-    return ((seq, one) for seq, one in view.newest_summaries() if not one.degraded and one.last <= last)
+    """The summaries that a new one may go on from, the newest first. What the fallback made is made again, and what
+    the provider has compacted nobody can read."""
+    readable = ((seq, one) for seq, one in view.newest_summaries() if not one.degraded and one.compaction is None)
+    return ((seq, one) for seq, one in readable if one.last <= last)
 
 
 def _units_after(view: View, prior: Summary | None, last: int) -> list[Unit]:

@@ -29,6 +29,13 @@ from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.turns import without_surrogates
 
+COMPACTION_PROMPT = (
+    "Summarize the conversation so that you can go on from your summary alone: what the user asked and forbade, what "
+    "was done and decided, what failed and why, what is open, with names, paths and ids to the letter. Above all, keep "
+    "what concerns this: {focus}"
+)
+"""What the API is asked in place of its own prompt, if the caller wants something kept above all."""
+
 
 class AnthropicDialect(Dialect, frozen=True):
     """Messages that are lists of blocks, with the system prompt beside them.
@@ -124,6 +131,13 @@ class AnthropicDialect(Dialect, frozen=True):
             if turn.dialect == DIALECT_NAME and turn.container and turn.pending_calls
             else {}
         )
+
+    def compaction_request(self, live: Raw, instructions: str = "") -> Raw | None:
+        """The live request with `compaction`: nothing is sampled but the block. Instructions take the place of the
+        API's own prompt."""
+        kept = {key: value for key, value in live.items() if key in {"system", "messages", "tools"}}
+        asked = {"instructions": COMPACTION_PROMPT.format(focus=instructions)} if instructions.strip() else {}
+        return {**kept, "compaction": {"type": "summarize", **asked}}
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body, user_first=self.user_first, unsigned=self.unsigned)

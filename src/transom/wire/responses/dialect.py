@@ -105,6 +105,10 @@ class ResponsesDialect(Dialect, frozen=True):
         fields: Raw = {"instructions": replace_surrogates("\n\n".join(words))} if words else {}
         return {**fields, "input": messages, **self._tools(tools)}
 
+    def compaction_request(self, live: Raw, instructions: str = "") -> Raw | None:  # noqa: ARG002 - the API takes none
+        """The items and instructions of the live request, for `responses.compact`."""
+        return {key: value for key, value in live.items() if key in {"instructions", "input"}}
+
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body, strict=self.strict)
 
