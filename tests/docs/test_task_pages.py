@@ -46,7 +46,7 @@ PRINTED = {
     "my-agent-overflows.md": "200000\n",
     "what-did-the-model-see.md": "14 tokens\n0 user kept \n",
     "import-export.md": "trip 2 0\n",
-    "mcp.md": "",
+    "mcp.md": "It is 3.\n",
 }
 """Pages, each with what its code prints."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import sys
 import threading
@@ -146,15 +145,6 @@ def test_a_name_that_the_server_has_not_is_refused() -> None:
         settings: Any = {setting: ["ad"]}
         with pytest.raises(InvalidSetting, match=f"{setting}: McpServer.* has no tool 'ad'; it has: add, "):
             opened().run("Go", provider=Scripted("Done."), tools=[McpServer(make(), **settings)])
-
-
-def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs/mcp.md").read_text("utf-8")
-    *_, block = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    started = '"npx -y some-mcp-server /home/me/notes"'
-    assert started in block
-    exec(block.replace(started, "make()"), {"make": make})
-    assert capsys.readouterr().out == "It is 3.\n"
 
 
 @pytest.mark.parametrize(
