@@ -393,6 +393,11 @@ def cut_line_mark() -> str:
     return " …\n"
 
 
+def gap_in_line() -> str:
+    """The mark between two spans of a text that both are parts of lines."""
+    return " … "
+
+
 def disarmed(text: str, keys: Iterable[str] = ()) -> str:
     """A quoted text in which nothing looks like one of our markers. `keys`: the keys of announced state, whose notes
     begin a line with the key in brackets."""

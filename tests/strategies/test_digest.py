@@ -161,7 +161,7 @@ def test_a_choice_is_among_a_bounded_number_of_passages_and_what_was_quoted_befo
     monkeypatch.setattr(digest_text, "MOST", 40)
     monkeypatch.setattr(digest_text, "TOKENS_PER_PASSAGE", 1_000)
     monkeypatch.setattr(
-        PassageChoice, "__init__", lambda choice, them: (sizes.append(len(them)), init(choice, them))[1]
+        PassageChoice, "__init__", lambda choice, them, **how: (sizes.append(len(them)), init(choice, them, **how))[1]
     )
     conv = opened()
     conv.user("go")

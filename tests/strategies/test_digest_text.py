@@ -104,7 +104,7 @@ def test_a_digest_of_dense_texts_is_not_larger_than_planned():
 def test_what_is_left_out_at_both_ends_is_marked_too():
     text = "one two three four five six"
     assert quoted_spans(text, [(0, len(text))]) == text
-    assert quoted_spans(text, [(4, 7), (14, 18)]) == "…two\n…\nfour…"
+    assert quoted_spans(text, [(4, 7), (14, 18)]) == "…two … four…"
     assert quoted_spans(text, [(0, 3)]) == "one…"
 
 

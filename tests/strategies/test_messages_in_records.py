@@ -26,18 +26,34 @@ def record(*turns, budget=6_000):
     return next(m["content"] for m in conv.request()["messages"] if is_record(m["content"] or ""))
 
 
-def test_words_beside_calls_are_quoted_after_a_failure():
-    text = record(
-        tool_turn(
-            "Bash", {"command": "make css"}, "Error: unexpected end of file", id_="a", text="I build the styles."
-        ),
-        tool_turn("Bash", {"command": "cp a b"}, "", id_="b", text="The file is corrupted. I restore the backup."),
-        tool_turn("Bash", {"command": "make css"}, "done", id_="c", text="And now once more."),
+def test_words_beside_calls_are_quoted_and_long_ones_by_what_they_name():
+    long = (
+        "I look at it all. " + "It is a pity that this is so. " * 9 + "The cause is a.css:12. " + "So it goes on. " * 9
     )
-    assert "assistant «The file is corrupted. I restore the backup.»" in text
-    assert "I build the styles." not in text
-    assert "And now once more." not in text
-    assert "Let me look." not in text
+    text = record(
+        tool_turn("Bash", {"command": "make css"}, "Error: unexpected end", id_="a", text="I build the styles."),
+        tool_turn("Bash", {"command": "cp a b"}, "", id_="b", text=long + "I restore the backup."),
+    )
+    assert "assistant «I build the styles.»" in text
+    assert "3 assistant «I look at it all." in text
+    assert "The cause is a.css:12." in text
+    assert "I restore the backup.»" in text
+
+
+def test_short_messages_of_the_user_stand_whole_and_of_long_ones_not_what_was_pasted():
+    asked = "Please keep the old names.\nNever touch the lock file, not even in tests.\nOnly then run 3 of them."
+    pasted = "\n".join(f"    at frame_{at}(0x{at:04x}, &mut self.{at}) -> {{}};" for at in range(80))
+    text = record(
+        filler(70),
+        [{"role": "user", "content": asked}],
+        filler(71),
+        [{"role": "user", "content": f"It fails like this:\n{pasted}\nWhat do you think of it?"}],
+        filler(72),
+        [{"role": "user", "content": "Go on."}],
+    )
+    assert f"user «{asked}»" in text
+    assert "It fails like this:" in text
+    assert "What do you think of it?" in text
 
 
 def test_the_report_of_another_agent_is_quoted_like_an_answer():
@@ -69,13 +85,13 @@ def test_what_programs_write_comes_after_what_people_say():
     ]
     text = record(*pairs, budget=3_000)
     quoted = ["is done" in line for line in text.splitlines() if "assistant «Item" in line]
-    assert len(quoted) > 8
+    assert len(quoted) >= 8
     assert text.count("is well.") <= 5
 
 
 def test_of_notices_that_are_the_same_one_is_quoted():
-    text = record(*([notice(at, "All is well. ")] for at in range(30)))
-    assert text.count("</note>»") <= 4, "but for those that are quoted for their numbers"
+    text = record(*(pair for at in range(30) for pair in (filler(at), [notice(7, "All is well. ")])))
+    assert text.count("7 files changed") == 1
 
 
 def test_changed_tasks_say_no_more_than_which():

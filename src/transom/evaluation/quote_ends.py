@@ -21,7 +21,7 @@ _WORST: tuple[End, ...] = ("line", "sentence", "between words", "inside a word")
 ESCAPED_LINE = "\\n"
 """How a line ends in a text that is a string of JSON or of code."""
 
-GAP = re.compile("\n…\n| …\n")
+GAP = re.compile("\n…\n| …\n| … ")
 """Separates two passages of one quote."""
 
 MAX_PLACES = 16

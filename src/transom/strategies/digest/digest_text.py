@@ -20,12 +20,12 @@ from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.failures import Failures
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.message_quotes import MOSTLY_TALK, MessageQuotes, Spans
+from transom.strategies.digest.message_quotes import MessageQuotes, QuotedMessages, Spans
+from transom.strategies.digest.name_quotes import name_quotes
 from transom.strategies.digest.noise import QUIET, Noise
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
-from transom.strategies.digest.proposed_plans import ProposedPlans
 from transom.strategies.digest.quotes import text_quote, titled_quotes
 from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
 from transom.strategies.digest.tool_lines import CallFacts
@@ -40,20 +40,14 @@ HEADER = 55
 LINES = 0.125
 """The share of a record for the lines of turns of which nothing is quoted."""
 
-WORDS = 0.4
-"""The share of a record for what the user said, then for what the model answered; the rest is for quotes."""
+OF_USER, OF_AGENT = 0.4, 0.18
+"""The most of a record for the user's words, and for the agent's; these also have what the user's leave."""
 
-FAILURES = 0.08
-"""The share of a record for what failed and did not succeed later."""
+WITH_SURROUNDINGS = 0.7
+"""The share of the rest that goes to passages, which show what stands around a name; then come names alone."""
 
-PROPOSED = 0.08
-"""The share of a record for the plans that the model showed the user."""
-
-OF_TALK = 0.08
-"""The same as `WORDS` where the conversation is mostly talk: there the passages quote what was said in any case."""
-
-REMARKS = 0.05
-"""The share of a record for what the model says at length beside its calls, and what messages leave of theirs."""
+MOSTLY_TALK = 0.5
+"""How far talk outweighs work where the conversation counts as talk: its passages quote what was said in any case."""
 
 PLAN = 0.1
 """The share of a record for the newest plan."""
@@ -65,13 +59,14 @@ that all say the same, and in a result whose file or object a later call changed
 MIN_FOR_WORDS = 0.05
 """If names leave less than this share of a digest, words are not looked at."""
 
-SMALLER, LARGER, TRIES = 0.93, 1.05, 3
-"""If a digest has less or more than these shares of its planned size, its passages are chosen again for another room;
-`TRIES` times in all."""
+SMALLER, LARGER = 0.96, 1.03
+"""The shares of its planned size that a record should have, at least and at most."""
 
-GROWTH = 1.4
-"""Tokens by which a record grows with each token of room for quotes, about: a quoted turn has a line of its own, and
-splits the turns around it."""
+TRIES, NEXT = 4, 0.9
+"""How often less is quoted until a record is not too large, and the share of what should fit that the next try gets."""
+
+FILLS = 2
+"""How often the rest of a record's room is filled."""
 
 MOST, TOKENS_PER_PASSAGE = 3_000, 24
 """A digest chooses among at most `MOST` passages; in a large window, among one for each `TOKENS_PER_PASSAGE` tokens of
@@ -92,55 +87,45 @@ def digest_text(
 
     `folded`: all slots that this compaction folds. Passages are first chosen for the names in them, with at most the
     share `names` of the tokens for quotes, then with the rest for their words. `talk`: how far talk outweighs work with
-    tools (0 to 1). What a passage will take is only estimated: if the record turns out too large or too small, the
-    passages are chosen again for another room.
+    tools (0 to 1). What a passage will take is only estimated: if the record turns out too large, less is quoted; if it
+    is too small, names fill the rest.
     """
     found = _FoldedTurns(view, target, run, folded, talk)
-    failed = found.failures.quoted(FAILURES * size)
-    proposed = found.proposed.quoted(PROPOSED * size)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
-    words = (WORDS if talk < MOSTLY_TALK else OF_TALK) * size
-    if talk < MOSTLY_TALK and not found.has_calls:
-        words = max(words, size - fixed - lines)
-    chosen_words = found.messages.chosen(words, talk=talk, of_remarks=REMARKS * size)
-    room = size - fixed - lines - chosen_words.tokens - failed.tokens - proposed.tokens
-    tried: list[tuple[int, Digested]] = []
-    rooms: list[tuple[float, int]] = []
+    is_talk = talk >= MOSTLY_TALK
+    best: tuple[int, Digested] | None = None
+    share, more = 1.0, 0.0
     for _ in range(TRIES):
-        already = _merged(_merged(chosen_words.spans, failed.spans), proposed.spans)
-        quotes = found.quotes(room, names, already)
-        quoted = _merged(already, quotes)
-        text = found.text(quoted, endings, lines)
-        counted = target.counter.count(text)
-        tried.append((counted, Digested(text, tuple(sorted(quoted)))))
-        if SMALLER * size <= counted <= LARGER * size or (counted < size and not quotes):
+        messages = (
+            QuotedMessages() if is_talk else found.messages.chosen(share * OF_USER * size, share * OF_AGENT * size)
+        )
+        rest = share * (size - fixed - lines - messages.tokens)
+        room = (rest if is_talk else WITH_SURROUNDINGS * rest) + more
+        passages = found.quotes(room, names, messages.spans, by_words=is_talk or more > 0)
+        quoted = _merged(messages.spans, passages)
+        made = found.digested(quoted, endings, lines)
+        if made[0] <= LARGER * size:
+            made = found.filled(quoted, endings, lines, made, size)
+            best = made if best is None else max(best, made, key=_tokens)
+            if made[0] >= SMALLER * size or (not passages and more):
+                break
+            more += size - made[0]
+        elif best is not None:
             break
-        rooms.append((room, counted))
-        room = _next_room(rooms, size)
-        if room <= 0:
-            # Even without passages it is too large: quote fewer messages. Each of them splits the turns around it into
-            # lines of their own.
-            lines, words = 0, words / 4
-            chosen_words = found.messages.chosen(words, talk=talk)
-    if fitting := [one for one in tried if one[0] <= LARGER * size]:
-        return max(fitting, key=lambda one: one[0])[1]
+        else:
+            share *= NEXT * size / made[0]
+            lines *= share
+    if best is not None:
+        return best[1]
     text = found.text({}, endings, 0)  # no quotes: what was done is better than nothing
-    tried.append((target.counter.count(text), Digested(text)))
-    counted, smallest = min(tried, key=lambda one: one[0])
-    return smallest if counted <= size + HEADER else Digested(texts.omission(*found.totals))
+    counted = target.counter.count(text)
+    return Digested(text) if counted <= size + HEADER else Digested(texts.omission(*found.totals))
 
 
-def _next_room(tried: Sequence[tuple[float, int]], size: float) -> float:
-    """The room for quotes with which a record has `size` tokens, about, on the line through the last two tries: their
-    rooms, and the tokens that the records had."""
-    room, counted = tried[-1]
-    growth = GROWTH
-    if len(tried) > 1:
-        before, counted_before = tried[-2]
-        growth = (counted - counted_before) / (room - before) if room != before else GROWTH
-    return room + (size - counted) / min(2 * GROWTH, max(GROWTH / 2, growth))
+def _tokens(made: tuple[int, Digested]) -> int:
+    return made[0]
 
 
 class _FoldedTurns:
@@ -186,10 +171,37 @@ class _FoldedTurns:
         title = texts.record_title(*self.totals, readable=readable_back)
         return record_text(title, self.turns(quoted), endings, lines)
 
-    @property
-    def has_calls(self) -> bool:
-        """Whether any of these units has calls."""
-        return any(len(unit.seqs) > 1 for unit in self.units)
+    def digested(self, quoted: Spans, endings: Sequence[str], lines: float) -> tuple[int, Digested]:
+        """The record that quotes these spans, and its tokens."""
+        text = self.text(quoted, endings, lines)
+        return self.target.counter.count(text), Digested(text, tuple(sorted(quoted)))
+
+    def filled(
+        self, quoted: Spans, endings: Sequence[str], lines: float, made: tuple[int, Digested], size: float
+    ) -> tuple[int, Digested]:
+        """A record with as many names as its size leaves room for."""
+        stand = self.covered | self.index.names(made[1].text)
+        needed = [tuple(name for name in names if name not in stand) for names in self._items]
+        room, best = size - made[0], made
+        for _ in range(FILLS):
+            chosen = name_quotes(
+                self.passages, self._text_of, needed, self.index.weight, self._factors, quoted.keys(), room
+            )
+            if not chosen:
+                break
+            spans: Spans = {}
+            for one in chosen:
+                spans.setdefault(one.entry, {}).setdefault(one.text, []).append((one.start, one.end))
+            now = self.digested(_merged(quoted, spans), endings, lines)
+            if best[0] < now[0] <= LARGER * size:
+                best = now
+            if SMALLER * size <= now[0] <= LARGER * size or now[0] <= made[0]:
+                break
+            room *= (size - made[0]) / (now[0] - made[0])
+        return best
+
+    def _text_of(self, passage: Passage) -> str:
+        return self._texts(passage.entry)[passage.text][0]
 
     # ---- what is quoted
 
@@ -203,11 +215,6 @@ class _FoldedTurns:
         """What failed, and what a later success answered."""
         whole = [one for one in self.beside if isinstance(one, Unit)]
         return Failures(self.view, self.index, self.units, whole)
-
-    @cached_property
-    def proposed(self) -> ProposedPlans:
-        """The plans that the model showed the user."""
-        return ProposedPlans(self.view, self.index, self.units)
 
     @cached_property
     def passages(self) -> list[Passage]:
@@ -238,17 +245,7 @@ class _FoldedTurns:
     @cached_property
     def _left_out(self) -> list[bool]:
         """Of each passage, whether it is not worth a quote."""
-        return [self._is_left_out(passage) for passage in self.passages]
-
-    def _is_left_out(self, passage: Passage) -> bool:
-        """Whether a passage is not worth a quote: it is noise, of a plan that was refused, or beside a report."""
-        start, stop = self._inside(passage.entry, passage.start, passage.end)
-        return start >= stop or self._is_noise(passage) or self.proposed.is_refused(passage)
-
-    def _inside(self, entry: int, start: int, end: int) -> Span:
-        """A span of an entry, of another agent's report only what is inside of it."""
-        first, last = self.messages.reports.get(entry, (start, end))
-        return max(start, first), min(end, last)
+        return [self._is_noise(passage) for passage in self.passages]
 
     @cached_property
     def _factors(self) -> list[float]:
@@ -298,7 +295,7 @@ class _FoldedTurns:
         """The names that need no quote, since they are in the window beside this digest."""
         return set[str]().union(*(covered_names(self.index, self.view, one) for one in self.beside))
 
-    def quotes(self, room: float, names: float, already: Spans) -> Spans:
+    def quotes(self, room: float, names: float, already: Spans, *, by_words: bool) -> Spans:
         """The spans to quote in so many tokens: the chosen passages with their margins. `names`: the share of the
         tokens for passages that are chosen for their names. `already`: what is quoted in any case."""
         if room <= 0:
@@ -309,7 +306,7 @@ class _FoldedTurns:
         quoted = {name for passage in within for name in passage.names}
         choice.cover(names * room, items, index.weight, covered=self.covered | quoted, factors=self._factors)
         left = room - choice.spent
-        if left > MIN_FOR_WORDS * room:
+        if by_words and left > MIN_FOR_WORDS * room:
             cover_words(view, index, choice, left, self.units, self.beside, without=self._left_out)
         chosen: Spans = {}
         for at in sorted(choice.taken):
@@ -323,13 +320,14 @@ class _FoldedTurns:
         """What is quoted of a passage that was chosen: its lines that say what failed, else all of it with margins."""
         if lines := self.failures.lines_in(passage):
             return lines
-        text = self._texts(passage.entry)[passage.text][0]
+        text = self._text_of(passage)
         start, end = passage.start, passage.end
-        if passage.margin:
+        indexed = self.index.at(self.view, passage.entry)
+        if passage.margin and (indexed.by_user or indexed.role != "user"):
             start, end = with_margins(text, start, end, self.index.json_elements(text))
-        if passage.text == 0 and self.index.at(self.view, passage.entry).from_turn:
+        if passage.text == 0 and indexed.from_turn:
             end = behind_announcement(text, end)
-        return [self._inside(passage.entry, start, end)]
+        return [(start, end)]
 
     # ---- what the record says
 

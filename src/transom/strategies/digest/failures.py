@@ -15,23 +15,15 @@ from transom.strategies.digest.command_runs import CommandRun
 from transom.strategies.digest.edit_answers import ReplacedText, replaced_text
 from transom.strategies.digest.failure_lines import failure_spans
 from transom.strategies.digest.index import Index, is_one_of
-from transom.strategies.digest.message_quotes import QuotedMessages, Spans
 from transom.strategies.digest.passages import Passage, readable
 from transom.strategies.digest.tool_lines import CallFacts
 from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure, summary_lines
-
-MOST = (600, 300, 160)
-"""Characters that are quoted of the newest failure of a command that no later success answered, of the one before, and
-of those before these."""
 
 LONGEST = 3_000
 """Characters of an output that may be chosen for a quote."""
 
 NEAR = 20
 """How many runs of a program, and edits of a file, after a failure are looked at, whether they answer it."""
-
-OF_A_LINE = 8
-"""Tokens of the number and the marks around a quoted failure, about."""
 
 PASTED = 200
 """Tokens of a message from which it may be a pasted test run."""
@@ -77,31 +69,6 @@ class Failures:
             elif (turn := later.answer(ended)) is not None:
                 found[ended.turn, ended.at] = turn
         return found
-
-    def quoted(self, room: float) -> QuotedMessages:
-        """The lines that say what failed in commands that no later success answered, the newest first, in so many
-        tokens."""
-        spans: Spans = {}
-        left = room
-        levels = iter(MOST)
-        most = next(levels)
-        for ended in (one for unit in reversed(self.units) for one in reversed(list(self._ended(unit)))):
-            if not ended.failed or ended.facts.says != "summary" or ended.facts.shows:
-                continue
-            if (ended.turn, ended.at) in self.answered:
-                continue
-            fact = self.view.fetch(ended.result)
-            assert isinstance(fact.body, Fact)
-            for number, (text, position) in enumerate(readable(fact.body)):
-                rate = max(0.01, fact.tokens[position] / max(1, len(text)))
-                chosen = failure_spans(text, min(most, int((left - OF_A_LINE) / rate)))
-                if chosen:
-                    left -= _length(chosen) * rate + OF_A_LINE
-                    spans.setdefault(ended.result, {})[number] = chosen
-                    most = next(levels, most)
-            if left < 2 * OF_A_LINE:
-                break
-        return QuotedMessages(spans, room - left)
 
     def lines_in(self, passage: Passage) -> list[Span] | None:
         """The lines in a passage that say what failed; None if it is not of the output of a test run, a build or a
@@ -198,7 +165,3 @@ class _LaterCalls:
         turn = self.view.fetch(ended.turn).body
         assert isinstance(turn, Assistant)
         return replaced_text(turn.calls[ended.at], name)
-
-
-def _length(spans: Sequence[Span]) -> int:
-    return sum(end - start for start, end in spans)

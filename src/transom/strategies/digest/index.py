@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import takewhile
+from itertools import chain, takewhile
 from math import log
 from typing import NamedTuple, cast
 
@@ -21,13 +21,16 @@ from transom.core.edit import Span
 from transom.core.entry import Entry
 from transom.core.index_cache import IndexCache
 from transom.core.log import stored
-from transom.core.message import Assistant, Fact, Media, ToolResult, User, role_of
+from transom.core.message import Assistant, Call, Fact, Media, ToolResult, User, role_of
 from transom.core.view import View
+from transom.strategies.digest.named_arguments import PLAN_ARGUMENT, is_plan
 from transom.strategies.digest.noise import QUIET, Noise, noise_of
+from transom.strategies.digest.own_words import OwnWords, is_by_program, own_words
 from transom.strategies.digest.passages import (
     MARGIN,
     MOST,
     Passage,
+    arguments_in_text,
     is_repeated,
     json_elements,
     lasting_spans,
@@ -35,6 +38,7 @@ from transom.strategies.digest.passages import (
     sentences,
     split,
 )
+from transom.strategies.digest.program_messages import important_span, report_span
 from transom.strategies.digest.tool_lines import NO_NAMES, TOOL_LINES, CallFacts, ToolLine, call_facts
 from transom.strategies.digest.tool_outcomes import ResultFacts, result_facts
 from transom.strategies.text.identifiers import names_in
@@ -56,25 +60,24 @@ CACHED_TEXTS = 64
 OLDER = 0.5
 """Older entries that digests quote are cached from one plan to the next, up to this share of the reach."""
 
-OFTEN = 8
-"""Further mentions of a name do not raise its weight."""
-
 WHOLE = 1_000
-"""The weight of a name that the user or the model mentioned once, and of a word that occurs once in the log."""
+"""The weight of a name that the user or the model mentioned twice, and of a word that occurs once in the log."""
 
-FROM_TOOLS = 0.3
-"""The weight of a name that only tools mentioned, compared with one of the user's or the model's."""
-
-_TURN_WEIGHTS = tuple(round(WHOLE * times**0.5) for times in range(OFTEN + 1))
-_TOOL_WEIGHTS = tuple(round(FROM_TOOLS * value) for value in _TURN_WEIGHTS)
+OF_TURNS = (0, 700, 1_000, 1_100, 1_150, 1_200)
+OF_TOOLS = (0, 150, 300, 480, 500, 520)
+"""The weight of a name by how many passages it is in: one that the user or the model mentioned, and one that only tools
+did. More passages than that do not raise it. In proportion to how often such names were used again behind a budget of
+recorded conversations."""
 
 
 class Indexed(Struct, frozen=True, gc=False):
     """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
     user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
 
-    `media`: its images and files, in words. `noise`: that in each of its texts, if there is any. `role`, `calls` and
-    `result` are what its line in a record needs; announced state has no role: it comes again.
+    `own_words`: those of its author, calls aside; `plans`: what its calls show the user as a plan. `by_user`: the user
+    wrote it; `is_report`: another agent did, in the user's place. `media`: its images and files, in words. `noise`:
+    that in each of its texts, if there is any. `role`, `calls` and `result` are what its line in a record needs;
+    announced state has no role: it comes again.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -88,6 +91,10 @@ class Indexed(Struct, frozen=True, gc=False):
     calls: tuple[CallFacts, ...] = ()
     result: ResultFacts | None = None
     noise: tuple[Noise, ...] = ()
+    own_words: tuple[OwnWords, ...] = ()
+    plans: tuple[OwnWords, ...] = ()
+    by_user: bool = False
+    is_report: bool = False
 
 
 NOTHING = Indexed()
@@ -158,9 +165,9 @@ class Index:
         return self._names(text)
 
     def weight(self, name: str) -> int:
-        """The weight of a name, in thousandths: by who mentioned it, and by the square root of how often."""
-        times = self._mentions.get(name, 1)
-        return (_TURN_WEIGHTS if name in self._in_turns else _TOOL_WEIGHTS)[min(OFTEN, times)]
+        """The weight of a name, in thousandths: by who mentioned it, and by how often."""
+        weights = OF_TURNS if name in self._in_turns else OF_TOOLS
+        return weights[min(len(weights) - 1, self._mentions.get(name, 1))]
 
     def changed_after(self, seq: int) -> set[str]:
         """The values that calls after this entry have changed."""
@@ -197,7 +204,7 @@ class Index:
 
     def _count(self, one: Indexed, times: int) -> None:
         self._tokens += times * _counted(one.tokens)
-        _tally(self._mentions, one.names, times)
+        _tally(self._mentions, chain.from_iterable(passage.names for passage in one.passages), times)
         _tally(self._in_turns, one.names if one.from_turn else (), times)
 
     def _read(self, entry: Entry) -> Indexed:
@@ -208,10 +215,13 @@ class Index:
         from_turn = isinstance(fact, (User, Assistant))
         calls = fact.calls if isinstance(fact, Assistant) else ()
         sources = readable(fact)
+        by_user = entry.by_user and not (len(sources) == 1 and is_by_program(sources[0][0]))
+        by_program = isinstance(fact, User) and not by_user
+        report = report_span(sources[0][0]) if by_program and sources else None
         for number, (text, position) in enumerate(sources):
             rate, talk = entry.tokens[position] / max(1, len(text)), from_turn and position <= len(fact.parts)
             at = number - len(sources) + len(calls)
-            spans = lasting_spans(calls[at], len(text)) if at >= 0 else [(0, len(text))]
+            spans = lasting_spans(calls[at], len(text)) if at >= 0 else [report or (0, len(text))]
             for start, end in spans:
                 pieces = sentences if talk and not calls and len(text) <= MOST else split
                 found = pieces(text[start:end], rate)
@@ -232,7 +242,24 @@ class Index:
             calls=facts,
             result=result_facts(fact) if isinstance(fact, ToolResult) else None,
             noise=noise if any(one is not QUIET for one in noise) else (),
+            own_words=tuple(
+                OwnWords.of(number, text, spans, entry.tokens[position])
+                for number, (text, position) in enumerate(sources[: len(sources) - len(calls)] if from_turn else ())
+                if (spans := [important_span(text)] if by_program else own_words(text))
+            ),
+            plans=tuple(_plans(entry, calls, sources)),
+            by_user=by_user,
+            is_report=report is not None,
         )
+
+
+def _plans(entry: Entry, calls: Sequence[Call], sources: Sequence[tuple[str, int]]) -> Iterator[OwnWords]:
+    """The arguments in which calls show the user a plan."""
+    for number, call in enumerate(calls, len(sources) - len(calls)):
+        for one in arguments_in_text(call) if f'"{PLAN_ARGUMENT}"' in call.args else ():
+            if is_plan(one.name, one.value):
+                text, position = sources[number]
+                yield OwnWords.of(number, text, [(one.start, one.start + len(one.value))], entry.tokens[position])
 
 
 def is_one_of(name: str, others: Iterable[str]) -> bool:

@@ -1,77 +1,66 @@
-"""What a record quotes of messages because of whose they are: the user's words, then the answers."""
+"""What a record quotes of messages because of whose they are: the user's own words whole, then the agent's.
+
+If the user's words do not all fit, the sentences with most words that no other has are quoted. What the agent says
+beside its calls, and its answers, get shorter where there is no room for all, the older ones before the newer ones.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core.edit import Span
-from transom.core.message import Assistant, Fact, Text
+from transom.core.message import Fact
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.key_sentences import Rarity, Worth, key_sentences
-from transom.strategies.digest.message_outline import outline
-from transom.strategies.digest.passages import closing, inner_words, opening, readable
-from transom.strategies.digest.program_messages import important_span, report_span
+from transom.strategies.digest.own_words import OwnWords, own_words
+from transom.strategies.digest.passage_choice import PassageChoice
+from transom.strategies.digest.passages import between_words, readable, sentences
 from transom.strategies.digest.tool_lines import Says
-from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure
-
-LEVELS = (1_200, 800, 600, 400, 300, 240, 200, 160, 120, 80, 60)
-"""Characters of an answer that stand in a record without being chosen as a quote. The largest of these is taken with
-which all messages fit."""
-
-FIRST = 4
-"""So many times the characters of an answer are for the first request."""
-
-SAID = 2
-"""The same for what the user said."""
-
-SHORTLY_ANSWERED = 2
-"""The same for an answer to which the user says little ("yes, do 2"): it has the options."""
-
-LEAST_SAID, LEAST_ANSWERED, LEAST_SHORTLY = 120, 100, 160
-"""Characters of a message of the user, of an answer, and of one that the user answers shortly, at least. Where there is
-no room for these, the message is not quoted."""
-
-BY_PROGRAM = 160
-"""Characters of what a program wrote in the user's place, at most."""
-
-ENDS_OF_SAID = 3.0
-"""The worth of the first and the last sentence of what the user said, compared with another one: there stand his wish
-and his question."""
-
-OF_BEGINNING = 0.2
-"""The share of an excerpt that is for the beginning of a message to which the user says little; the rest is for its
-end."""
-
-LEAST_END = 60
-"""Characters of such a beginning, at least; a shorter excerpt has the end only."""
-
-LONG_REMARK = 200
-"""Characters from which the words beside a call are quoted although no call failed."""
-
-TOKENS_OF_LINE = 5
-"""Tokens of the line of a quoted message beside the quote, about."""
-
-DENSE, PER_DENSE = 0.5, 0.35
-"""In scripts with more tokens a character than this, a message has so much of the usual number of characters."""
-
-MOSTLY_TALK, FEW_WORDS = 0.5, 20
-"""How far talk outweighs work where the conversation counts as talk; tokens of a message of a few words."""
-
-_BY_PROGRAM = re.compile(r"\s*(?:<[a-zA-Z][\w-]{0,60}[ >].*</[\w-]{1,60}>|\{\s*\".*\})\s*", re.DOTALL)
-"""A message between tags, or JSON."""
-
-_NAMED_FIRST = re.compile(r"\s*\(?(?:\d{1,2}|[A-Za-z])[.),:]\s")
-"""A reply that begins with the number or letter of what it chooses."""
+from transom.strategies.digest.tool_outcomes import is_failure
+from transom.strategies.text.spans import joined
 
 Spans = dict[int, dict[int, list[Span]]]
 """What is quoted: of each entry, of each of its texts, these spans."""
+
+SAID = 100
+"""Tokens of a message of the user that is quoted whole; of a longer one, what is quoted."""
+
+ANSWER = (120, 90, 60, 40, 24)
+"""Tokens at most of an answer of the agent or of another agent: the first of these with which all fit; the older ones
+go down first."""
+
+REMARK = (40, 24, 12)
+"""The same of what the agent says beside its calls."""
+
+NOTICE = REMARK
+"""The same of what programs wrote in the user's place: these come last."""
+
+OF_REMARKS = 0.5
+"""The share of the agent's room for its remarks, where it has answers too; what these leave is for the answers."""
+
+TAG = 5
+"""Tokens of the line of a quoted message beside the quote, about."""
+
+LONGER = 1.15
+"""How many times its tokens a message may have before it is shortened."""
+
+SENTENCE = 24
+"""Characters of a sentence, at least; shorter ones are joined to the next one."""
+
+REPEATED = 0.4
+"""The worth of a word of the user at each further quote, as a share of the one before."""
+
+FEW_WORDS = 20
+"""Tokens of a message of a few words: it answers what was asked before, so that question has twice the room."""
+
+_TELLS = re.compile(r"\d|[A-Z][\w-]*[A-Z_.]|\w[._/]\w|\b(?i:not?|never|don.t|only|must|should|always|please|without)\b")
+"""What makes a sentence of a long message worth its place: numbers, names, and words that ask or forbid."""
 
 
 class QuotedMessages(Struct, frozen=True):
@@ -82,22 +71,15 @@ class QuotedMessages(Struct, frozen=True):
 
 
 class _Message(Struct, frozen=True):
-    """A message that may be quoted: its tokens a character, how many times the characters of an answer it has, and its
-    fewest characters."""
+    """A text of an entry that may be quoted, and how many times the usual room it has."""
 
     seq: int
-    text: str
-    rate: float
-    share: float
-    least: int
+    words: OwnWords
+    times: int = 1
 
-
-class _Excerpt(Struct, frozen=True):
-    """What is quoted of one message, and its tokens."""
-
-    seq: int
-    spans: list[Span]
-    tokens: float
+    def cost(self, characters: int) -> float:
+        """The tokens of so many characters of it in a record, about."""
+        return characters * self.words.rate + TAG
 
 
 class MessageQuotes:
@@ -105,229 +87,203 @@ class MessageQuotes:
 
     def __init__(self, view: View, index: Index, units: Sequence[Unit]) -> None:
         self.view, self.index, self.units = view, index, units
-        self._texts: dict[int, tuple[str, int]] = {}
 
-    def chosen(self, room: float, *, talk: float, of_remarks: float = 0) -> QuotedMessages:
-        """Quotes of messages in so many tokens: of each as many characters as all of them have room for, and of some a
-        multiple of that. If that is too little, the first request comes before the user's other messages, these before
-        the answers to which the user says little, then come the other answers and then what programs wrote. Of each the
-        newest comes first. If programs wrote the same several
-        times, it is quoted once.
-
-        Where talk outweighs work by far (`MOSTLY_TALK`), the choice ends at the first message that does not fit: the
-        others are quoted for the names and words that they have.
-        """
-        is_talk = talk >= MOSTLY_TALK
-        messages = self._with_remarks if not is_talk else self._without_remarks
-        level = next((level for level in LEVELS if self._fit(messages, level, room)), LEVELS[-1])
+    def chosen(self, of_user: float, of_agent: float) -> QuotedMessages:
+        """Quotes of the user in at most `of_user` tokens, and of the agent in at most `of_agent` and what these
+        leave."""
+        said = self._whole(of_user) or self._by_words(of_user)
+        left = of_agent + max(0.0, of_user - said.tokens)
+        remarks = self._fitting(self._remarks, REMARK, left * OF_REMARKS if self._answers else left)
+        left -= remarks.tokens
+        answers = self._fitting(self._answers, ANSWER, left)
+        notices = self._fitting(self._notices, NOTICE, left - answers.tokens)
         spans: Spans = {}
-        notices = set[str]()
-        worth = Worth(self._rarity)
-        left = room
-        for one in messages:
-            if left < TOKENS_OF_LINE:
-                break
-            excerpt = self._excerpt(one, level, worth)
-            if one.seq in self._by_program:
-                notice = "".join(one.text[start:end] for start, end in excerpt.spans)
-                if notice in notices:
-                    continue
-                notices.add(notice)
-            if excerpt.tokens <= left:
-                left -= excerpt.tokens
-                worth.quote("\n".join(one.text[start:end] for start, end in excerpt.spans))
-                spans[excerpt.seq] = {0: excerpt.spans}
-            elif is_talk:
-                break
-        left += of_remarks
-        for seq in () if is_talk else reversed(self._long_remarks):
-            if left < TOKENS_OF_LINE:
-                break
-            excerpt = self._excerpt(self._message(seq, 1, LEAST_ANSWERED), LEVELS[-1], worth)
-            if excerpt.seq not in spans and excerpt.tokens <= left:
-                left -= excerpt.tokens
-                spans[excerpt.seq] = {0: excerpt.spans}
-        return QuotedMessages(spans, room + of_remarks - left)
+        for part in (said, remarks, answers, notices):
+            for seq, texts in part.spans.items():
+                spans.setdefault(seq, {}).update(texts)
+        return QuotedMessages(spans, said.tokens + remarks.tokens + answers.tokens + notices.tokens)
 
-    def _fit(self, messages: Sequence[_Message], level: int, room: float) -> bool:
-        """Whether excerpts of all these messages fit in so many tokens."""
-        tokens = accumulate(self._tokens(one, level) for one in messages)
-        return room >= 0 and all(so_far <= room for so_far in tokens)
+    def _whole(self, room: float) -> QuotedMessages | None:
+        """All that the user said, of long messages what tells most; None if that does not fit."""
+        most = SAID * LONGER
+        tokens = sum(one.cost(min(one.words.length, int(most / one.words.rate))) for one in self._said)
+        return self._quoted([(one, SAID) for one in self._said]) if tokens <= room else None
 
-    @cached_property
-    def _with_remarks(self) -> list[_Message]:
-        return self._messages(with_remarks=True)
-
-    @cached_property
-    def _without_remarks(self) -> list[_Message]:
-        return self._messages(with_remarks=False)
-
-    def _messages(self, *, with_remarks: bool) -> list[_Message]:
-        """The messages that may be quoted, the most important first."""
-        first = min(self._said, default=-1)
-        shortly = self._answered_shortly
-        said = [self._message(seq, FIRST if seq == first else SAID, LEAST_SAID) for seq in self._said]
-        answers = [
-            self._message(seq, SHORTLY_ANSWERED, LEAST_SHORTLY)
-            if seq in shortly
-            else self._message(seq, 1, LEAST_ANSWERED)
-            for seq in (*self._answers, *(self._after_failure if with_remarks else ()))
+    def _by_words(self, room: float) -> QuotedMessages:
+        """The sentences of the user with most words that no other has, in so many tokens."""
+        view, index = self.view, self.index
+        said = {(one.seq, one.words.number) for one in self._said}
+        seqs = list(dict.fromkeys(one.seq for one in self._said))
+        words = index.words.update(view, index)
+        found = [
+            (replace(passage, margin=0.0), its_words)
+            for seq in seqs
+            for passage, its_words in zip(index.at(view, seq).passages, words.at(view, index, seq), strict=True)
+            if (seq, passage.text) in said
         ]
-        by_program = [self._message(seq, 1, LEAST_ANSWERED) for seq in self._by_program - self.reports.keys()]
-        return [
-            *sorted(said, key=lambda one: (one.seq != first, -one.seq)),
-            *sorted(answers, key=lambda one: (one.seq not in shortly, -one.seq)),
-            *sorted(by_program, key=lambda one: -one.seq),
-        ]
+        choice = PassageChoice([passage for passage, _ in found])
+        choice.cover(room, [its for _, its in found], lambda word: int(words.weight(word)), repeated=REPEATED)
+        spans: Spans = {}
+        for at in sorted(choice.taken):
+            one = choice.passages[at]
+            spans.setdefault(one.entry, {}).setdefault(one.text, []).append((one.start, one.end))
+        whole = {seq: {number: joined(of) for number, of in some.items()} for seq, some in spans.items()}
+        return QuotedMessages(whole, choice.spent)
 
-    def _message(self, seq: int, share: int, least: int) -> _Message:
-        text, position = self._text(seq)
-        rate = self.view.fetch(seq).tokens[position] / max(1, len(text))
-        return _Message(seq, text, rate, share if rate < DENSE else share * PER_DENSE, least)
+    def _fitting(self, messages: Sequence[_Message], most: Sequence[int], room: float) -> QuotedMessages:
+        """Quotes of these messages in so many tokens, the older ones shorter than the newer ones where there is no room
+        for all; then the oldest are left out."""
+        limits = [most[0]] * len(messages)
+
+        def cost(at: int) -> float:
+            one = messages[at]
+            return one.cost(min(one.words.length, int(limits[at] * one.times / one.words.rate)))
+
+        total = sum(map(cost, range(len(messages))))
+        for limit in most[1:]:
+            for at in range(len(messages)):
+                if total <= room:
+                    break
+                total -= cost(at)
+                limits[at] = limit
+                total += cost(at)
+        first = 0
+        while total > room and first < len(messages):
+            total -= cost(first)
+            first += 1
+        return self._quoted(list(zip(messages, limits, strict=True))[first:])
+
+    def _quoted(self, messages: Sequence[tuple[_Message, int]]) -> QuotedMessages:
+        """Quotes of these messages, of each at most so many tokens."""
+        spans: Spans = {}
+        tokens = 0.0
+        for one, most in messages:
+            limit = int(most * one.times / one.words.rate)
+            own = list(one.words.spans)
+            chosen = own if one.words.length <= LONGER * limit else _shortened(self._text(one), own, limit)
+            tokens += one.cost(sum(end - start for start, end in chosen))
+            spans.setdefault(one.seq, {})[one.words.number] = chosen
+        return QuotedMessages(spans, tokens)
+
+    def _text(self, one: _Message) -> str:
+        fact = self.view.fetch(one.seq).body
+        assert isinstance(fact, Fact)
+        return readable(fact)[one.words.number][0]
 
     @cached_property
-    def _rarity(self) -> Rarity:
-        """How rare the words of these messages are among them."""
-        seqs = (*self._said, *self._answers, *self._by_program)
-        return Rarity(self._text(seq)[0] for seq in seqs)
-
-    @cached_property
-    def _said(self) -> list[int]:
+    def _said(self) -> list[_Message]:
         """What the user said: messages, and replies to tools that ask."""
-        messages = (unit.seqs[0] for unit in self.units if self._is_message(unit, "user"))
-        return [*(seq for seq in messages if seq not in self._by_program), *self._results("reply")]
+        return sorted((*self._heads("user"), *self._results("reply")), key=_place)
 
     @cached_property
-    def _answers(self) -> list[int]:
-        """What the model answered, and what other agents did."""
-        answers = (unit.seqs[0] for unit in self.units if self._is_message(unit, "assistant"))
-        return [*answers, *self._results("answer"), *self.reports]
+    def _answers(self) -> list[_Message]:
+        """What the agent answered, the plans that it showed, and what other agents found."""
+        some = (*self._heads("assistant"), *self._heads("report"), *self._results("answer"), *self._plans())
+        return _each_once(sorted(some, key=_place))
 
     @cached_property
-    def reports(self) -> dict[int, Span]:
-        """The messages of programs in which another agent reports, and where."""
-        found = {seq: report_span(self._text(seq)[0]) for seq in self._by_program}
-        return {seq: span for seq, span in found.items() if span is not None}
+    def _notices(self) -> list[_Message]:
+        """What programs wrote in the user's place, reports of other agents aside."""
+        return _each_once(list(self._heads("program")))
 
     @cached_property
-    def _by_program(self) -> set[int]:
-        """The messages in the user's place that programs wrote."""
-        return {unit.seqs[0] for unit in self.units if self._is_message(unit, "user") and self._is_by_program(unit)}
+    def _remarks(self) -> list[_Message]:
+        """What the agent says beside its calls."""
+        return _each_once(list(self._heads("calls")))
 
-    @cached_property
-    def _after_failure(self) -> list[int]:
-        """What the model says beside its next calls when a call has failed."""
-        found: list[int] = []
-        failed = False
+    def _heads(self, role: str) -> Iterator[_Message]:
+        """The messages of one kind (see `_role`)."""
         for unit in self.units:
-            calls = self.index.at(self.view, unit.seqs[0]).calls
-            if failed and calls and self._has_words(unit):
-                found.append(unit.seqs[0])
-            failed = any(is_failure(calls[at], result) for at, _, result in self._ended(unit))
-        return found
+            if self._role(unit) == role:
+                seq = unit.seqs[0]
+                times = 2 if seq in self._answered_shortly else 1
+                yield from (_Message(seq, words, times) for words in self.index.at(self.view, seq).own_words)
 
-    @cached_property
-    def _long_remarks(self) -> list[int]:
-        """What the model says at length beside its calls: there it says what it has found."""
-        return [unit.seqs[0] for unit in self.units if len(unit.seqs) > 1 and len(self._remark(unit)) >= LONG_REMARK]
-
-    def _results(self, says: Says) -> Iterator[int]:
-        """The results of the calls that did not fail, of tools whose results are quoted like messages."""
-        for unit in self.units:
-            calls = self.index.at(self.view, unit.seqs[0]).calls
-            for at, seq, result in self._ended(unit):
-                has_text = bool(self.index.at(self.view, seq).passages)
-                has_text = has_text and not (says == "answer" and result.receipt)
-                if calls[at].says == says and has_text and not result.refused and not is_failure(calls[at], result):
-                    yield seq
-
-    def _ended(self, unit: Unit) -> Iterator[tuple[int, int, ResultFacts]]:
-        """The calls of a turn that have their results: the index of each, the entry of its result, and how it ended."""
-        for at, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True):
-            if (result := self.index.at(self.view, seq).result) is not None:
-                yield at, seq, result
-
-    def _has_words(self, unit: Unit) -> bool:
-        """Whether a turn with calls has a text beside them."""
-        return bool(self._remark(unit))
-
-    def _remark(self, unit: Unit) -> str:
-        """The text that a turn has beside its calls."""
-        fact = self.view.fetch(unit.seqs[0]).body
-        parts = fact.parts if isinstance(fact, Assistant) else ()
-        return next((part.text for part in parts if isinstance(part, Text)), "")
-
-    def _is_message(self, unit: Unit, role: str) -> bool:
+    def _role(self, unit: Unit) -> str:
+        """Whose message a unit is: "program" and "report" in the user's place, "calls" for a turn with calls."""
         indexed = self.index.at(self.view, unit.seqs[0])
-        return indexed.role == role and not indexed.calls and bool(indexed.passages)
-
-    def _is_by_program(self, unit: Unit) -> bool:
-        """Whether a message of the user is marked as injected, is between tags, or is JSON: a notification, or the
-        output of a command."""
-        return not self.view.fetch(unit.seqs[0]).by_user or bool(_BY_PROGRAM.fullmatch(self._text(unit.seqs[0])[0]))
-
-    def _tokens(self, one: _Message, level: int) -> float:
-        """Tokens of an excerpt of a message, about."""
-        return min(len(one.text), self._most(one, level)) * one.rate + TOKENS_OF_LINE
-
-    def _most(self, one: _Message, level: int) -> int:
-        """Characters of the excerpt of a message."""
-        most = max(one.least, int(one.share * level))
-        return min(most, BY_PROGRAM) if one.seq in self._by_program and one.seq not in self.reports else most
-
-    def _excerpt(self, one: _Message, level: int, worth: Worth) -> _Excerpt:
-        """A message in so many characters: its outline if it has several lines, else its most telling sentences. If the
-        user answers it shortly, its beginning and rather its end. Of what a program wrote a short end: of the output of
-        a test run it says how many failed. A report in it counts as an answer."""
-        text, most = one.text, self._most(one, level)
-        start, stop = important_span(text) if one.seq in self._by_program else (0, len(text))
-        spans = [(start, stop)]
-        if one.seq in self._by_program and one.seq not in self.reports:
-            spans = [(start + closing(text[start:stop], most), stop)]
-        elif stop - start > most:
-            start, stop = self.reports.get(one.seq) or inner_words(text)
-            words = text[start:stop]
-            reply = self._answered_shortly.get(one.seq)
-            ends = ENDS_OF_SAID if one.seq in self._said else 1.0
-            found = outline(words, most, worth, ends=ends, reply=reply)
-            if found is None:
-                found = key_sentences(words, most, worth, ends=ends) if reply is None else _ends(words, most)
-            spans = [(start + at, start + end) for at, end in found if at < end]
-        return _Excerpt(one.seq, spans, sum(end - start for start, end in spans) * one.rate + TOKENS_OF_LINE)
+        if indexed.calls:
+            return "calls"
+        if indexed.role != "user" or indexed.by_user:
+            return indexed.role
+        return "report" if indexed.is_report else "program"
 
     @cached_property
-    def _answered_shortly(self) -> dict[int, str]:
-        """The messages to which the user answers with a few words, and these words."""
-        replies = ((unit.seqs[0], self._short_reply(unit)) for unit in self.units)
-        return {seq: reply for seq, reply in replies if reply}
+    def _answered_shortly(self) -> frozenset[int]:
+        """The answers to which the user says only a few words ("yes, do 2"): they have the options."""
+        found: set[int] = set()
+        before = -1
+        for unit in self.units:
+            role = self._role(unit)
+            if role == "user" and before >= 0 and self.index.at(self.view, unit.seqs[0]).tokens <= FEW_WORDS:
+                found.add(before)
+            before = unit.seqs[0] if role == "assistant" else -1
+        return frozenset(found)
 
-    def _short_reply(self, unit: Unit) -> str:
-        """What of the next message is a short reply of the user: all of its few words, or the letter that it begins
-        with. It may be in the window, behind the record."""
-        view, at = self.view, unit.seqs[-1] + 1
-        while at < view.length and view.unit_of[at] < 0:
-            at += 1
-        if at >= view.length or not (entry := view.fetch(at)).by_user:
-            return ""
+    def _results(self, says: Says) -> Iterator[_Message]:
+        """The results that are quoted like messages, of calls that did not fail."""
+        for unit in self.units:
+            calls = self.index.at(self.view, unit.seqs[0]).calls
+            for at, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True):
+                if calls[at].says != says:
+                    continue
+                ended = self.index.at(self.view, seq).result
+                is_receipt = ended is not None and says == "answer" and bool(ended.receipt)
+                if ended and not ended.refused and not is_receipt and not is_failure(calls[at], ended):
+                    yield from (_Message(seq, words) for words in self._own_words(seq))
+
+    def _own_words(self, seq: int) -> Iterator[OwnWords]:
+        """The words of a result."""
+        entry = self.view.fetch(seq)
         assert isinstance(entry.body, Fact)
-        reply = next((text for text, _ in readable(entry.body)), "")
-        if self.index.at(view, at).tokens <= FEW_WORDS:
-            return reply
-        named = _NAMED_FIRST.match(reply)
-        return named[0] if named else ""
+        for number, (text, position) in enumerate(readable(entry.body)):
+            if spans := own_words(text):
+                yield OwnWords.of(number, text, spans, entry.tokens[position])
 
-    def _text(self, seq: int) -> tuple[str, int]:
-        """The text of a message, and its position in the token counts of its entry, cached."""
-        if (found := self._texts.get(seq)) is None:
-            fact = self.view.fetch(seq).body
-            assert isinstance(fact, Fact)
-            found = self._texts[seq] = readable(fact)[0]
-        return found
+    def _plans(self) -> Iterator[_Message]:
+        """The plans that the agent showed the user, who did not refuse them."""
+        for unit in self.units:
+            head, *results = unit.seqs
+            plans = self.index.at(self.view, head).plans
+            ended = (self.index.at(self.view, seq).result for seq in results) if plans else ()
+            if plans and not any(one is not None and one.refused for one in ended):
+                yield from (_Message(head, words) for words in plans)
 
 
-def _ends(text: str, most: int) -> list[Span]:
-    """A little of the beginning of a text, and its end, in so many characters."""
-    of_beginning = int(OF_BEGINNING * most)
-    first = opening(text, of_beginning) if of_beginning >= LEAST_END else 0
-    last = closing(text, most - of_beginning)
-    return [(0, first), (last, len(text))] if first < last else [(0, len(text))]
+def _each_once(messages: Sequence[_Message]) -> list[_Message]:
+    """These messages in order, of those that are the same the newest."""
+    newest = {one.words.same: one for one in messages}
+    return [one for one in messages if newest[one.words.same] is one]
+
+
+def _place(one: _Message) -> tuple[int, int]:
+    return one.seq, one.words.number
+
+
+def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:
+    """Spans of a text in at most so many characters: its beginning, its end, and between them the sentences that tell
+    most."""
+    pieces = [
+        (start + at, start + end)
+        for start, stop in own
+        for at, end in sentences(text[start:stop], least=SENTENCE)
+        if text[start + at : start + end].strip()
+    ]
+    between = sorted(range(1, len(pieces) - 1), key=lambda at: (-_density(text, pieces[at]), at))
+    left = most
+    taken: set[int] = set()
+    for at in dict.fromkeys((0, len(pieces) - 1, *between)):
+        length = pieces[at][1] - pieces[at][0]
+        if length <= left:
+            taken.add(at)
+            left -= length
+    if 0 not in taken and (not taken or left > most // 3):
+        start, end = pieces[0]
+        pieces[0] = start, max(between_words(text, min(end, start + max(SENTENCE, left))), start + 1)
+        taken.add(0)
+    return joined(pieces[at] for at in taken)
+
+
+def _density(text: str, span: Span) -> float:
+    """How much of a sentence names, counts, asks or forbids something."""
+    return len(_TELLS.findall(text, *span)) / (span[1] - span[0] + SENTENCE)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from transom.core.edit import Span
 from transom.core.message import Call, Fact, Note, Recalled, Text, addressed_parts, own_text
-from transom.texts import cut_line_mark, gap_mark
+from transom.texts import cut_line_mark, gap_in_line, gap_mark
 
 WHOLE = 480
 """Characters up to which a text is one passage."""
@@ -360,8 +360,13 @@ def quoted_spans(text: str, spans: list[Span]) -> str:
         return ""
     inner = text[spans[0][0] : spans[0][1]].strip("\n")
     for (_, before), (start, end) in pairwise(spans):
-        is_same_line = "\n" not in text[before:start].rstrip() and text[start - 1 : start] == "\n"
-        mark = cut_line_mark() if is_same_line and before < start and text[before - 1] != "\n" else gap_mark("")
+        ends_line = text[before - 1] == "\n" or text[before] == "\n"
+        begins_line = text[start - 1] == "\n"
+        is_next_line = begins_line and "\n" not in text[before:start].rstrip()
+        if is_next_line and text[before - 1] != "\n":
+            mark = cut_line_mark()
+        else:
+            mark = gap_mark("") if ends_line or begins_line else gap_in_line()
         inner += mark + text[start:end].strip("\n")
     first, last = spans[0][0], spans[-1][1]
     gap_before = "…" if first > 0 and text[first - 1] != "\n" else ""

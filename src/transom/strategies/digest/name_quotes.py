@@ -1,0 +1,61 @@
+"""Old names as cheaply as can be: alone, several in a line under their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from transom.strategies.digest.passage_choice import PassageChoice
+from transom.strategies.digest.passages import Passage
+
+SHORT = 8
+"""Characters that a name costs beside its own, about."""
+
+LINE = 12
+"""Tokens of the line of a turn that names are quoted of, where the turn had none, about."""
+
+GAP = 1
+"""Tokens of the mark between two names."""
+
+TRIED = 2.0
+"""How many times the names that fit are looked up in their texts, about."""
+
+
+def name_quotes(
+    passages: Sequence[Passage],
+    text_of: Callable[[Passage], str],
+    needed: Sequence[Sequence[str]],
+    worth: Callable[[str], int],
+    factors: Sequence[float],
+    quoted: Collection[int],
+    room: float,
+) -> list[Passage]:
+    """Passages of one name each, in so many tokens, those of most worth for each token first.
+
+    `needed`: the names for which each passage may be quoted; `factors`: how much they are worth there. A name is taken
+    where this is greatest, and from the newest of these places. `quoted`: the entries that have a line already.
+    """
+    place: dict[str, int] = {}
+    for at in range(len(passages) - 1, -1, -1):
+        for name in needed[at]:
+            if (other := place.get(name)) is None or factors[at] > factors[other]:
+                place[name] = at
+
+    def rank(name: str) -> tuple[float, int, str]:
+        return -worth(name) * factors[place[name]] / (SHORT + len(name)), -place[name], name
+
+    found: list[Passage] = []
+    left = TRIED * room
+    for name in sorted(place, key=rank):
+        if left < 0:
+            break
+        whole = passages[place[name]]
+        text = text_of(whole)
+        if (start := text.find(name, whole.start, whole.end + len(name))) >= 0:
+            end = start + len(name)
+            tokens = len(name) * whole.tokens / (whole.end - whole.start) + GAP
+            inside = tuple(one for one in needed[place[name]] if one in name)
+            found.append(Passage(whole.entry, whole.text, start, end, tokens, 0, inside, True, True))
+            left -= tokens
+    choice = PassageChoice(sorted(found), tag=LINE, tagged=quoted)
+    choice.cover(room, [one.names for one in choice.passages], worth)
+    return [choice.passages[at] for at in sorted(choice.taken)]

@@ -1,0 +1,90 @@
+"""Somebody's own words in a message: without what clients put in, and of a long one without what was pasted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from transom.core.edit import Span
+from transom.strategies.text.spans import joined
+
+PASTED_LINE, LETTERS = 400, 0.72
+"""Characters from which a line counts as pasted, and the share of letters and blanks below which a shorter one does."""
+
+SHORTEST_PASTED = 20
+"""Characters up to which no line counts as pasted."""
+
+FEW_LINES = 8
+"""Lines of a message up to which nothing of it counts as pasted, unless it is as long as three pasted lines."""
+
+_PUT_IN = re.compile(
+    r"<(system-reminder|ide_\w{1,40}|environment_\w{1,40}|(?:local-)?command-\w{1,40}|user_instructions|INSTRUCTIONS)"
+    r"\b[^<>]{0,200}>"
+)
+"""The beginning of what clients put into a message of the user."""
+
+_BY_PROGRAM = re.compile(r"\s*(?:<[a-zA-Z][\w-]{0,60}[ >].*</[\w-]{1,60}>|\{\s*\".*\})\s*", re.DOTALL)
+"""A message between tags, or JSON."""
+
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+
+
+class OwnWords(Struct, frozen=True, gc=False):
+    """The own words in one text of an entry. `number`: which of its texts. `length`: of the spans, in characters.
+    `rate`: tokens a character. `same`: equal where the words are."""
+
+    number: int
+    spans: tuple[Span, ...]
+    length: int
+    rate: float
+    same: int
+
+    @staticmethod
+    def of(number: int, text: str, spans: Sequence[Span], tokens: int) -> OwnWords:
+        """These spans of a text of so many tokens."""
+        words = [text[start:end] for start, end in spans]
+        return OwnWords(number, tuple(spans), sum(map(len, words)), max(0.01, tokens / len(text)), hash("".join(words)))
+
+
+def is_by_program(text: str) -> bool:
+    """Whether a message in the user's place looks like one that a program wrote: a notice, or the output of a
+    command."""
+    return bool(_BY_PROGRAM.fullmatch(text))
+
+
+def own_words(text: str) -> list[Span]:
+    """The spans of a message that are its author's own words."""
+    spans: list[Span] = []
+    at = 0
+    for begin in _PUT_IN.finditer(text):
+        closing = f"</{begin[1]}>"
+        if begin.start() >= at and (end := text.find(closing, begin.end())) >= 0:
+            spans.append((at, begin.start()))
+            at = end + len(closing)
+    spans.append((at, len(text)))
+    own = [span for start, stop in spans for span in _without_pasted(text, start, stop)]
+    return [span for span in own if text[slice(*span)].strip()]
+
+
+def _without_pasted(text: str, start: int, stop: int) -> list[Span]:
+    """A span of a message without fenced blocks and lines that are no prose, if it is long; itself if that is all."""
+    if text.count("\n", start, stop) < FEW_LINES and stop - start < 3 * PASTED_LINE:
+        return [(start, stop)]
+    found: list[Span] = []
+    at, is_fenced = start, False
+    while at < stop:
+        end = text.find("\n", at, stop) + 1 or stop
+        is_fence = bool(_FENCE.match(text, at, end))
+        if not (is_fenced or is_fence or _is_pasted(text[at:end].strip())):
+            found.append((at, end))
+        is_fenced ^= is_fence
+        at = end
+    return joined(found) or [(start, stop)]
+
+
+def _is_pasted(line: str) -> bool:
+    """Whether a line is data or code rather than prose."""
+    letters = sum(char.isalpha() or char == " " for char in line)
+    return len(line) > PASTED_LINE or (len(line) > SHORTEST_PASTED and letters < LETTERS * len(line))
