@@ -245,7 +245,7 @@ class Index:
             own_words=tuple(
                 OwnWords.of(number, text, spans, entry.tokens[position])
                 for number, (text, position) in enumerate(sources[: len(sources) - len(calls)] if from_turn else ())
-                if (spans := [important_span(text)] if by_program else own_words(text))
+                if text.strip() and (spans := [important_span(text)] if by_program else own_words(text))
             ),
             plans=tuple(_plans(entry, calls, sources)),
             by_user=by_user,
