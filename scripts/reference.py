@@ -24,6 +24,7 @@ import typer
 import transom
 from transom.cli import app as command_line
 from transom.cli import commands
+from transom.cli.help_pages import COMMAND_GROUPS
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -166,7 +167,7 @@ def index_page() -> str:
     for title, files in groups_of_files().items():
         rows = [index_row(listed[file]) for file in files]
         out.append("\n".join([f"## {title}", "", "| page | what it has |", "|---|---|", *rows]))
-    commands = ", ".join(f"`{name}`" for name in command_group().commands)
+    commands = ", ".join(f"`{name}`" for name in commands_in_order())
     out.append(f"## At the terminal\n\n[Command line]({COMMANDS}.md): {commands}.")
     return "\n\n".join(out) + "\n"
 
@@ -398,11 +399,19 @@ def command_group() -> Any:
     return typer.main.get_command(command_line.app)
 
 
+def commands_in_order() -> list[str]:
+    """The commands as `transom --help` has them."""
+    commands = command_group().commands
+    placed = [name for names in COMMAND_GROUPS.values() for name in names if name in commands]
+    return placed + [name for name in commands if name not in placed]
+
+
 def commands_page() -> str:
     """Every command with its arguments and options."""
     group = command_group()
     out = ["# Command line", paragraphs(group.help)]
-    for name, command in group.commands.items():
+    for name in commands_in_order():
+        command = group.commands[name]
         out += [f"## transom {name}", paragraphs(command.help)]
         rows = [row for parameter in command.params if (row := option_row(parameter))]
         out.append("| option | meaning |\n|---|---|\n" + "\n".join(rows))

@@ -5,13 +5,25 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shlex
 import subprocess
 import sys
 
 import pytest
+import typer
 
+from transom.cli import commands
+from transom.cli.app import app, command_line
+from transom.cli.help_pages import COMMAND_GROUPS, OPTION_GROUPS
 from transom.cli.locate import UV
 from transom.cli.locate import command as command_name
+
+assert commands, "importing the commands adds them to the command line"
+
+
+def group():
+    """The command line, as its library knows it."""
+    return typer.main.get_command(app)
 
 
 def test_the_command_is_named_as_it_can_be_typed(folder, monkeypatch):
@@ -44,13 +56,53 @@ def test_the_command_is_named_as_it_can_be_typed(folder, monkeypatch):
 def test_help_and_version(run):
     code, out, _ = run("--help")
     assert code == 0
-    assert run() == (0, out, "")
     assert all(command in out for command in ("replay", "log", "explain", "demo"))
     for command in ("replay", "log", "explain", "demo"):
         code, out, _ = run(command, "--help")
         assert code == 0
         assert "--json" in out
     assert re.fullmatch(r"transom \d+\.\d+\.\S+\n", run("--version")[1])
+
+
+def test_each_command_has_an_example_that_can_be_parsed(run):
+    for name, command in group().commands.items():
+        line = re.search(r"^Example:\n  transom (.*)$", command.epilog, re.MULTILINE)[1]
+        words = shlex.split(line)
+        assert words[0] == name
+        assert callable(command_line(words))
+        assert f"  Example:\n    transom {line.split()[0]}" in run(name, "--help")[1]
+
+
+def test_each_command_and_each_option_has_its_place(run):
+    placed = [name for names in COMMAND_GROUPS.values() for name in names]
+    assert len(placed) == len(set(placed))
+    assert set(group().commands) <= set(placed)
+    names = {parameter.name for command in group().commands.values() for parameter in command.params}
+    placed = [name for names in OPTION_GROUPS.values() for name in names]
+    assert len(placed) == len(set(placed))
+    assert set(placed) <= names
+    out = run("compare", "--help")[1]
+    titles = re.findall(r"^([A-Z][\w ]*):$", out, re.MULTILINE)
+    assert titles == ["Arguments", "Options", "Windows", "Which conversations", "Output"]
+    assert re.findall(r"^([A-Z][\w ]*):$", run("log", "--help")[1], re.MULTILINE) == ["Arguments", "Options"]
+
+
+@pytest.mark.parametrize(
+    ("shell", "line", "found"),
+    [("bash", "transom expl", "explain"), ("zsh", "transom expl", '"explain"'), ("fish", "transom log --js", "--json")],
+)
+def test_a_shell_completes_commands_and_options(shell, line, found):
+    """As the script that `--show-completion` prints asks for it."""
+    environment = os.environ | {
+        "_TRANSOM_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+        "_TYPER_COMPLETE_ARGS": line,
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    command = [sys.executable, "-c", "from transom.cli import main; main([])"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert found in done.stdout, done.stderr
 
 
 STANDARD = (

@@ -13,6 +13,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 from msgspec import Struct
 
+from transom.cli.help_pages import HelpIndex, HelpPage
+
 Job = Callable[[], int]
 
 UsageError = typer.BadParameter.__mro__[1]
@@ -21,23 +23,23 @@ ClickException: Any = UsageError.__mro__[1]
 
 app = typer.Typer(
     name="transom",
-    add_completion=False,
+    cls=HelpIndex,
     rich_markup_mode=None,  # plain help is there in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Keep every event of an agent's conversation, and build for each model call the window that the model should "
     "see.\n\n"
-    "Start with `transom demo`. Then `transom replay` a conversation of your own, and `transom explain` a call that "
-    "surprises you.",
+    "`transom` alone says what can be done here. Start with `transom demo`. Then `transom replay` a conversation of "
+    "your own, and `transom explain` a call that surprises you.",
 )
 
 K = TypeVar("K", bound=type[Struct])
 
 
-def command(module: str, short_help: str, *, epilog: str | None = None) -> Callable[[K], K]:
+def command(module: str, short_help: str, *, example: str, epilog: str | None = None) -> Callable[[K], K]:
     """Register a struct as a command: its fields are the options, its docstring is the help.
 
     `module`: the module in `transom.cli` whose `run` gets the struct and returns the exit code. `short_help`: for the
-    list of commands; `epilog`: for the end of --help.
+    list of commands; `example`: a command line without `transom`, and `epilog`: for the end of --help.
     """
 
     def register(kind: K) -> K:
@@ -46,7 +48,8 @@ def command(module: str, short_help: str, *, epilog: str | None = None) -> Calla
 
         parsed.__doc__ = kind.__doc__
         parsed.__signature__ = signature(kind)  # type: ignore[attr-defined]
-        app.command(kind.__name__.lower(), short_help=short_help, epilog=epilog)(parsed)
+        end = "\n\n".join(filter(None, [f"\b\nExample:\n  transom {example}", epilog]))
+        app.command(kind.__name__.lower(), short_help=short_help, epilog=end, cls=HelpPage)(parsed)
         return kind
 
     return register
@@ -56,16 +59,16 @@ def command(module: str, short_help: str, *, epilog: str | None = None) -> Calla
 def about(
     context: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-) -> None:
-    """The options of `transom` itself."""
+) -> Job | None:
+    """The options of `transom` itself. Alone it says what can be done next."""
     if show_version:
         from importlib.metadata import version  # noqa: PLC0415 - a twentieth of the time of --help
 
         typer.echo(f"transom {version('transom')}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-        raise typer.Exit
+        return lambda: import_module("transom.cli.start").run()
+    return None
 
 
 def command_line(args: Sequence[str] | None) -> Job | int:

@@ -31,7 +31,12 @@ EXPLAIN = (
 """What the output of `explain` means: the end of its --help."""
 
 
-@command("replay", "Replay recorded conversations, check every window.", epilog=help_text(REPLAY))
+@command(
+    "replay",
+    "Replay recorded conversations, check every window.",
+    example="replay ~/.claude/projects --budget 32k",
+    epilog=help_text(REPLAY),
+)
 class Replay(Struct, frozen=True, kw_only=True):
     """Replay recorded conversations: build the window of each model call, check it and count it.
 
@@ -56,6 +61,7 @@ class Replay(Struct, frozen=True, kw_only=True):
 @command(
     "compare",
     "Replay recorded conversations under several policies.",
+    example="compare chats.jsonl --budget 32k --policies default,sliding,codex",
     epilog=help_text(
         VERDICT,
         block_text("With --all", COMPARE),
@@ -111,7 +117,12 @@ CHECKS = (
 """What a file of checks looks like: the end of `check --help`."""
 
 
-@command("check", "Check that windows keep what they must, on recorded conversations.", epilog=CHECKS)
+@command(
+    "check",
+    "Check that windows keep what they must, on recorded conversations.",
+    example="check refund.check.toml",
+    epilog=CHECKS,
+)
 class Check(Struct, frozen=True, kw_only=True):
     """Check what must be true of the windows of recorded conversations: that a text is in them, that they stay below a
     size or a cost, that the prompt cache holds.
@@ -126,7 +137,11 @@ class Check(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("shadow", "Ask a model whether windows change what it does next.")
+@command(
+    "shadow",
+    "Ask a model whether windows change what it does next.",
+    example="shadow chats.jsonl --budget 32k --model openai:gpt-5-mini",
+)
 class Shadow(Struct, frozen=True, kw_only=True):
     """Ask a model whether the windows of a policy change what it does next, on a sample of recorded calls.
 
@@ -150,7 +165,7 @@ class Shadow(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("log", "Print the log of a conversation, one line for each entry.")
+@command("log", "Print the log of a conversation, one line for each entry.", example="log trip")
 class Log(Struct, frozen=True, kw_only=True):
     """Print the log of a conversation, one line for each entry: what happened, what was decided, what was sent."""
 
@@ -159,7 +174,12 @@ class Log(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("explain", "Explain the window of a call: what it contains of each entry, and why.", epilog=EXPLAIN)
+@command(
+    "explain",
+    "Explain the window of a call: what it contains of each entry, and why.",
+    example="explain trip --at 17",
+    epilog=EXPLAIN,
+)
 class Explain(Struct, frozen=True, kw_only=True):
     """Explain the window of a call: what it contains of each entry of the log, and why.
 
@@ -175,7 +195,7 @@ class Explain(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("inspect_store", "Look at the conversations of a store in the browser.")
+@command("inspect_store", "Look at the conversations of a store in the browser.", example="inspect --store agent.db")
 class Inspect(Struct, frozen=True, kw_only=True):
     """Show the conversations of a store as a page in the browser: what the model read at each call, and why.
 
@@ -191,7 +211,7 @@ class Inspect(Struct, frozen=True, kw_only=True):
     read_only: o.ReadOnly = False
 
 
-@command("mcp_server", "Serve the conversations of a store to an MCP client.")
+@command("mcp_server", "Serve the conversations of a store to an MCP client.", example="mcp --store agent.db")
 class Mcp(Struct, frozen=True, kw_only=True):
     """Serve as an MCP server: search, read, grep, list, explain, notes and memory over the conversations of a store.
 
@@ -205,7 +225,11 @@ class Mcp(Struct, frozen=True, kw_only=True):
     write: o.McpWrite = False
 
 
-@command("proxy", "Serve as a proxy to a model provider, that logs and compacts.")
+@command(
+    "proxy",
+    "Serve as a proxy to a model provider, that logs and compacts.",
+    example="proxy --upstream https://api.openai.com --budget 100k",
+)
 class Proxy(Struct, frozen=True, kw_only=True):
     """Listen as a proxy in front of a model provider: OpenAI Chat Completions and Responses, Anthropic, Gemini.
 
@@ -227,7 +251,11 @@ class Proxy(Struct, frozen=True, kw_only=True):
     timeout: o.Timeout = 600.0
 
 
-@command("run_agent", "Run claude, codex or another agent behind a proxy of its own.")
+@command(
+    "run_agent",
+    "Run claude, codex or another agent behind a proxy of its own.",
+    example='run claude -- -p "Fix the failing test"',
+)
 class Run(Struct, frozen=True, kw_only=True):
     """Run an agent behind a proxy of its own, on a free port of this machine, until it ends.
 
@@ -245,7 +273,7 @@ class Run(Struct, frozen=True, kw_only=True):
     on_error: o.OnError = "pass"
 
 
-@command("demo", "Replay the session that ships with Transom. Start here.")
+@command("demo", "Replay the session that ships with Transom. Start here.", example="demo")
 class Demo(Struct, frozen=True, kw_only=True):
     """Replay the session that ships with Transom, and explain one of its windows.
 
@@ -254,6 +282,19 @@ class Demo(Struct, frozen=True, kw_only=True):
 
     budget: o.DemoBudget = 16_000
     policy: o.Policy = "default"
+    json: o.Json = False
+
+
+@command("doctor", "Say what is installed, which stores are here, and what to do about problems.", example="doctor")
+class Doctor(Struct, frozen=True, kw_only=True):
+    """Print the version, the extras that are installed, the stores of this folder, whether keys are set, and each
+    problem with what to do about it.
+
+    Of keys it says only whether they are set. Exit code 1 if there is a problem. `conversations --full` reads every
+    entry of a store; this command reads the beginning and the end of each conversation.
+    """
+
+    store: o.DoctorStore = None
     json: o.Json = False
 
 
@@ -272,7 +313,7 @@ CHAT = (
 """What can be typed in a chat: the end of its --help."""
 
 
-@command("chat.command", "Chat with a model, with tools.", epilog=CHAT)
+@command("chat.command", "Chat with a model, with tools.", example="chat trip --model openai:gpt-5", epilog=CHAT)
 class Chat(Struct, frozen=True, kw_only=True):
     """Chat with a model at the terminal. Shows its answers as they come, and how full the context is.
 
@@ -289,7 +330,7 @@ class Chat(Struct, frozen=True, kw_only=True):
     system: o.System = None
 
 
-@command("edits", "List the edits of a conversation: folds, trims, pins and undos.")
+@command("edits", "List the edits of a conversation: folds, trims, pins and undos.", example="edits trip")
 class Edits(Struct, frozen=True, kw_only=True):
     """List the edits of a conversation, one line for each: the plan that decided it (`by hand`: a person), by how many
     tokens it made the window smaller, and whether it is still live."""
@@ -299,7 +340,7 @@ class Edits(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("edits", "Keep an entry in every window from now on.")
+@command("edits", "Keep an entry in every window from now on.", example='pin trip 412 --why "the plan"')
 class Pin(Struct, frozen=True, kw_only=True):
     """Keep an entry, with its calls and results, in every window that has room, from now on. `undo` takes the pin
     back."""
@@ -312,7 +353,7 @@ class Pin(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("edits", "Take back a fold, a trim or a pin.")
+@command("edits", "Take back a fold, a trim or a pin.", example="undo trip --dry-run")
 class Undo(Struct, frozen=True, kw_only=True):
     """Take back a fold, a trim or a pin. What it hid is in the window again, as long as the budget has room for it.
 
@@ -327,7 +368,12 @@ class Undo(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("import_files", "Import conversations from files into a store.", epilog=IMPORTED)
+@command(
+    "import_files",
+    "Import conversations from files into a store.",
+    example="import ~/.codex/sessions --store agent.db",
+    epilog=IMPORTED,
+)
 class Import(Struct, frozen=True, kw_only=True):
     """Import conversations from files into a store: from then on they can be continued, searched and explained.
 
@@ -343,7 +389,11 @@ class Import(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("export_conversation", "Export a conversation of a store to a file format.")
+@command(
+    "export_conversation",
+    "Export a conversation of a store to a file format.",
+    example="export trip --format openai -o trip.json",
+)
 class Export(Struct, frozen=True, kw_only=True):
     """Export a conversation in the format it was imported from, or in any other format.
 
@@ -358,7 +408,9 @@ class Export(Struct, frozen=True, kw_only=True):
     json: o.ExportJson = False
 
 
-@command("memory", "List, show and edit the memory blocks of a store.")
+@command(
+    "memory", "List, show and edit the memory blocks of a store.", example="memory human --user ana --store agent.db"
+)
 class Memory(Struct, frozen=True, kw_only=True):
     """List the memory blocks of a store, or show one.
 
@@ -380,7 +432,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("compact", "Compact a conversation now.")
+@command("compact", "Compact a conversation now.", example='compact trip --focus "the plan"')
 class Compact(Struct, frozen=True, kw_only=True):
     """Compact a conversation now, as if its window were full: older turns become a record with a summary.
 
@@ -399,7 +451,7 @@ class Compact(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("conversations", "List the conversations of a store.")
+@command("conversations", "List the conversations of a store.", example="conversations agent.db --full")
 class Conversations(Struct, frozen=True, kw_only=True):
     """List the conversations of a store: entries, time of the last entry, dialect, id, and the beginning of the first
     message.
@@ -414,7 +466,7 @@ class Conversations(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("usage", "Print the tokens and the cost of conversations.")
+@command("usage", "Print the tokens and the cost of conversations.", example="usage trip")
 class Usage(Struct, frozen=True, kw_only=True):
     """Print the tokens of all requests to models, whatever became of their replies, and what they cost.
 
@@ -429,7 +481,7 @@ class Usage(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("repo_map", "Print a map of a folder of source code.")
+@command("repo_map", "Print a map of a folder of source code.", example='map . --focus "the parser"')
 class Map(Struct, frozen=True, kw_only=True):
     """Print the files and symbols of a folder that a reader would need first, within a number of tokens.
 
@@ -443,7 +495,7 @@ class Map(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("clean", "Remove the replays of this folder.")
+@command("clean", "Remove the replays of this folder.", example="clean")
 class Clean(Struct, frozen=True, kw_only=True):
     """Remove the replays that were stored in .transom of this folder, and what `map` has kept there. Asks first."""
 
@@ -452,7 +504,7 @@ class Clean(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("fork", "Begin a conversation with the past of another one.")
+@command("fork", "Begin a conversation with the past of another one.", example="fork trip --at 412")
 class Fork(Struct, frozen=True, kw_only=True):
     """Begin a conversation that has everything up to an entry of another one, and its own future. Prints its id.
 
@@ -467,7 +519,7 @@ class Fork(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("forget", "Remove a conversation, or everything of a user, for good.")
+@command("forget", "Remove a conversation, or everything of a user, for good.", example="forget --user ana")
 class Forget(Struct, frozen=True, kw_only=True):
     """Remove a conversation from its store for good, with the large bodies that no other one refers to. Asks first.
 
@@ -483,7 +535,7 @@ class Forget(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("edits", "Print the window of the next call, without logging it.")
+@command("edits", "Print the window of the next call, without logging it.", example="window trip --as text")
 class Window(Struct, frozen=True, kw_only=True):
     """Print the window of the next call under this budget, policy and prices. The log is not changed.
 
@@ -503,7 +555,7 @@ class Window(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("readback", "Print a whole entry, as a marker names it: entry 412.")
+@command("readback", "Print a whole entry, as a marker names it: entry 412.", example="read trip entry 412")
 class Read(Struct, frozen=True, kw_only=True):
     """Print one or several entries whole. A marker in a window names the entry that it stands for.
 
@@ -519,7 +571,7 @@ class Read(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("readback", "Search the lines of a conversation.")
+@command("readback", "Search the lines of a conversation.", example="grep trip 'Error: .*'")
 class Grep(Struct, frozen=True, kw_only=True):
     """Search all lines of a log, also those that are in no window any more. Exit code 1 if none matches.
 
@@ -536,7 +588,7 @@ class Grep(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("search", "Search what was said, by words.")
+@command("search", "Search what was said, by words.", example='search "the spare key" --role user')
 class Search(Struct, frozen=True, kw_only=True):
     """Search what was said, in all conversations of a store or in some of them: words, names, parts of names, the text
     of an error, in any language. No character of the query has a special meaning.
@@ -560,7 +612,7 @@ class Search(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("readback", "List the entries that can be read back.")
+@command("readback", "List the entries that can be read back.", example="entries trip")
 class Entries(Struct, frozen=True, kw_only=True):
     """List the entries that can be read back: number, role, tool, tokens, beginning of the text.
 

@@ -7,6 +7,7 @@ import shlex
 from transom.cli.commands import Compact
 from transom.cli.edits import budget_of, open_conversation
 from transom.cli.locate import open_log
+from transom.cli.progress import at_work
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.summary_job import summary_settings
@@ -20,7 +21,8 @@ def run(options: Compact) -> int:
         conversation = open_conversation(
             log, budget_of(log, options.budget), options.policy, options.dialect, summarizer=made_by
         )
-        done = conversation.compact(focus=options.focus, notes=options.note or [])
+        with at_work("compacting" if options.model is None else "waiting for the model's summary"):
+            done = conversation.compact(focus=options.focus, notes=options.note or [])
         conversation.close()
         shown = None if done.summary is None else conversation.log[done.summary].body
         summary = shown if isinstance(shown, Summary) else None

@@ -14,6 +14,7 @@ from transom.cli.locate import current_view, open_log
 from transom.cli.log import kind_of, text_of
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.options import entry_number
+from transom.cli.progress import at_work
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.cli.window_table import print_window_table
@@ -68,9 +69,11 @@ def run(options: commands.Edits | commands.Pin | commands.Undo | commands.Window
 
 def _print_edits(log: StoredLog, options: commands.Edits) -> None:
     """Print every edit of a log, in order."""
-    view = current_view(log)
-    ranges = FoldRanges(view)
-    edits = [_logged_edit(view, ranges, cost) for cost in edit_costs(View.empty(log, view.counter), [*log.read()])]
+    with at_work("reading the log"):
+        view = current_view(log)
+        ranges = FoldRanges(view)
+        costs = edit_costs(View.empty(log, view.counter), [*log.read()])
+        edits = [_logged_edit(view, ranges, cost) for cost in costs]
     if options.json:
         print_json({"conversation": log.name, "edits": edits})
         return
@@ -175,8 +178,9 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
     if options.full and options.form != "text":
         raise InvalidSetting("--full needs --as text")
     budget = budget_of(log, options.budget, Prices.named(options.prices))
-    conversation = open_conversation(log, budget, options.policy, options.dialect)
-    window, edits = conversation.window(), conversation.edit_costs()
+    with at_work("planning the window"):
+        conversation = open_conversation(log, budget, options.policy, options.dialect)
+        window, edits = conversation.window(), conversation.edit_costs()
     if options.json:
         request = render(window, conversation.dialect)
         print_json({"conversation": log.name, "tokens": window.tokens, "edit_costs": edits, **request})

@@ -12,6 +12,7 @@ from transom.cli.commands import Explain
 from transom.cli.locate import command, current_view, open_log
 from transom.cli.log import kind_of
 from transom.cli.next_commands import command_for, print_next
+from transom.cli.progress import at_work
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, print_json, print_line, print_page, print_wrapped, terminal
 from transom.core.entry import Sent
@@ -85,9 +86,12 @@ def run(options: Explain) -> int:
         raise InvalidSetting("--json is for programs and --html is for people: use one of them")
     with open_log(options.store, options.id) as log:
         if options.html:
-            print_page(_html(log, options.at))
+            with at_work("making the page"):
+                page = _html(log, options.at)
+            print_page(page)
             return 0
-        result = explained(log, options.at)
+        with at_work("reading the log"):
+            result = explained(log, options.at)
     if options.json:
         print_json(result)
     else:

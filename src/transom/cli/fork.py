@@ -5,6 +5,7 @@ from __future__ import annotations
 from transom.cli.commands import Fork
 from transom.cli.locate import existing_store, find_name, store_url
 from transom.cli.options import entry_number
+from transom.cli.progress import at_work
 from transom.cli.runs import split_name, stored_name
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
@@ -24,7 +25,8 @@ def run(options: Fork) -> int:
         name = options.name
         if number > 1:
             name = stored_name(number, name or f"{conversation}@{len(source) - 1 if at is None else at}")
-        fork = fork_log(store, source, at=at, name=name)
+        with at_work("copying the log"):
+            fork = fork_log(store, source, at=at, name=name)
         copied = len(fork) - 1
     if options.json:
         print_json({"conversation": fork.name, "source": source.name, "entries": copied})

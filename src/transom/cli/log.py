@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from transom.cli.commands import Log
 from transom.cli.locate import current_view, open_log
+from transom.cli.progress import at_work
 from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, print_json, print_line, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
@@ -40,7 +41,8 @@ class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def run(options: Log) -> int:
     """Print the entries of a log, one a line. Returns the exit code."""
     with open_log(options.store, options.id) as log:
-        lines = lines_of(log)
+        with at_work("reading the log"):
+            lines = lines_of(log)
         if options.json:
             print_json({"conversation": log.name, "entries": lines})
         else:

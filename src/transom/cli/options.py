@@ -211,6 +211,9 @@ AnyStore = Annotated[
         help="The store of the log: a URL or a path. Default: the store of the last replay or import in this folder.",
     ),
 ]
+DoctorStore = Annotated[
+    str | None, Option(metavar="URL", help="The store to look at. Default: the stores of this folder and of .transom.")
+]
 StoreArgument = Annotated[
     str | None,
     Argument(

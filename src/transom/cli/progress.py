@@ -1,17 +1,28 @@
-"""Shows a progress bar on stderr, for work that takes more than a second on a terminal."""
+"""Shows on stderr what a command is doing, for work that takes more than a second on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from threading import Timer
 from time import monotonic
 from typing import Self
 
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from transom.cli.terminal import terminal
 
 DELAY = 1.0
-"""Seconds of work before the bar appears."""
+"""Seconds of work before something appears."""
 
 
 class ProgressBar:
@@ -49,3 +60,26 @@ class ProgressBar:
     def __exit__(self, *exception: object) -> None:
         if self._task is not None:
             self._progress.stop()
+
+
+@contextmanager
+def at_work(label: str) -> Generator[None]:
+    """Show what is being done and for how long, from DELAY seconds on until the block ends, on a terminal only.
+
+    For work whose share is not known. The block prints nothing.
+    """
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    progress = Progress(*columns, console=terminal(aside=True), transient=True)
+    if not progress.console.is_terminal:
+        yield
+        return
+    progress.add_task(label, total=None)
+    timer = Timer(DELAY, progress.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        progress.stop()

@@ -8,6 +8,7 @@ from msgspec.structs import asdict
 from transom.cli.commands import Entries, Grep, Read
 from transom.cli.locate import open_log
 from transom.cli.next_commands import command_for
+from transom.cli.progress import at_work
 from transom.cli.terminal import print_json, print_text
 from transom.readback import EntryList, GrepResult, grep, list_entries, read
 from transom.readback.matches import Match
@@ -24,7 +25,8 @@ UNLIMITED = 1 << 60
 def run(options: Read | Grep | Entries) -> int:
     """Print the answer, hidden entries included. Exit code 1 if `grep` finds no match."""
     with open_log(options.store, options.id) as log:
-        result = _result(log, options)
+        with at_work("reading the log"):
+            result = _result(log, options)
         if options.json:
             print_json({"conversation": log.name, **to_builtins(result)})
         else:

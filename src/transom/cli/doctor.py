@@ -1,0 +1,201 @@
+"""The command `transom doctor`: what of Transom is installed, which stores are here, and what to do about problems."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from itertools import takewhile
+
+from msgspec import Struct
+from rich.console import Console
+
+from transom.cli.commands import Doctor
+from transom.cli.found import stores_here
+from transom.cli.locate import command, existing_store
+from transom.cli.progress import ProgressBar
+from transom.cli.streams import counted, one_line
+from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.errors import TransomError
+from transom.extras import install_command
+from transom.stores.overview import conversations_in
+from transom.stores.postgres_url import without_password
+
+PROBLEMS = 1
+"""The exit code if there is a problem."""
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+REQUIREMENT = re.compile(
+    r"(?P<package>[\w.-]+)(?:\[[^\]]*\])?(?:>=(?P<least>[\d.]+))?[^;]*(?:;.*extra == ['\"](?P<extra>[\w-]+))?"
+)
+
+
+class Package(Struct, frozen=True, kw_only=True):
+    """A package that is needed. `installed`: its version, or None. `least`: the lowest version that does."""
+
+    name: str
+    installed: str | None
+    least: str
+
+    @property
+    def is_too_old(self) -> bool:
+        """Whether it is installed in a version that is too low."""
+        return self.installed is not None and release(self.installed) < release(self.least)
+
+
+class Extra(Struct, frozen=True, kw_only=True):
+    """An extra. `state`: "installed", "not installed", or "incomplete": a part of it is missing or too old."""
+
+    name: str
+    state: str
+    packages: list[Package]
+    install: str
+
+
+class StoreHealth(Struct, frozen=True, kw_only=True):
+    """A store of this folder. `problem`: why it cannot be read; empty if it can."""
+
+    url: str
+    conversations: int
+    damaged: list[str]
+    problem: str
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """What is wrong, and what to do about it."""
+
+    problem: str
+    do: str
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """Everything that the command prints. `keys`: whether each variable is set; never what it is."""
+
+    version: str
+    python: str
+    platform: str
+    extras: list[Extra]
+    stores: list[StoreHealth]
+    keys: dict[str, bool]
+    problems: list[Problem]
+
+
+def run(options: Doctor) -> int:
+    """Print the report. Exit code 1 if there is a problem."""
+    with ProgressBar() as bar:
+        stores = [health(url, bar) for url in ([options.store] if options.store else stores_here())]
+    needed = packages(requires("transom") or ())
+    extras = [extra_of(name, found) for name, found in needed.items() if name]
+    report = Report(
+        version=version("transom"),
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}",
+        extras=extras,
+        stores=stores,
+        keys={name: bool(os.environ.get(name)) for name in KEYS},
+        problems=[*problems_of(needed[""], extras, stores)],
+    )
+    if options.json:
+        print_json(report)
+    else:
+        show(terminal(), report)
+    return PROBLEMS if report.problems else 0
+
+
+def packages(requirements: Iterable[str]) -> dict[str, list[Package]]:
+    """The packages that each extra needs, by its name; under "" those that are always needed. `requirements`: as in the
+    metadata of a package, such as "openai>=1.100; extra == 'openai'".
+    """
+    found: dict[str, list[Package]] = {"": []}
+    for line in requirements:
+        if match := REQUIREMENT.match(line):
+            package = Package(name=match["package"], installed=installed(match["package"]), least=match["least"] or "0")
+            found.setdefault(match["extra"] or "", []).append(package)
+    return dict(sorted(found.items()))
+
+
+def installed(package: str) -> str | None:
+    """The version of a package; None if it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The numbers of a version, without what follows them: 1.2rc1 is (1, 2)."""
+    parts = (re.match(r"\d+", part) for part in version.split("."))
+    return tuple(int(part[0]) for part in takewhile(bool, parts) if part)
+
+
+def extra_of(name: str, needed: list[Package]) -> Extra:
+    """Say whether an extra is installed."""
+    there = [one for one in needed if one.installed is not None]
+    complete = len(there) == len(needed) and not any(one.is_too_old for one in needed)
+    state = "installed" if complete else "incomplete" if len(there) == len(needed) else "not installed"
+    return Extra(name=name, state=state, packages=needed, install=install_command(name))
+
+
+def health(url: str, bar: ProgressBar) -> StoreHealth:
+    """Open a store, and read the beginning and the end of each conversation."""
+    shown = without_password(url)
+    try:
+        with existing_store(url) as store:
+            every = list(conversations_in(store, update=bar.update))
+    except (TransomError, OSError) as problem:
+        return StoreHealth(url=shown, conversations=0, damaged=[], problem=str(problem))
+    damaged = [one.id for one in every if one.damaged]
+    return StoreHealth(url=shown, conversations=len(every), damaged=damaged, problem="")
+
+
+def problems_of(needed: list[Package], extras: list[Extra], stores: list[StoreHealth]) -> Iterator[Problem]:
+    """Each problem with what to do about it."""
+    for package in needed:
+        if package.installed is None or package.is_too_old:
+            has = package.installed or "not installed"
+            what = f"{package.name} is {has}; Transom needs {package.least} or later"
+            yield Problem(problem=what, do="install Transom again")
+    for extra in extras:
+        if extra.state == "incomplete":
+            old = ", ".join(f"{one.name} {one.installed}" for one in extra.packages if one.is_too_old)
+            yield Problem(problem=f"the extra {extra.name} is too old: {old}", do=extra.install)
+    for store in stores:
+        if store.problem:
+            yield Problem(problem=store.problem, do="give another --store, or move the file away")
+        if store.damaged:
+            what = f"{store.url}: {counted(len(store.damaged), 'conversation')} damaged: {', '.join(store.damaged[:3])}"
+            yield Problem(problem=what, do=f"{command()} conversations {store.url} --full")
+
+
+def show(console: Console, report: Report) -> None:
+    """Print the report for people."""
+    print_line(console, (f"Transom {report.version}", "bold"), f", Python {report.python}, {report.platform}")
+    if sys.prefix == sys.base_prefix:
+        print_line(console, "  not in a virtual environment")
+    print_line(console, ("\nExtras", "bold"))
+    width = max(len(one.name) for one in report.extras) + 2
+    for extra in report.extras:
+        has = ", ".join(f"{one.name} {one.installed}" for one in extra.packages[:4])
+        more = f", and {len(extra.packages) - 4} more" if len(extra.packages) > 4 else ""
+        line = (f"{has}{more}", "") if extra.state != "not installed" else (extra.install, "dim")
+        mark = {"installed": ("yes  ", "green"), "incomplete": ("old  ", "red"), "not installed": ("no   ", "dim")}
+        print_line(console, f"  {extra.name:<{width}}", mark[extra.state], line)
+    print_line(console, ("\nStores", "bold"))
+    if not report.stores:
+        print_line(console, "  none in this folder")
+    for store in report.stores:
+        state = "cannot be read" if store.problem else counted(store.conversations, "conversation")
+        damage = f", {len(store.damaged)} damaged" if store.damaged else ""
+        print_line(console, f"  {one_line(store.url)}  ", (state + damage, "red" if store.problem or damage else ""))
+    print_line(console, ("\nKeys", "bold"))
+    for name, is_set in report.keys.items():
+        print_line(console, f"  {name:<20}", ("set", "green") if is_set else ("not set", "dim"))
+    print_line(console, ("\nProblems", "bold"))
+    for problem in report.problems:
+        print_wrapped(console, (one_line(problem.problem), "red"), ": ", one_line(problem.do), indent=2)
+    if not report.problems:
+        print_line(console, "  none")

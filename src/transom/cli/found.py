@@ -1,0 +1,77 @@
+"""What is there for a user to look at: stores of this folder, and session files of agents in their usual places."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from transom.cli.locate import LAST_STORE
+from transom.cli.runs import FOLDER
+from transom.stores.sqlite_file import APPLICATION
+
+MOST_FILES = 1_000
+"""Session files are counted up to this number, so that a large folder takes no time."""
+
+_SQLITE = b"SQLite format 3\0"
+_MARK = slice(68, 72)
+"""Where the header of a SQLite file says whose it is."""
+
+
+class SessionFolder(Struct, frozen=True, kw_only=True):
+    """Where an agent keeps its session files, and how many there are: at most MOST_FILES are counted."""
+
+    agent: str
+    folder: Path
+    files: int
+
+
+def stores_here() -> list[str]:
+    """The stores of this folder, each once: that of the last replay or import, then SQLite files of ours here and in
+    `.transom`, by name.
+    """
+    found = [LAST_STORE.read_text(encoding="utf-8").strip()] if LAST_STORE.is_file() else []
+    paths = sorted([*FOLDER.glob("*.db"), *Path().glob("*.db")])
+    mentioned = [url.partition("?")[0].removeprefix("sqlite:///") for url in found]
+    return found + [path.as_posix() for path in paths if path.as_posix() not in mentioned and is_ours(path)]
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file is a SQLite store of ours, by its header. False if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(_MARK.stop)
+    except OSError:
+        return False
+    return header.startswith(_SQLITE) and header[_MARK] == APPLICATION.to_bytes(4)
+
+
+def session_folders() -> Iterator[SessionFolder]:
+    """The folders of Claude Code, Codex and pi that hold session files."""
+    home = Path.home()
+    places = {
+        "Claude Code": Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects",
+        "Codex": Path(os.environ.get("CODEX_HOME") or home / ".codex") / "sessions",
+        "pi": home / ".pi" / "agent" / "sessions",
+    }
+    for agent, folder in places.items():
+        if files := _count(folder):
+            yield SessionFolder(agent=agent, folder=folder, files=files)
+
+
+def _count(folder: Path) -> int:
+    """The number of session files below a folder, at most MOST_FILES."""
+    files = 0
+    for _, _, names in os.walk(folder):
+        files += sum(name.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")) for name in names)
+        if files >= MOST_FILES:
+            return MOST_FILES
+    return files
+
+
+def in_home(path: Path) -> str:
+    """A path as one types it: with `~` for the home folder."""
+    home = Path.home()
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()

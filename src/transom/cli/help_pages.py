@@ -1,0 +1,79 @@
+"""The help of a command: what it does, one example, and its options in groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+OPTION_GROUPS = {
+    "Windows": ("budget", "policy", "policies", "prices", "dialect", "model", "system", "tools", "focus", "note"),
+    "Which conversations": (
+        "conversation",
+        "user",
+        "session",
+        "role",
+        "tool",
+        "run",
+        "file",
+        "since",
+        "until",
+        "format",
+        "min_messages",
+        "max_messages",
+        "min_tokens",
+        "every",
+        "questions",
+    ),
+    "Store": ("store", "from_store", "yes", "dry_run", "read_only", "write"),
+    "Output": ("json", "out", "chart", "html", "form", "full", "limit", "context", "lines", "no_open"),
+}
+"""The groups of options by the names of their parameters, in the order of a help page. All others come first."""
+
+FEW = 6
+"""A page with at most so many options has them in one list."""
+
+COMMAND_GROUPS = {
+    "Begin": ("demo", "chat", "replay", "import", "doctor"),
+    "Look": ("inspect", "explain", "window", "log", "conversations", "usage", "edits"),
+    "Find": ("search", "grep", "read", "entries", "memory", "map"),
+    "Compare and check": ("compare", "check", "shadow", "audit"),
+    "Change": ("compact", "undo", "pin", "fork", "approve"),
+    "Serve": ("run", "proxy", "mcp"),
+    "Take away": ("export", "forget", "clean"),
+}
+"""The commands in the order of `transom --help`, by what they are for. All others come last."""
+
+
+class HelpPage(TyperCommand):
+    """A command whose help has its options in groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then each group of options."""
+        arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        options = [one for one in self.get_params(ctx) if one.param_type_name == "option"]
+        groups = {"Arguments": arguments, "Options": options}
+        if len(options) > FEW + 1:  # --help is one of them
+            by_name = {name: title for title, names in OPTION_GROUPS.items() for name in names}
+            groups["Options"] = [one for one in options if one.name not in by_name]
+            for title in OPTION_GROUPS:
+                groups[title] = [one for one in options if by_name.get(one.name) == title]
+        for title, params in groups.items():
+            if rows := [row for one in params if (row := one.get_help_record(ctx)) is not None]:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+class HelpIndex(TyperGroup):
+    """The list of commands, in groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each group of commands."""
+        width = formatter.width - 6 - max(map(len, self.commands))
+        placed = {name for names in COMMAND_GROUPS.values() for name in names}
+        others = tuple(name for name in self.list_commands(ctx) if name not in placed)
+        for title, names in {**COMMAND_GROUPS, "Others": others}.items():
+            rows = [(name, self.commands[name].get_short_help_str(width)) for name in names if name in self.commands]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)

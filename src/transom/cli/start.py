@@ -1,0 +1,65 @@
+"""`transom` alone: says what can be done here, by what is there."""
+
+from __future__ import annotations
+
+import shlex
+from importlib.metadata import version
+
+from transom.cli.found import MOST_FILES, SessionFolder, in_home, session_folders, stores_here
+from transom.cli.locate import command
+from transom.cli.next_commands import command_for, print_next
+from transom.cli.streams import one_line
+from transom.cli.terminal import print_line, terminal
+from transom.stores.postgres_url import without_password
+
+MOST_STORES = 3
+
+
+def run() -> int:
+    """Print the commands that make sense here. Nothing is opened and nothing is written."""
+    console = terminal()
+    print_line(console, (f"Transom {version('transom')}", "bold"), ": keeps every event of an agent's conversation,")
+    print_line(console, "and builds for each model call the window that the model should see.")
+    stores = stores_here()
+    for url in stores[:MOST_STORES]:
+        print_next(
+            console,
+            [
+                (command_for("inspect", store=url), "look at it in the browser"),
+                (command_for("conversations", store=url), "list what is in it"),
+            ],
+            f"There is a store: {one_line(without_password(url))}",
+        )
+    if len(stores) > MOST_STORES:
+        print_line(console, f"  … and {len(stores) - MOST_STORES} more: {command()} doctor")
+    folders = list(session_folders())
+    for found in folders:
+        print_next(console, _commands_for(found), _title_of(found))
+    if not stores and not folders:
+        begin = [
+            ("demo", "replay the session that ships with Transom"),
+            ("chat --model openai:gpt-5", "chat, with a key; --model local is offline"),
+            ("replay FILE --budget 32k", "conversations of your own"),
+            ("run claude", "an agent, behind a proxy that logs and compacts"),
+        ]
+        print_next(console, [(f"{command()} {line}", about) for line, about in begin], "Nothing is here yet")
+    always = [("--help", "every command"), ("doctor", "is everything there that you need?")]
+    print_next(console, [(f"{command()} {line}", about) for line, about in always], "More")
+    return 0
+
+
+def _title_of(found: SessionFolder) -> str:
+    number = f"{found.files:,}{' or more' if found.files == MOST_FILES else ''}"
+    return f"{found.agent} has {number} session {'file' if found.files == 1 else 'files'} in {in_home(found.folder)}"
+
+
+def _commands_for(found: SessionFolder) -> list[tuple[str, str]]:
+    """What one can do with sessions: replay them, or import them and look at them."""
+    folder = in_home(found.folder)
+    typed = (
+        folder if folder.startswith("~/") and shlex.quote(folder[2:]) == folder[2:] else shlex.quote(str(found.folder))
+    )
+    return [
+        (f"{command()} replay {typed} --budget 100k", "what each call would have seen and cost"),
+        (f"{command()} import {typed}", "store them, then look at them: inspect"),
+    ]
