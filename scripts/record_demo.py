@@ -29,7 +29,7 @@ GOAL = ROOT / "src" / "transom" / "cli" / "recorded" / "session.jsonl.gz"
 LARGEST = 150_000
 """Bytes the recording may have: it ships with the package."""
 
-COPIED = ("src", "tests/laws", "tests/conftest.py", "pyproject.toml")
+COPIED = ("src", "tests/laws", "tests/conftest.py", "tests/summary_requests.py", "pyproject.toml")
 
 Message = dict[str, Any]
 
