@@ -103,12 +103,12 @@ CHECKS = (
     '  files = ["refund.jsonl"]      # recorded conversations, seen from this file\n'
     '  budget = "16k"\n'
     '  policy = "default"\n'
-    "\n"
+    "\n\b\n"
     "  [[check]]\n"
     '  name = "the limit for refunds stays"\n'
     '  contains = "Refunds over $500 need a manager"   # or matches = "a regular expression"\n'
     "  at = -1                       # calls; default: all after it was said\n"
-    "\n"
+    "\n\b\n"
     "  [[check]]\n"
     "  min_cached_share = 0.6        # or max_tokens = 15000, or max_cost = 0.20 with\n"
     '                                # priced_by = "anthropic:claude-sonnet-5-5" above\n'
