@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13
 
-.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange adapters dialects histories spans doors reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs site reference clean
+.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange adapters dialects histories spans doors agents reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs site reference clean
 
 setup: .venv/.made
 
@@ -75,6 +75,15 @@ spans: setup  ## random conversations with tools and compactions of the provider
 
 doors: setup  ## 300 steps through wrap and the proxy in each API, killed once; 500 requests at once; N= makes it fewer steps
 	$(RUN) python tests/campaigns/doors.py $(if $(N),--steps $(N))
+
+AGENTS := .venv/agents/node_modules/.bin
+
+agents: setup  ## Claude Code, Codex, Gemini CLI, qwen-code and mini-swe-agent through transom run, 60 steps; needs npm and the network
+	npm install --silent --prefix .venv/agents @anthropic-ai/claude-code @openai/codex @google/gemini-cli @qwen-code/qwen-code
+	node .venv/agents/node_modules/@anthropic-ai/claude-code/install.cjs
+	$(UV) venv --quiet --allow-existing .venv/agents/mini
+	$(UV) pip install --quiet --python .venv/agents/mini mini-swe-agent
+	PATH="$(CURDIR)/$(AGENTS):$$PATH:$(CURDIR)/.venv/agents/mini/bin" $(CURDIR)/.venv/bin/python tests/campaigns/agents.py $(if $(N),--steps $(N))
 
 growth: setup  ## twice the size of anything costs about twice the time; N= multiplies all sizes
 	$(RUN) python tests/campaigns/growth.py --n $(or $(N),1)

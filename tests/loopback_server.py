@@ -16,6 +16,16 @@ class PostHandler(BaseHTTPRequestHandler):
     """A handler whose `post` is called with the path, without its query, and the body of each request."""
 
     post: Callable[[PostHandler, str, Json], None]
+    get: Callable[[PostHandler], None] | None
+
+    def do_GET(self) -> None:
+        if type(self).get is None:
+            self.send_error(501)
+        else:
+            type(self).get(self)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -27,7 +37,8 @@ class PostHandler(BaseHTTPRequestHandler):
         for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(data)
+        if self.command != "HEAD":
+            self.wfile.write(data)
 
     def log_message(self, *args: object) -> None:
         """Nothing on stderr."""
@@ -50,9 +61,12 @@ def end_of_events(path: str) -> bytes:
 
 
 @contextmanager
-def serving(post: Callable[[PostHandler, str, Json], None]) -> Iterator[str]:
-    """The URL of a running server, which calls `post` for each request."""
-    handler = type("Handler", (PostHandler,), {"post": staticmethod(post)})
+def serving(
+    post: Callable[[PostHandler, str, Json], None], get: Callable[[PostHandler], None] | None = None
+) -> Iterator[str]:
+    """The URL of a running server, which calls `post` for each POST, and `get` for each GET and HEAD."""
+    methods = {"post": staticmethod(post), "get": None if get is None else staticmethod(get)}
+    handler = type("Handler", (PostHandler,), methods)
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -68,7 +68,7 @@ class StrictProvider:
             handler.reply(status, "application/json", json.dumps(found).encode())
         elif is_streamed(path, body):
             data = [*as_events(path, EVENTS[api](found)), end_of_events(path)]
-            if self.turn in (self.breaks_at, self.stalls_at):
+            if self.turn and self.turn in (self.breaks_at, self.stalls_at):
                 half = b"".join(data[: max(1, len(data) // 2)])
                 handler.reply(200, "text/event-stream", half, {"Content-Length": str(len(half) + 9)})
                 handler.close_connection = True

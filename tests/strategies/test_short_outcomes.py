@@ -82,6 +82,12 @@ def test_a_line_that_looks_like_an_error_does_not_stand_for_a_success(command, t
     assert ran(command, text) == (outcome, False)
 
 
+def test_an_error_that_is_none_is_no_failure():
+    said = "Command: seq 3\nDirectory: (root)\nOutput: 1\n2\n3\nError: (none)\nExit Code: 0\nSignal: (none)"
+    assert ran("seq 3", said)[1] is False
+    assert ran("seq 3", said.replace("(none)\nExit", "no such file\nExit"))[1] is True
+
+
 @pytest.mark.parametrize(
     ("args", "text", "outcome"),
     [

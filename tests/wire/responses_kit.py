@@ -75,7 +75,7 @@ def tokens_of(request, count) -> int:
         models = item.get("role") == "assistant" or (
             item.get("role") is None
             and (item["type"] not in (*OUTPUTS, *BUILT_IN) or item.get("execution", "client") != "client")
-            and item["type"] != "additional_tools"
+            and item["type"] not in ("additional_tools", "configuration_update")
         )
         total += 0 if models and inside else 4
         inside = models

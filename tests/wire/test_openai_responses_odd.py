@@ -45,10 +45,10 @@ def test_the_items_of_a_turn_are_one_fact_placed_where_it_began():
 
 def test_a_turn_ends_with_anything_that_is_not_the_models():
     tools = {"type": "additional_tools", "role": "developer", "tools": []}
-    names = [
-        type(fact).__name__ for fact in facts(SAID, tools, SAID, USER, CALL, SAID, {"role": "system", "content": ""})
-    ]
-    assert names == ["Assistant", "Instruction", "Assistant", "User", "Assistant", "Instruction"]
+    settings = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    last = {"role": "system", "content": ""}
+    names = [type(fact).__name__ for fact in facts(SAID, tools, SAID, USER, settings, CALL, SAID, last)]
+    assert names == ["Assistant", "Instruction", "Assistant", "User", "Instruction", "Assistant", "Instruction"]
 
 
 def test_what_a_search_for_tools_gave_back_is_the_turns():

@@ -90,6 +90,7 @@ OTHERS = with_id(
     | st.fixed_dictionaries({"type": st.sampled_from(OUTPUTS), "call_id": LABELS, "output": WORDS | HEARD | st.none()})
     | st.builds(lambda kind, label: {**BUILT_IN_OUTPUTS[kind], "call_id": label}, st.sampled_from(BUILT_INS), LABELS)
     | st.just({"type": "additional_tools", "role": "developer", "tools": [{"type": "function", "name": "more"}]})
+    | st.just({"type": "configuration_update", "reasoning": {"effort": "low"}})
 )
 ITEMS = st.lists(MODELS | MODELS | OTHERS, max_size=14)
 CHAT = st.lists(

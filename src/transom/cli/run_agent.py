@@ -43,8 +43,8 @@ AGENTS = {
     "codex": Agent(OPENAI, ("-c", 'openai_base_url="{url}"')),
     "gemini": Agent(GEMINI),
 }
-"""Agents that need more than all variables at once, or have an upstream of their own. Codex takes its URL as a setting;
-over a URL of one's own it speaks HTTP, and not WebSocket."""
+"""Agents that need more than all variables at once, or have an upstream of their own. Codex takes its URL as a
+setting."""
 
 
 def run(options: Run) -> int:

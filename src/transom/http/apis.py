@@ -95,7 +95,8 @@ class CallBody:
     """The body of a request, of which only what is needed is parsed. Raises InvalidMessage if it is no such body.
 
     `messages`: each message as the bytes that came, without the leading ones of the system prompt. `system`: the system
-    prompt as instructions. `tools`: the schemas of the tools.
+    prompt as instructions. `tools`: the schemas of the tools. `offers_tools`: whether there are any. Codex has
+    them in an item.
     """
 
     def __init__(self, api: Api, dialect: Dialect, path: str, content: bytes) -> None:
@@ -112,6 +113,7 @@ class CallBody:
         self.model = named if isinstance(named, str) else found[1] if found else ""
         self.is_streamed = self.value("stream") is True or path.endswith(":streamGenerateContent")
         self.has_marks = b'"cache_control"' in content
+        self.offers_tools = bool(self.tools) or b'"additional_tools"' in content
 
     def value(self, key: str) -> Any:
         """The value of a field; None if there is none."""

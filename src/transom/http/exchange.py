@@ -208,7 +208,8 @@ class Exchange:
         """Log what the client says that is new, and the head if it has changed."""
         gateway = self._gateway
         session = gateway.session_of(self._headers, body)
-        opened, new, self._digest = gateway.enter(body, tenant=self._tenant, session=session)
+        aside = gateway.is_aside(self._headers, body)
+        opened, new, self._digest = gateway.enter(body, tenant=self._tenant, session=session, aside=aside)
         self._opened, conv = opened, opened.conv
         self.figures.conversation = opened.name
         conv.budget = gateway.budget_of(body)

@@ -146,6 +146,12 @@ class Gateway:
             self._warned.add(what)
         _logger.warning("%s", text)
 
+    def is_aside(self, headers: Mapping[str, str], body: CallBody) -> bool:
+        """Whether a request is one of an agent's beside its conversation (a title, a check of a key): it names the
+        agent's session, as all its requests do, and offers no tools."""
+        is_named_by_us = self.session is not None or SESSION_HEADERS[0] in headers
+        return not is_named_by_us and any(name in headers for name in SESSION_HEADERS) and not body.offers_tools
+
     def session_of(self, headers: Mapping[str, str], body: CallBody) -> str:
         """The session that a request names; empty if none."""
         if self.session is not None:
@@ -158,13 +164,16 @@ class Gateway:
 
     # ---- one request in one conversation
 
-    def enter(self, body: CallBody, *, tenant: str, session: str) -> tuple[OpenConversation, list[Fact], bytes]:
+    def enter(
+        self, body: CallBody, *, tenant: str, session: str, aside: bool = False
+    ) -> tuple[OpenConversation, list[Fact], bytes]:
         """The conversation that a request goes on with, for this request alone until `leave`; the facts that its log
         does not have yet; and the digest of all its messages.
 
         It is the conversation with the longest known beginning, if its log says no more than that, and no other request
         is in it. Else it is a fork of that conversation. If the beginning has no reply yet, two clients have said the
-        same, and a new conversation begins. Raises InvalidMessage, and what the store raises.
+        same, and a new conversation begins. The first one of a session has its name, unless it is `aside`. Raises
+        InvalidMessage, and what the store raises.
         """
         start = digests.begin(tenant, session, body.dialect.name)
         while True:
@@ -179,7 +188,7 @@ class Gateway:
             if found is None:
                 break
             return found, match.new, match.digest
-        opened = self._take_new(tenant, session)
+        opened = self._take_new(tenant, session, aside=aside)
         self._prepare(opened, body, tenant, session)
         return opened, body.facts(), match.digest
 
@@ -277,10 +286,10 @@ class Gateway:
             self._busy.add(name)
             return self._open.pop(name, None) or OpenConversation(name)
 
-    def _take_new(self, tenant: str, session: str) -> OpenConversation:
+    def _take_new(self, tenant: str, session: str, *, aside: bool) -> OpenConversation:
         owner = f"{tenant}/" if tenant else ""
         name = f"{owner}{session or time.strftime('call-%Y%m%d-%H%M%S', time.gmtime())}"
-        if session and not len(self.store.open(name)) and (opened := self._take(name)) is not None:
+        if session and not aside and not len(self.store.open(name)) and (opened := self._take(name)) is not None:
             return opened
         opened = self._take(f"{name}-{secrets.token_hex(4)}")
         assert opened is not None

@@ -199,6 +199,9 @@ class _Call:
 
     async def _exchanged(self, body: bytes) -> None:
         proxy, path = self._proxy, self._scope["path"]
+        if "upgrade" in self._headers:  # Codex tries a WebSocket first, and goes on with HTTP after this status
+            await self._failed(426, "this proxy speaks HTTP, and no WebSocket")
+            return
         if _LEAVES_BASE.search(path):  # the upstream's base path is the operator's choice
             await self._failed(400, "the path has a segment . or .., which would lead out of the upstream's base path")
             return

@@ -73,6 +73,7 @@ def _server(proxy: Proxy) -> uvicorn.Server:
             log_level="critical",
             access_log=False,
             lifespan="off",
+            ws="none",  # with a library for WebSockets and without: an upgrade is an ordinary request
             timeout_graceful_shutdown=10,
             server_header=False,
             date_header=False,

@@ -51,10 +51,13 @@ prose (`FAIL rate is 0%`) it is a word like others."""
 _NO_SUMMARY = re.compile(rf"(?!{_FAIL})FAIL|[\w.]*(?:Error|Exception)\b(?!:)|\[[^\]]{{1,100}} [0-9a-f]{{7,40}}\] ")
 """What begins like a summary and is none: prose, the name of an exception, the title of a commit."""
 
+_ERROR = r"[\w.]*Error:(?! \(none\))"
+"""The name of an error. Gemini CLI and qwen-code write "Error: (none)" behind the output of each command."""
+
 _FAIL_LINE = re.compile(rf"^[^\w\n]{{0,20}}(?:--- FAIL|{_FAIL})", re.MULTILINE)
 _ERROR_LINE = re.compile(
     rf"^[^\w\n]{{0,20}}(?:--- FAIL|{_FAIL}"
-    r"|panic:|error(?:\[\w+\])?:|fatal:|failed to |[\w.]*Error:|make: \*\*\*"
+    rf"|panic:|error(?:\[\w+\])?:|fatal:|failed to |{_ERROR}|make: \*\*\*"
     rf"|npm (?:ERR!|error) |\[[\w:.-]{{1,40}}\] ERROR\b|{TRACEBACK}\b"
     r"|[\w./-]{1,200}:\d+:\d+: (?:error|fatal|undefined|undeclared|cannot|syntax|expected|unused|missing)\b"
     r"|[^\s:]{1,40}:(?: line)?(?: \d+:)? ?command not found)"
@@ -67,7 +70,7 @@ _NOTHING = re.compile(r"\b0 (?:errors?|failed|failures?|problems?|issues?)\b")
 _RED_COUNT = re.compile(r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failing|failures?|errors?)\b")
 _RED = re.compile(
     rf"{_RED_COUNT.pattern}"
-    rf"|^\W*(?:{_FAIL}|panic|fatal)|[\w.]*Error:|\[(?:build|setup) failed\]"
+    rf"|^\W*(?:{_FAIL}|panic|fatal)|{_ERROR}|\[(?:build|setup) failed\]"
 )
 _PASSED = re.compile(
     r"^(?:ok\s+[\w./-]+\s+(?:\d|\(cached\))|PASS\Z|All checks passed|Success: no issues found|Successfully \w)"

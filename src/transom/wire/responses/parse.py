@@ -57,8 +57,8 @@ ITEMS = "items"
 A message there has `content` only if that was a string or empty: then the turn has one empty text for it.
 """
 
-TOOLS = "additional_tools"
-"""The type of an item in which the developer adds tools."""
+SETTINGS = frozenset({"additional_tools", "configuration_update"})
+"""The types of items in which the developer adds tools, or changes settings (Codex) from there on."""
 
 COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 """The types of items in which the provider has compacted what precedes them."""
@@ -93,7 +93,7 @@ def is_models(item: Raw) -> bool:
     if type_ == "tool_search_output":
         return item.get("execution") != "client"
     outputs = ANSWERS | BUILT_IN_OUTPUTS
-    return item.get("role") == "assistant" if type_ == "message" else type_ not in outputs and type_ != TOOLS
+    return item.get("role") == "assistant" if type_ == "message" else type_ not in outputs | SETTINGS
 
 
 def read(items: Sequence[object], prefix: str = "", *, compacted: bool = False) -> list[Placed]:
@@ -163,7 +163,7 @@ def _drop_response_only(fields: Raw) -> None:
 
 def _others(fields: Raw, where: str) -> m.Fact:
     """The fact of an item that is not the model's."""
-    if kind(fields) == TOOLS:
+    if kind(fields) in SETTINGS:
         return m.Instruction(parts=(m.Other(fields),), shape="parts", role="developer", dialect=DIALECT_NAME)
     if kind(fields) in ANSWERS:
         del fields["type"]  # its call says it

@@ -23,8 +23,8 @@ from transom.wire.responses.parse import (
     ITEMS,
     MODEL_TEXT,
     OUTPUTS,
+    SETTINGS,
     TEXTS,
-    TOOLS,
     USER_TEXT,
 )
 from transom.wire.responses.repair import (
@@ -50,7 +50,7 @@ def item(fact: Fact) -> Raw:
     if isinstance(fact, m.ToolResult):
         return {"output": content, **({} if extra.get("type") in BUILT_IN_OUTPUTS else extra)}
     first = fact.parts[0] if fact.parts else None
-    if isinstance(first, m.Other) and first.raw.get("type") == TOOLS:
+    if isinstance(first, m.Other) and first.raw.get("type") in SETTINGS:
         return copied(first.raw)
     return {"role": fact.role if isinstance(fact, m.Instruction) else "user", "content": content, **extra}
 

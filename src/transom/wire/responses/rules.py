@@ -216,7 +216,7 @@ def _of_neighbours(items: list[Json]) -> Iterator[Violation]:
     """Violations between neighbours: reasoning without what it produced (R5), an id twice."""
     seen = set[str]()
     for index, (item, after) in enumerate(pairwise([*items, {}])):
-        others = _kind(after) in {"", "additional_tools", *_ANSWERS}
+        others = _kind(after) in {"", "additional_tools", "configuration_update", *_ANSWERS}
         if _kind(item) == "reasoning" and (others or (_kind(after) == "message" and after.get("role") != "assistant")):
             # R5 (R: "Item 'rs_…' of type 'reasoning' was provided without its required following item.")
             yield Violation("R5", index, "a reasoning without what it produced")
