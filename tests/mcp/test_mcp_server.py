@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,8 +18,9 @@ import pytest
 import uvicorn
 from mcp.client.streamable_http import streamable_http_client
 
-from mcp import Client, StdioServerParameters, stdio_client
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from transom import Conversation, open_store
+from transom.cli.mcp_server import _users_of_all
 from transom.mcp.server import make_server, with_token
 from transom.memory import Memory
 
@@ -86,6 +88,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("list", {"conversation": "trip"}, "assistant"),
     ("list", {}, "trip"),
     ("explain", {"conversation": "trip"}, "kept"),
+    ("explain", {"conversation": "trip", "at": 1}, "entry 0 user kept"),
     ("notes", {"conversation": "trip"}, "goal: "),
     ("memory", {}, "persona"),
     ("memory", {"label": "persona"}, "Polite."),
@@ -128,6 +131,7 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("read", {"conversation": 7, "ref": []}),
     ("read", {"conversation": "trip\x00", "ref": "0"}),
     ("explain", {"conversation": "x" * 100_000}),
+    ("explain", {"conversation": "trip", "at": 7}),
     ("notes", {}),
     ("memory", {"label": "../archive"}),
     ("memory_append", {"label": "persona", "text": "x"}),
@@ -159,6 +163,38 @@ def test_hostile_arguments_are_refused_and_nothing_of_another_user_is_said(http:
     said = over_http(http, hostile)
     assert len(said) == len(HOSTILE) + 3
     assert [each for each in said if "NOT REFUSED" in each or "TANGERINE" in each or "Traceback" in each] == []
+
+
+def test_a_refused_resource_and_prompt_say_why(http: str) -> None:
+    async def ask(client: Client) -> list[str]:
+        said: list[str] = []
+        for read in (
+            client.read_resource("transom://nobody/window"),
+            client.read_resource("transom://trip/entry/99"),
+            client.get_prompt("resume", {"conversation": "nobody"}),
+        ):
+            try:
+                await read
+            except MCPError as error:
+                said.append(str(error))
+        return said
+
+    nobody = "there is no conversation 'nobody'; the tool list names them"
+    missing, entry, prompt = over_http(http, ask)
+    assert (missing, "99" in entry, prompt) == (nobody, True, nobody)
+
+
+def test_a_store_of_users_alone_says_so(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+    for number in range(7):
+        with Conversation.open(url, f"c{number}", budget=10_000, user_id=f"key-{number}") as conversation:
+            conversation.user("Hi")
+    with closing(open_store(url)) as store:
+        assert _users_of_all(store)[:2] == ["key-0", "key-1"]
+        tools = make_server(store)
+        assert "with --user ID" in anyio.run(lambda: tools.call_tool("list", {})).content[0].text
+        Conversation.open(store, "free", budget=10_000).user("Hi")
+        assert _users_of_all(store) == []
 
 
 def test_a_wrong_token_is_refused(http: str) -> None:

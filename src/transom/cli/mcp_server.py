@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 import secrets
+from itertools import islice
 
 from transom.cli.commands import Mcp
 from transom.cli.locate import existing_store, store_url
 from transom.cli.streams import print_notice
+from transom.core.log import owner_of
 from transom.errors import InvalidSetting
 from transom.extras import install_command
+from transom.stores import Store
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "TRANSOM_MCP_TOKEN"  # noqa: S105 - the name of a variable
+
+
+MOST_USERS = 5
+"""How many users the notice names."""
+MOST_LOOKED_AT = 1_000
+"""How many conversations are looked at before the server starts."""
 
 
 def run(options: Mcp) -> int:
@@ -22,6 +31,9 @@ def run(options: Mcp) -> int:
     except ImportError as missing:
         raise InvalidSetting(f"transom mcp needs the package mcp: {install_command('mcp')}") from missing
     with existing_store(store_url(options.store), writing=options.write) as store:
+        if options.user is None and (users := _users_of_all(store)):
+            named = ", ".join(users[:MOST_USERS]) + (", …" if len(users) > MOST_USERS else "")
+            print_notice(f"every conversation belongs to a user, so that none is served: give --user, one of {named}")
         server = make_server(store, user_id=options.user, write=options.write)
         if options.port is None:
             server.run("stdio")
@@ -34,3 +46,9 @@ def run(options: Mcp) -> int:
         print_notice(f"http://{HOST}:{options.port}/mcp, with {shown}")
         uvicorn.run(app, host=HOST, port=options.port, log_level="warning")
     return 0
+
+
+def _users_of_all(store: Store) -> list[str]:
+    """The users of the first conversations, if every one has a user; otherwise nobody."""
+    owners = [owner_of(store.open(name)).user_id for name in islice(store.names(), MOST_LOOKED_AT)]
+    return sorted(set(owners)) if all(owners) else []

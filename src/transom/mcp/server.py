@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import wraps
 from typing import Any, cast
 from urllib.parse import quote as url_quote
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ToolAnnotations
 
 from transom.conversation.search import ConversationSearch
 from transom.core.log import owner_of
@@ -24,6 +26,7 @@ from transom.core.message import Note
 from transom.core.reducer import build_view
 from transom.core.view import View
 from transom.errors import TransomError, quote
+from transom.evaluation.call_numbers import call_number, sent_requests
 from transom.evaluation.explain import explain
 from transom.memory import Memory
 from transom.readback import answer_call, read
@@ -88,6 +91,8 @@ class StoreTools:
         if conversation:
             return self._answer(conversation, LIST, {"first": first, "limit": limit})
         names = list(self._names())
+        if not names and not self._user_id:
+            return "[no conversations without a user; those of a user are served with --user ID]"
         shown = names[max(0, first) :][: max(1, min(limit, MAX_LISTED))]
         return "\n".join([f"[{len(names):,} conversations, {len(shown):,} of them from {max(0, first):,}]", *shown])
 
@@ -96,9 +101,10 @@ class StoreTools:
             if owner_of(self._store.open(name)).user_id == self._user_id:
                 yield name
 
-    def explain(self, conversation: str, limit: int = 200) -> str:
-        """Say for the newest entries of a conversation whether the model's window has them, and why."""
-        rows = explain(self.view(conversation))[-max(1, min(limit, 1_000)) :]
+    def explain(self, conversation: str, limit: int = 200, at: int | None = None) -> str:
+        """Say for the newest entries of a conversation whether the model's window has them, and why. `at`: at this call
+        of the model, counted from 1, or from the last if negative; by default now."""
+        rows = explain(self.view(conversation, at))[-max(1, min(limit, 1_000)) :]
         lines = [
             f"entry {row.entry} {row.role} {row.state}{f' ({row.why})' if row.why else ''}: "
             f"{row.shown_tokens:,} of {row.tokens:,} tokens: {row.text}"
@@ -123,10 +129,13 @@ class StoreTools:
             return utf8_prefix(self.memory.text_of(self.memory.block(label)), MAX_BYTES)
         return "\n".join(self.memory.labels()) or "[no blocks]"
 
-    def view(self, conversation: str) -> View:
-        """What the log of a conversation shows now."""
+    def view(self, conversation: str, at: int | None = None) -> View:
+        """What the log of a conversation shows now, or at a call of the model. Raises InvalidSetting if there was no
+        such call."""
         log = self.log(conversation)
-        return build_view(log, counter_of_log(log, o200k()))
+        calls = [] if at is None else sent_requests(log)
+        upto = None if at is None else calls[call_number(at, len(calls), log.name) - 1].seq
+        return build_view(log, counter_of_log(log, o200k()), upto)
 
     def window(self, conversation: str) -> str:
         """The messages of the window as it is now, as JSON of OpenAI chat."""
@@ -166,16 +175,15 @@ def make_server(store: Store, *, user_id: str | None = None, write: bool = False
     if write:
         for function in tools.memory.tools():
             server.add_tool(_guarded(function), name=function.__name__, annotations=_WRITES, structured_output=False)
-    server.resource("transom://{conversation}/window", mime_type="application/json")(tools.window)
-    server.resource("transom://{conversation}/entry/{number}", mime_type="text/plain")(tools.entry)
-    server.resource("transom://{conversation}/summary", mime_type="text/plain")(tools.summary)
-    server.prompt()(tools.resume)
+    server.resource("transom://{conversation}/window", mime_type="application/json")(_refusing(tools.window))
+    server.resource("transom://{conversation}/entry/{number}", mime_type="text/plain")(_refusing(tools.entry))
+    server.resource("transom://{conversation}/summary", mime_type="text/plain")(_refusing(tools.summary))
+    server.prompt()(_refusing(tools.resume))
     return server
 
 
 def _guarded(function: Callable[..., str]) -> Callable[..., str]:
     """A tool whose errors are one line."""
-    from functools import wraps  # noqa: PLC0415
 
     @wraps(function)
     def call(*given: Any, **arguments: Any) -> str:
@@ -183,6 +191,19 @@ def _guarded(function: Callable[..., str]) -> Callable[..., str]:
             return function(*given, **arguments)
         except TransomError as error:
             raise ToolError(str(error)) from None
+
+    return call
+
+
+def _refusing(function: Callable[..., str]) -> Callable[..., str]:
+    """A resource or prompt whose errors are one line of the protocol: the SDK keeps the text of no other exception."""
+
+    @wraps(function)
+    def call(*given: Any, **arguments: Any) -> str:
+        try:
+            return function(*given, **arguments)
+        except (TransomError, ToolError) as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from None
 
     return call
 
