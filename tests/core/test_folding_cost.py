@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interpreter_steps import interpreter_steps
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Call
@@ -54,28 +54,15 @@ def one_of_each(log: list[Entry], units: int) -> dict[str, Edit]:
 
 
 def steps(log: list[Entry], edit: Edit) -> int:
-    """The interpreter's steps for one more entry. To copy a tuple is one step, to look at each of its items is not."""
+    """The interpreter's steps for one more entry."""
     longer = talk(edit, after=log)
-    view, count, before = build_view(Entries(log), WordCounter()).with_log(Entries(longer)), 0, sys.gettrace()
+    view = build_view(Entries(log), WordCounter()).with_log(Entries(longer))
     assert view.refusal(edit) is None
-
-    def step(frame, event, _):
-        nonlocal count
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        count += event == "opcode"
-        return step
-
-    sys.settrace(step)
-    try:
-        apply(view, longer[-1:])
-    finally:
-        sys.settrace(before)
-    return count
+    return interpreter_steps(lambda: apply(view, longer[-1:]))
 
 
 def bill(units: int, depth: int) -> dict[str, int]:
     log = under_folds(units, depth)
-    steps(log, cut(0))  # Python 3.12 counts from the second time on that something is traced
     return {name: steps(log, edit) for name, edit in one_of_each(log, units).items()}
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interpreter_steps import interpreter_steps
 from transom.core.persistent import (
     CHUNK,
     Table,
@@ -123,20 +122,3 @@ def test_a_change_of_a_large_one_looks_at_few_items() -> None:
         return [interpreter_steps(change) for change in changes]
 
     assert steps(1_000) == steps(10_000)
-
-
-def interpreter_steps(run) -> int:
-    count, before = 0, sys.gettrace()
-
-    def step(frame, event, _):
-        nonlocal count
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        count += event == "opcode"
-        return step
-
-    sys.settrace(step)
-    try:
-        run()
-    finally:
-        sys.settrace(before)
-    return count
