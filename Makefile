@@ -99,7 +99,7 @@ exchange: setup  ## every recorded conversation imported, exported with the same
 	$(RUN) python tests/campaigns/import_size.py
 
 laws: setup  ## many more random histories than in `make test`
-	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire tests/strategies/test_strategy_conformance.py -n 2
+	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire tests/strategies/test_strategy_conformance.py tests/campaigns/test_second_oracle.py -n 2
 
 local: setup  ## long conversations with a real model in this process
 	TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/clients/test_local_chat.py tests/clients/test_local_long_conversation.py

@@ -31,6 +31,10 @@ settings.register_profile("campaign", max_examples=5_000, deadline=None, suppres
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    # Tests start some hundreds of processes. Each would compile all of Transom and its dependencies again: a second.
+    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".cache" / "bytecode")
+
 LlmSummarizer.steps = checked(LlmSummarizer.steps)
 
 
