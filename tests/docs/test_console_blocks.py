@@ -31,7 +31,9 @@ def command_lines(page: Path) -> list[list[str]]:
 @pytest.mark.parametrize("page", [page for page in PAGES if command_lines(page)], ids=lambda page: page.name)
 def test_each_command_line_can_be_parsed(page: Path) -> None:
     for words in command_lines(page):
-        assert callable(command_line(words)), words  # a job, which is not run
+        if words != ["--install-completion"]:  # it would write to the files of a shell
+            job = command_line(words)
+            assert callable(job) or "--help" in words, words  # the job is not run
 
 
 def test_a_wrong_option_is_found() -> None:

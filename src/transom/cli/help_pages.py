@@ -25,7 +25,7 @@ OPTION_GROUPS = {
         "every",
         "questions",
     ),
-    "Store": ("store", "from_store", "yes", "dry_run", "read_only", "write"),
+    "Store": ("store", "from_store"),
     "Output": ("json", "out", "chart", "html", "form", "full", "limit", "context", "lines", "no_open"),
 }
 """The groups of options by the names of their parameters, in the order of a help page. All others come first."""
