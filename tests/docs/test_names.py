@@ -22,6 +22,7 @@ RETIRED = frozenset(
     {
         "Ahead",
         "Aim",
+        "AppendOnly",
         "Brakes",
         "Builder",
         "ByIdentity",

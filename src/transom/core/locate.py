@@ -12,13 +12,12 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from transom.core.append_only import AppendOnly
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, Body, Entry, Forked, Sent
 from transom.core.folded import Path, child_at
 from transom.core.log import Log
 from transom.core.message import Assistant, Opaque
-from transom.core.persistent import index_after
+from transom.core.persistent import IntVector, index_after
 from transom.core.summary import Summaries, Summary
 from transom.core.tokens import FormatCounter, apply_trim
 from transom.core.trims import find_part
@@ -54,7 +53,7 @@ class SlotTable(Protocol):
     @property
     def compaction(self) -> int | None: ...
     @property
-    def live_edits(self) -> AppendOnly: ...
+    def live_edits(self) -> IntVector: ...
     @property
     def summaries(self) -> Summaries: ...
     def key_of(self, entry: int) -> int:

@@ -4,11 +4,13 @@ A view is a value, and each entry makes the next one. A tuple is copied as a who
 once it has thousands of items: a turn of ten thousand calls, a window of ten thousand messages. Short ones (up to
 `CHUNK` items) are plain tuples and dicts, because nothing is faster than these.
 
-For the type checker a `Vector` is a tuple: it does what tuples do.
+For the type checker a `Vector` is a tuple: it does what tuples do. An `IntVector` has whole numbers and mostly grows at
+its end: there the longer versions share one array.
 """
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
@@ -243,3 +245,72 @@ class Table(Mapping[K, V]):
 
     def __len__(self) -> int:
         return len(self._items) - self._gone + sum(key not in self._items for key in self._changes)
+
+
+class IntVector:
+    """An immutable sequence of whole numbers (64 bits). `plus` and `without` return another one and leave this one as
+    it is.
+
+    Each version knows how many numbers of the shared array are its own; these never change. A bytearray of one byte is
+    the right to append to the array in place: who pops the byte has the right, and everybody else copies the array
+    first. The pop is atomic, so only one thread gets the right. The new version has a new right.
+    """
+
+    __slots__ = ("_length", "_numbers", "_right")
+
+    def __init__(self, numbers: Iterable[int] = ()) -> None:
+        self._numbers = array("q", numbers)
+        self._length = len(self._numbers)
+        self._right = bytearray(1)  # Python's garbage collector looks at lists, not at these
+
+    def plus(self, numbers: Iterable[int]) -> IntVector:
+        """A sequence of these numbers and then `numbers`. It shares this one's array if nobody else has appended to it
+        yet."""
+        try:
+            self._right.pop()
+        except IndexError:  # somebody has appended already
+            longer = IntVector(self._numbers[: self._length])
+            longer._numbers.extend(numbers)
+        else:
+            longer = IntVector.__new__(IntVector)
+            longer._numbers, longer._right = self._numbers, bytearray(1)
+            longer._numbers.extend(numbers)
+        longer._length = len(longer._numbers)
+        return longer
+
+    def without(self, index: int) -> IntVector:
+        """A sequence of these numbers without the one at `index`.
+
+        Without the last number, both share the array, and the next `plus` copies it. Without any other, the array is
+        copied.
+        """
+        if index == self._length - 1:
+            shorter = IntVector.__new__(IntVector)
+            shorter._numbers, shorter._length, shorter._right = self._numbers, index, bytearray()
+            return shorter
+        return IntVector(self._numbers[:index] + self._numbers[index + 1 : self._length])
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> int:
+        if not -self._length <= index < self._length:
+            raise IndexError(index)
+        return self._numbers[index if index >= 0 else self._length + index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._numbers[: self._length])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IntVector) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def index_of(self, number: int) -> int | None:
+        """The index of a number, None if it is not there. Only for a sequence of rising numbers."""
+        at = bisect_left(self._numbers, number, 0, self._length)
+        return at if at < self._length and self._numbers[at] == number else None
+
+    def to_array(self) -> array[int]:
+        """A copy of the numbers, as an array."""
+        return self._numbers[: self._length]

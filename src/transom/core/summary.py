@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from transom.core.append_only import AppendOnly
 from transom.core.message import Assistant, Fact, Raw, Usage
+from transom.core.persistent import IntVector
 
 NO_SUMMARY = "summary"
 """The kind (`Failure.failure`) of the failure that says that a model was asked for a summary and made none."""
@@ -59,7 +59,7 @@ class Summaries(Struct, frozen=True, gc=False, eq=False):
     - `sent`: the raw tokens of all requests of the conversation.
     """
 
-    made: AppendOnly = field(default_factory=AppendOnly)
+    made: IntVector = field(default_factory=IntVector)
     strikes: int = 0
     failed_at: int = -1
     spent: int = 0

@@ -1,7 +1,7 @@
 """The view: what a log shows after its first entries, as a value.
 
 A view never changes; `reducer.apply` makes the next one. The two share the slots that did not change, and the arrays
-that only grow at their end (see `append_only`). So a view may be read in any thread while the conversation goes on. The
+that only grow at their end (see `IntVector`). So a view may be read in any thread while the conversation goes on. The
 only thing that is written later are cached fingerprints: in one step, and every thread would write the same value.
 
 The parts are `gc=False`: they hold values only, so they are in no cycle, and Python's garbage collector need not look
@@ -19,14 +19,13 @@ from msgspec.structs import replace
 
 from transom.core import locate
 from transom.core import refusal as refusals
-from transom.core.append_only import AppendOnly
 from transom.core.calibration import Calibration
 from transom.core.edit import Edit, Fold
 from transom.core.entry import Body, CallPlace, Entry, Meta
 from transom.core.locate import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT
 from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
-from transom.core.persistent import without_key
+from transom.core.persistent import IntVector, without_key
 from transom.core.prefix_fingerprint import PrefixFingerprint
 from transom.core.summary import Summaries, Summary
 from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter
@@ -51,7 +50,7 @@ class Layout(Struct, frozen=True, gc=False, eq=False):
 
     total: Size
     slots: tuple[Slot, ...] = ()
-    unit_of: AppendOnly = field(default_factory=AppendOnly)
+    unit_of: IntVector = field(default_factory=IntVector)
     head_entry: Entry | None = None
     head_size: Size = ZERO
 
@@ -129,7 +128,7 @@ class Landmarks(Struct, frozen=True, gc=False):
 class LiveEdits(Struct, frozen=True, gc=False, eq=False):
     """The edits that apply, and where the user has taken some back."""
 
-    live: AppendOnly = field(default_factory=AppendOnly)
+    live: IntVector = field(default_factory=IntVector)
     """The seqs of the folds, trims and pins that apply and were not undone, rising."""
     restored: tuple[tuple[int, int], ...] = ()
     """Ranges of keys where folds were undone; they rise and do not overlap."""
@@ -193,7 +192,7 @@ class View(Struct, frozen=True, eq=False):
         return self.layout.total
 
     @property
-    def unit_of(self) -> AppendOnly:
+    def unit_of(self) -> IntVector:
         """For each entry the key of its unit; below 0 if it is in none (see `NO_UNIT`, `STRAY_RESULT`, `EMPTY_MESSAGE`,
         `HIDDEN_MESSAGE`)."""
         return self.layout.unit_of
@@ -314,7 +313,7 @@ class View(Struct, frozen=True, eq=False):
         return self.landmarks.newest_unit
 
     @property
-    def live_edits(self) -> AppendOnly:
+    def live_edits(self) -> IntVector:
         """The seqs of the folds, trims and pins that apply, rising."""
         return self.edits.live
 

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from transom.core.append_only import AppendOnly
 from transom.core.entry import Entry
 from transom.core.folded import SEALED, make_sealed
-from transom.core.persistent import appended, replaced, spliced, without_key
+from transom.core.persistent import IntVector, appended, replaced, spliced, without_key
 from transom.core.prefix_fingerprint import PrefixFingerprint, prefixes
 from transom.core.unit import Slot, Unit, with_signature_stale
 from transom.core.view import Layout, LiveEdits, Prefix, View
@@ -34,7 +33,7 @@ class ViewBuilder:
         self.head_entry, self.head_size = view.head_entry, view.head_size
         self.calls, self.landmarks = view.calls, view.landmarks
         self.notes: Mapping[str, tuple[int, str]] = view.notes
-        self.live_edits: AppendOnly = view.edits.live
+        self.live_edits: IntVector = view.edits.live
         self.restored = view.edits.restored
         self.prefix: Prefix = view.prefix
         self.summaries = view.summaries

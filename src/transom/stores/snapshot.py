@@ -22,12 +22,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.core.append_only import AppendOnly
 from transom.core.codec import decode, encode, plain
 from transom.core.entry import CallPlace, Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
-from transom.core.persistent import Vector, vector
+from transom.core.persistent import IntVector, Vector, vector
 from transom.core.reducer import apply
 from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
@@ -241,15 +240,15 @@ def _fetched(view: View, seq: int | None, kind: type[Head | Sent]) -> Entry | No
 def _numbers_out(value: object) -> bytes | tuple[object, ...]:
     if isinstance(value, Vector):
         return tuple(cast("Vector[object]", value))
-    assert isinstance(value, AppendOnly)
+    assert isinstance(value, IntVector)
     return _little_endian(value.to_array()).tobytes()
 
 
 def _numbers_in(kind: type, value: Any) -> Any:
-    assert kind is AppendOnly
+    assert kind is IntVector
     numbers = array("q")
     numbers.frombytes(value if isinstance(value, bytes) else msgspec.convert(value, bytes))
-    return AppendOnly(_little_endian(numbers))
+    return IntVector(_little_endian(numbers))
 
 
 def _little_endian(numbers: array[int]) -> array[int]:

@@ -10,13 +10,13 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.core.append_only import AppendOnly
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta
 from transom.core.locate import slot_index
 from transom.core.log import Log
 from transom.core.message import Assistant, Fact, Media, Note, Other, Raw, Reasoning, Recalled, ToolResult, is_empty
 from transom.core.pairing import open_call
+from transom.core.persistent import IntVector
 from transom.core.summary import Summaries
 from transom.core.tokens import FormatCounter
 from transom.core.unit import Slot, Unit, new_unit, with_result
@@ -208,7 +208,7 @@ class _Waiting:
     in_flight: Entry | None = None
     compaction: int | None = None
     waiting: Mapping[str, int] = MappingProxyType({})
-    live_edits = AppendOnly()
+    live_edits = IntVector()
 
     def __init__(self) -> None:
         self.units: list[Unit] = []
