@@ -60,6 +60,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = folder / f"recording{BAD.replace(chr(0), '').encode('utf-8', 'ignore').decode().replace('/', '')}.jsonl"
     path.write_text(json.dumps({"id": f"two {BAD}", "messages": messages}))
     (folder / "recording.jsonl").write_text(json.dumps({"id": f"two {BAD}", "messages": messages}))
+    summary = {"role": "user", "content": f"This session is being continued from a previous conversation {BAD}"}
+    (folder / "compacted.jsonl").write_text(json.dumps({"id": f"two {BAD}", "messages": [*messages, summary]}))
     checks = 'files = ["recording.jsonl"]\nbudget = 4000\n[[check]]\nmax_tokens = 1\n[[check]]\ncontains = "owned"\n'
     name = json.dumps(BAD.encode("utf-8", "ignore").decode())
     (folder / "hostile.check.toml").write_text(f'{checks}[[check]]\nname = {name}\ncontains = "no such"\n')
@@ -72,6 +74,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "replay": [["recording.jsonl", "--budget", "4000"], ["{file}", "--budget", "4000", "--chart"]],
     "compare": [["recording.jsonl", "--budget", "4000", "--policies", "default,sliding"]],
     "check": [["hostile.check.toml"], ["hostile.check.toml", "--policy", "passthrough"]],
+    "audit": [["compacted.jsonl", "--all"], ["recording.jsonl"]],
     "shadow": [["recording.jsonl", "--budget", "4000", "--model", "scripted", "--policy", "sliding", "--yes"]],
     "log": [["one"]],
     "explain": [["one", "--all"], ["one", "--html"]],

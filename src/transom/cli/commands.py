@@ -165,6 +165,24 @@ class Shadow(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
+@command(
+    "audit", "Say what the compactions of Claude Code and Codex lost.", example="audit ~/.claude/projects/my-project"
+)
+class Audit(Struct, frozen=True, kw_only=True):
+    """Say what the compactions that Claude Code and Codex made themselves have lost, by their session files.
+
+    For each compaction: the messages of the user, the changed files and the decisions before it that are not told any
+    more, and the calls that were made again behind it for the same result. A text counts as told if 60% of its telling
+    words are in what the model was left with, so a paraphrase counts. A summary that only the provider can read cannot
+    be judged, and is left out.
+    """
+
+    files: o.Files
+    all: o.AllLost = False
+    format: o.Format = None
+    json: o.Json = False
+
+
 @command("log", "Print the log of a conversation, one line for each entry.", example="log trip")
 class Log(Struct, frozen=True, kw_only=True):
     """Print the log of a conversation, one line for each entry: what happened, what was decided, what was sent."""

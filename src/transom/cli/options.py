@@ -66,6 +66,7 @@ MaxTokens = Annotated[
     int, Option("--max-tokens", parser=tokens, metavar="N", help="The most tokens of an answer: 1000 or 1k.")
 ]
 ShadowYes = Annotated[bool, Option("--yes", help="Do not ask before the requests are sent.")]
+AllLost = Annotated[bool, Option("--all", help="Print everything that was lost, not only the first of each kind.")]
 ImportFiles = Annotated[
     list[Path],
     Argument(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -76,7 +76,8 @@ class Recorded(Struct, frozen=True, kw_only=True):
     `system`: the instruction outside the messages, as the dialect's `parse_system` takes it, or None. `source`: how
     errors name the place: the file, and the line where a file holds several conversations. `metas`: where each message
     belongs (its run, agent, …), if the format says so. `injected`: the positions of the messages that the file calls
-    injected. `beside`: what an index of conversations says of it.
+    injected. `compactions`: the positions of summaries with which the program that recorded it had replaced what was
+    before; for each, all that the model still had of that. `beside`: what an index of conversations says of it.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     source: str = ""
     metas: tuple[Meta | None, ...] = ()
     injected: frozenset[int] = frozenset()
+    compactions: Mapping[int, str] = {}
     beside: Raw | None = None
 
     def facts(self) -> tuple[list[Instruction], list[Placed]]:

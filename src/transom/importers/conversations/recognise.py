@@ -224,6 +224,7 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
             system=found.system if is_main else None,
             source=where,
             injected=frozenset(at for at, before in enumerate(kept) if before in each.injected),
+            compactions={at: each.compactions[before] for at, before in enumerate(kept) if before in each.compactions},
         )
 
 

@@ -176,7 +176,10 @@ class ClaudeCodeReader:
         injected = _is_added(line) and not self._asks.get(branch)
         injected |= bool(line.get("isCompactSummary")) and number > 0
         self._asks[branch] = is_command(_words(plain))
-        said = Said(branch=branch, first=number, message=plain, at=seconds_of(line), injected=injected)
+        left_with = plain_text(plain["content"]) if line.get("isCompactSummary") else ""
+        said = Said(
+            branch=branch, first=number, message=plain, at=seconds_of(line), injected=injected, left_with=left_with
+        )
         if message["role"] == "assistant":
             self._answered[branch] = number
             turn = text(message, "id")

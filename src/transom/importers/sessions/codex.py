@@ -118,7 +118,7 @@ class CodexReader:
         held, self._held = self._held, []
         return [*held]
 
-    def _add(self, item: Raw, at: float | None, *, injected: bool = False) -> list[SessionEvent]:
+    def _add(self, item: Raw, at: float | None, *, injected: bool = False, left_with: str = "") -> list[SessionEvent]:
         """Take an item; return the turn before, if this is the first item of the model after somebody else's."""
         number, self._count = self._count, self._count + 1
         if _begins_turn(item):
@@ -129,7 +129,7 @@ class CodexReader:
         begins = (models and not self._ends_with_model) or len(self._held) > _MOST_HELD
         events = self.flush() if begins else []
         self._ends_with_model = models
-        self._held.append(Said(first=number, message=item, at=at, injected=injected))
+        self._held.append(Said(first=number, message=item, at=at, injected=injected, left_with=left_with))
         return events
 
     def _event(self, kind: str, payload: Raw, at: float | None) -> list[SessionEvent]:
@@ -137,10 +137,12 @@ class CodexReader:
         turns = payload.get("num_turns")
         if kind == "compacted":
             out: list[SessionEvent] = []
+            left_with = _left_with(payload)
             for summary in self._summaries(payload):
                 content = [{"type": "input_text", "text": summary}]
                 message = {"type": "message", "role": "user", "content": content}
-                out += self._add(message, at, injected=self._count > 0)
+                out += self._add(message, at, injected=self._count > 0, left_with=left_with)
+                left_with = ""  # the first message of a compaction has it
             return out
         if payload.get("type") == "thread_rolled_back" and isinstance(turns, int) and turns > 0 and self._turns:
             first = [self._turns.pop() for _ in range(min(turns, len(self._turns)))][-1]
@@ -156,6 +158,12 @@ class CodexReader:
         new = [each for each in texts if each and hash(each) not in self._texts and not (said and said in each)]
         self._encrypted += any(kind in _ENCRYPTED for kind, _ in history) and not (said or new)
         return [said, *new] if said else new
+
+
+def _left_with(payload: Raw) -> str:
+    """Return all texts that the model still has after a compaction: the summary, and the messages that stay."""
+    history = objects_in(payload.get("replacement_history"))
+    return "\n".join(filter(None, [text(payload, "message"), *(plain_text(item.get("content")) for item in history)]))
 
 
 def _type_of(item: Raw) -> str:

@@ -23,7 +23,8 @@ class Said(Struct, frozen=True, kw_only=True):
 
     `branch`: the subagent whose conversation it belongs to, empty for the session's own. `first`: the number of
     its first line; `lines`: how many lines it was made from. `at`: when it was said, in seconds
-    since the epoch. `injected`: the file says that the program wrote it in the user's name.
+    since the epoch. `injected`: the file says that the program wrote it in the user's name. `left_with`: of the summary
+    of a compaction by the program, all that the model still had of what was before; empty for any other message.
     """
 
     branch: str = ""
@@ -32,6 +33,7 @@ class Said(Struct, frozen=True, kw_only=True):
     message: Raw
     at: float | None = None
     injected: bool = False
+    left_with: str = ""
 
 
 class SystemPrompt(Struct, frozen=True, kw_only=True):
@@ -93,13 +95,14 @@ class Branch(Struct, frozen=True, kw_only=True):
     """One conversation of a session. `name`: empty for the session itself, else that of a subagent.
 
     `messages`: without those that were taken back; `dropped`: how many lines of messages were taken back. `injected`:
-    the positions of the messages that the file calls injected.
+    the positions of the messages that the file calls injected. `compactions`: see `Said.left_with`, by position.
     """
 
     name: str
     messages: list[Raw]
     dropped: int
     injected: frozenset[int] = frozenset()
+    compactions: Mapping[int, str] = {}
 
 
 class WholeSession(Struct, frozen=True, kw_only=True):
@@ -129,7 +132,15 @@ def read_session(reader: SessionReader, lines: Iterable[object]) -> WholeSession
         kept = [each for each, left_out in zip(listed, gone, strict=True) if not left_out]
         injected = frozenset(at for at, each in enumerate(kept) if each.injected)
         dropped = sum(each.lines for each, left_out in zip(listed, gone, strict=True) if left_out)
-        branches.append(Branch(name=name, messages=[each.message for each in kept], dropped=dropped, injected=injected))
+        branches.append(
+            Branch(
+                name=name,
+                messages=[each.message for each in kept],
+                dropped=dropped,
+                injected=injected,
+                compactions={at: each.left_with for at, each in enumerate(kept) if each.left_with},
+            )
+        )
     return WholeSession(branches=branches, system=system, lines=reader.count, left_out=tuple(reader.left_out))
 
 

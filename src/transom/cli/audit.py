@@ -1,0 +1,95 @@
+"""The command `transom audit`: what the compactions of Claude Code and Codex lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from transom.cli.commands import Audit
+from transom.cli.inputs import check_files, read_input, readable_conversations
+from transom.cli.progress import ProgressBar
+from transom.cli.streams import counted, one_line
+from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.reports.audit import AuditedCompaction, LostText, audit
+from transom.tokenizer import o200k
+
+SHOWN = 3
+"""How many of what was lost are printed for each compaction without --all."""
+
+
+def run(options: Audit) -> int:
+    """Audit every compaction in the files, and print what each lost."""
+    check_files(options.files)
+    found: list[AuditedCompaction] = []
+    conversations = 0
+    with ProgressBar() as bar:
+        for done, file in enumerate(options.files):
+            reader = read_input(file, format_name=options.format, questions=False)
+            for record, _, _ in readable_conversations(reader, file):
+                bar.update((done + reader.progress) / len(options.files), record.source)
+                conversations += 1
+                found += audit(record, o200k())
+    if options.json:
+        print_json({"conversations": conversations, "total": _total(found), "compactions": found})
+        return 0
+    console = terminal()
+    for one in found:
+        _print(console, one, None if options.all else SHOWN)
+    _print_total(console, conversations, found)
+    return 0
+
+
+def _print(console: Console, one: AuditedCompaction, most: int | None) -> None:
+    after = f"{one.tokens_after:,} tokens" if one.is_readable else "a summary that the file does not have"
+    size = f"{one.tokens_before:,} → {after}"
+    print_line(console, (f"{one_line(one.conversation)}, message {one.message}", "bold"), f": {size}")
+    for what, total, lost in (
+        ("requests", one.requests, one.lost_requests),
+        ("changed files", one.files, one.lost_files),
+        ("decisions", one.decisions, one.lost_decisions),
+    ):
+        if total:
+            print_line(console, f"  {len(lost):,} of {total:,} {what} lost")
+            _print_lost(console, lost[:most])
+            if most is not None and len(lost) > most:
+                print_line(console, f"    … {len(lost) - most:,} more: --all")
+    if one.repeated:
+        tokens = sum(call.tokens for call in one.repeated)
+        print_line(console, f"  {counted(len(one.repeated), 'call')} made again for the same result, {tokens:,} tokens")
+        for call in one.repeated[:most]:
+            print_line(console, f"    message {call.message}, as in {call.before}: {one_line(call.text)}")
+
+
+def _print_lost(console: Console, lost: Sequence[LostText]) -> None:
+    for one in lost:
+        print_line(console, f"    message {one.message}: {one_line(one.text)}")
+
+
+def _total(found: Sequence[AuditedCompaction]) -> dict[str, int]:
+    """The sums over all compactions."""
+    return {
+        "compactions": len(found),
+        "requests": sum(one.requests for one in found),
+        "lost_requests": sum(len(one.lost_requests) for one in found),
+        "files": sum(one.files for one in found),
+        "lost_files": sum(len(one.lost_files) for one in found),
+        "decisions": sum(one.decisions for one in found),
+        "lost_decisions": sum(len(one.lost_decisions) for one in found),
+        "repeated_calls": sum(len(one.repeated) for one in found),
+        "repeated_tokens": sum(call.tokens for one in found for call in one.repeated),
+    }
+
+
+def _print_total(console: Console, conversations: int, found: Sequence[AuditedCompaction]) -> None:
+    total = _total(found)
+    about = f"{counted(conversations, 'conversation')}, {counted(len(found), 'compaction')}"
+    if not found:
+        print_wrapped(console, f"{about}: nothing was lost by a compaction whose summary the files have.")
+        return
+    lost = ", ".join(
+        f"{total[f'lost_{name}']:,} of {total[name]:,} {what}"
+        for name, what in (("requests", "requests"), ("files", "changed files"), ("decisions", "decisions"))
+    )
+    again = f"{counted(total['repeated_calls'], 'call')} made again ({total['repeated_tokens']:,} tokens)"
+    print_wrapped(console, (f"{about}: ", "bold"), f"lost {lost}; {again}.")

@@ -1,0 +1,251 @@
+"""Audits the compactions that Claude Code and Codex made themselves: what of a session was lost with each.
+
+A session file keeps what was before a compaction, and the summary that the model had afterwards. So both can be
+compared. Whether a text is still told is judged by its words, since a summary uses its own: a text is lost if less than
+SAID of its telling words are in what the model was left with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.message import Addressed, Assistant, Call, Fact, Text, ToolResult, User, parts_of
+from transom.core.tokens import TokenCounter
+from transom.importers.recorded import Recorded
+from transom.strategies.digest.tool_lines import call_facts, one_line
+from transom.strategies.digest.tool_outcomes import HEADER
+from transom.strategies.sentences.salience import statements
+
+SAID = 0.6
+"""The share of the telling words of a text that must be there for the text to count as told."""
+LEAST_RESULT = 80
+"""Characters of a result from which it counts as work: a shorter one says only that something was done."""
+SHOWN = 160
+"""Characters of a text in a report."""
+MOST_WORDS = 400
+"""The telling words of a long text that are looked for: the first ones, since a request precedes what is pasted."""
+
+DECISION = "decision"
+"""The reason for which a sentence is a decision."""
+
+_WORD = re.compile(r"[^\W\d_]{4,}|\w*\d\w*")
+UNREADABLE = "[context compacted]"
+"""What stands for a summary that only its provider can read, in files that name it at all."""
+_BEGINS = "This session is being continued from a previous conversation"
+_SUMMARIES: Mapping[str, tuple[str, ...]] = {"claude_code": (_BEGINS,), "openai": (_BEGINS, UNREADABLE)}
+"""How summaries begin, by format, where no mark of the file says what they are."""
+
+
+class LostText(Struct, frozen=True, kw_only=True):
+    """Something that the model was not left with.
+
+    `message`: the position of the message that has it. `text`: one line.
+    """
+
+    message: int
+    text: str
+
+
+class RepeatedCall(Struct, frozen=True, kw_only=True):
+    """A call after a compaction that gave what the same call before it had given.
+
+    `message`, `before`: the positions of both. `tokens`: of the result.
+    """
+
+    message: int
+    before: int
+    text: str
+    tokens: int
+
+
+class AuditedCompaction(Struct, frozen=True, kw_only=True):
+    """What one compaction lost.
+
+    - `conversation`, `message`: where its summary is. `tokens_before`, `tokens_after`: of the messages since the
+      compaction before, and of what the model was left with.
+    - `is_readable`: whether the file has its summary. If not, only `repeated` says something.
+    - `requests`, `files`, `decisions`: how many there were since the compaction before. `lost_requests`: messages of
+      the user. `lost_files`: files that were changed and are not named any more. `lost_decisions`: sentences.
+    - `repeated`: calls after it, up to the next compaction.
+    """
+
+    conversation: str
+    message: int
+    tokens_before: int
+    tokens_after: int
+    is_readable: bool
+    requests: int
+    files: int
+    decisions: int
+    lost_requests: tuple[LostText, ...]
+    lost_files: tuple[LostText, ...]
+    lost_decisions: tuple[LostText, ...]
+    repeated: tuple[RepeatedCall, ...]
+
+
+def audit(record: Recorded, counter: TokenCounter) -> list[AuditedCompaction]:
+    """Audit every compaction of a conversation. Raises InvalidMessage for a message that its dialect does not allow."""
+    _, facts = record.facts()
+    injected = record.injected_in(facts)
+    compactions = {**_recognised(record, facts), **record.compactions}
+    found: list[AuditedCompaction] = []
+    calls = _Calls(counter)
+    start = _Since(counter)
+    for at, fact in facts:
+        if at in compactions:
+            left_with = compactions[at] or _text(fact)
+            found.append(start.lost(record.id, at, left_with))
+            start = _Since(counter)
+            calls.compacted()
+            continue
+        start.add(at, fact, is_request=isinstance(fact, User) and at not in injected)
+        if (repeated := calls.add(at, fact)) is not None:
+            found[-1] = replace(found[-1], repeated=(*found[-1].repeated, repeated))
+    return found
+
+
+def _recognised(record: Recorded, facts: Iterable[tuple[int, Fact]]) -> dict[int, str]:
+    """The positions of summaries that only their beginning gives away; for each an empty text."""
+    begins = _SUMMARIES.get(record.format, ())
+    return {at: "" for at, fact in facts if begins and isinstance(fact, User) and _text(fact).startswith(begins)}
+
+
+class _Since:
+    """What was said and done since the last compaction."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._tokens = 0
+        self._requests: list[LostText] = []
+        self._decisions: dict[str, int] = {}
+        self._files: dict[str, int] = {}
+        self._whole = dict[int, str]()
+
+    def add(self, at: int, fact: Fact, *, is_request: bool) -> None:
+        """Take in a fact. `is_request`: the user asks it."""
+        self._tokens += sum(self._counter.count(text) for part in parts_of(fact) if (text := _part_text(part)))
+        said = _text(fact)
+        if is_request and said.strip():
+            self._whole[at] = said
+            self._requests.append(LostText(message=at, text=one_line(said, SHOWN)))
+        if is_request or isinstance(fact, Assistant):
+            for statement in statements(said):
+                if DECISION in statement.reasons:
+                    self._decisions.setdefault(statement.text, at)
+        if isinstance(fact, Assistant):
+            for call in fact.calls:
+                for name in call_facts(call).changes:
+                    self._files[name] = at
+
+    def lost(self, conversation: str, at: int, left_with: str) -> AuditedCompaction:
+        """What of it the model was not left with."""
+        if left_with.startswith(UNREADABLE):
+            return _unreadable(conversation, at, self._tokens)
+        words, folded = _words(left_with), left_with.casefold()
+        requests = [one for one in self._requests if not _is_kept(self._whole[one.message], words)]
+        decisions = [(text, where) for text, where in self._decisions.items() if not _is_kept(text, words)]
+        files = [(name, where) for name, where in self._files.items() if _base(name) not in folded]
+        return AuditedCompaction(
+            conversation=conversation,
+            message=at,
+            tokens_before=self._tokens,
+            tokens_after=self._counter.count(left_with),
+            is_readable=True,
+            requests=len(self._requests),
+            files=len(self._files),
+            decisions=len(self._decisions),
+            lost_requests=tuple(requests),
+            lost_files=tuple(LostText(message=where, text=one_line(name, SHOWN)) for name, where in files),
+            lost_decisions=tuple(LostText(message=where, text=one_line(text, SHOWN)) for text, where in decisions),
+            repeated=(),
+        )
+
+
+def _unreadable(conversation: str, at: int, tokens: int) -> AuditedCompaction:
+    """A compaction of which nobody knows what the model was left with."""
+    return AuditedCompaction(
+        conversation=conversation,
+        message=at,
+        tokens_before=tokens,
+        tokens_after=0,
+        is_readable=False,
+        requests=0,
+        files=0,
+        decisions=0,
+        lost_requests=(),
+        lost_files=(),
+        lost_decisions=(),
+        repeated=(),
+    )
+
+
+class _Calls:
+    """The calls of a conversation with their results: which of them repeat one from before the last compaction."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._open: dict[str, tuple[int, Call]] = {}
+        self._before: dict[tuple[str, str], tuple[int, str]] = {}
+        self._since: dict[tuple[str, str], tuple[int, str]] = {}
+        self._is_compacted = False
+
+    def compacted(self) -> None:
+        """Note that everything so far was compacted."""
+        self._before |= self._since
+        self._since = {}
+        self._is_compacted = True
+
+    def add(self, at: int, fact: Fact) -> RepeatedCall | None:
+        """Take in a fact; return the call that it answers, if that repeats one from before the last compaction."""
+        if isinstance(fact, Assistant):
+            self._open |= {call.id: (at, call) for call in fact.calls}
+        if not isinstance(fact, ToolResult) or fact.call not in self._open:
+            return None
+        where, call = self._open.pop(fact.call)
+        key, text = (call.name, call.args), _output(fact)
+        before = self._before.get(key)
+        is_first = key not in self._since
+        self._since[key] = where, text
+        if not self._is_compacted or before is None or not is_first or before[1] != text or len(text) < LEAST_RESULT:
+            return None
+        about = one_line(f"{call.name} {call_facts(call).subject}", SHOWN)
+        return RepeatedCall(message=where, before=before[0], text=about, tokens=self._counter.count(text))
+
+
+def _text(fact: Fact) -> str:
+    return "\n".join(part.text for part in fact.parts if isinstance(part, Text))
+
+
+def _part_text(part: Addressed) -> str:
+    """The text of a part that a model reads; reasoning and media count nothing."""
+    return part.text if isinstance(part, Text) else f"{part.name} {part.args}" if isinstance(part, Call) else ""
+
+
+def _output(result: ToolResult) -> str:
+    """The text of a result without the header that a program puts before it: a header has times and ids."""
+    text = _text(result)
+    header = HEADER.match(text)
+    return text[header.end() :] if header else text
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_key_words(text))
+
+
+def _key_words(text: str) -> Iterator[str]:
+    """The words that tell a text: those of four letters and more, and everything with a digit."""
+    return (found[0].casefold() for found in _WORD.finditer(text))
+
+
+def _is_kept(text: str, left_with: frozenset[str]) -> bool:
+    words = list(dict.fromkeys(_key_words(text)))[:MOST_WORDS]
+    return sum(word in left_with for word in words) >= SAID * len(words)
+
+
+def _base(name: str) -> str:
+    """The last part of a path: summaries shorten paths."""
+    return name.rstrip("/").rpartition("/")[2].casefold()

@@ -1,0 +1,143 @@
+"""What compactions of Claude Code and Codex lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from transom.cli import main
+from transom.importers import read
+from transom.reports.audit import AuditedCompaction, LostText, audit
+from transom.tokenizer import o200k
+
+RENAMED = "The user wants to rename the gateway to Portcullis everywhere; tests stay green. gateway.py"
+LISTING = "src/a.py\nsrc/b.py\n" * 8
+
+
+def line(number: int, role: str, content: Any, **more: Any) -> dict[str, Any]:
+    parent = f"u{number - 1}" if number else None
+    message = {"role": role, "content": content, **({"id": f"m{number}"} if role == "assistant" else {})}
+    return {"type": role, "uuid": f"u{number}", "parentUuid": parent, "sessionId": "s", "message": message, **more}
+
+
+def call(name: str, **arguments: str) -> list[dict[str, Any]]:
+    return [{"type": "tool_use", "id": f"{name}-{'-'.join(arguments.values())}", "name": name, "input": arguments}]
+
+
+def result(of: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    return [{"type": "tool_result", "tool_use_id": of[0]["id"], "content": text}]
+
+
+def session(path: Path, summary: str) -> list[AuditedCompaction]:
+    """A session of Claude Code with one compaction."""
+    listed, edited = (
+        call("Glob", pattern="src"),
+        call("Edit", file_path="src/gateway.py", old_string="x", new_string="y"),
+    )
+    other = call("Write", file_path="docs/guide.md", content="Guide")
+    again = [{**listed[0], "id": "again"}]
+    lines = [
+        line(0, "user", "Please rename the gateway to Portcullis everywhere, and keep the tests green."),
+        line(1, "assistant", listed),
+        line(2, "user", result(listed, LISTING)),
+        line(3, "assistant", [{"type": "text", "text": "I decided to keep the old spelling in migrations."}, *edited]),
+        line(4, "user", result(edited, "done")),
+        line(5, "assistant", other),
+        line(6, "user", result(other, "done")),
+        line(7, "user", "Reminder: the context is nearly full.", isMeta=True),
+        line(8, "user", "Never touch deployment folders called staging or production."),
+        line(9, "assistant", [{"type": "text", "text": "Understood."}]),
+        line(10, "user", summary, isCompactSummary=True),
+        line(11, "assistant", again),
+        line(12, "user", result(again, LISTING)),
+        line(13, "assistant", [{"type": "text", "text": "Here they are."}]),
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    (record,) = read(path)
+    assert record.format == "claude_code"
+    return audit(record, o200k())
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_a_compaction_of_claude_code_lost() -> None:
+    (found,) = session(Path("s.jsonl"), RENAMED)
+    assert (found.message, found.is_readable, found.requests, found.files, found.decisions) == (10, True, 2, 2, 1)
+    assert found.lost_requests == (
+        LostText(message=8, text="Never touch deployment folders called staging or production."),
+    )
+    assert found.lost_files == (LostText(message=5, text="docs/guide.md"),)
+    assert [one.message for one in found.lost_decisions] == [3]
+    (again,) = found.repeated
+    assert (again.message, again.before, again.tokens) == (11, 1, o200k().count(LISTING))
+
+
+def test_a_summary_that_tells_everything_loses_nothing() -> None:
+    summary = (
+        "Rename the gateway to Portcullis everywhere and keep the tests green. Never touch deployment folders "
+        "(staging, production). Decided: keep the old spelling in migrations. Changed: gateway.py, guide.md."
+    )
+    (found,) = session(Path("s.jsonl"), summary)
+    assert (found.lost_requests, found.lost_files, found.lost_decisions) == ((), (), ())
+
+
+def rollout(path: Path, payload: dict[str, Any]) -> list[AuditedCompaction]:
+    """A session of Codex with one compaction."""
+
+    def said(role: str, text: str) -> dict[str, Any]:
+        kind = "input_text" if role == "user" else "output_text"
+        return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+    items = [
+        said("user", "Count the invoices of Lisbon."),
+        said("assistant", "There are seven."),
+        said("user", "Convert currencies into pounds afterwards."),
+        said("assistant", "Converted."),
+    ]
+    lines = [{"type": "session_meta", "payload": {"id": "x"}}]
+    lines += [{"type": "response_item", "payload": item} for item in items]
+    lines += [{"type": "compacted", "payload": payload}, {"type": "response_item", "payload": said("user", "Go on.")}]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    (record,) = read(path)
+    assert record.format == "codex"
+    return audit(record, o200k())
+
+
+def test_messages_that_codex_keeps_are_not_lost() -> None:
+    (found,) = rollout(Path("r.jsonl"), {"message": "Seven invoices counted for Lisbon."})
+    assert [one.text for one in found.lost_requests] == ["Convert currencies into pounds afterwards."]
+    kept = {"type": "message", "role": "user", "content": [
+        {"type": "input_text", "text": "Convert currencies into pounds afterwards."}]}  # fmt: skip
+    payload = {"message": "Seven invoices counted for Lisbon.", "replacement_history": [kept]}
+    (found,) = rollout(Path("r.jsonl"), payload)
+    assert (found.requests, found.lost_requests) == (2, ())
+
+
+def test_a_summary_that_the_file_does_not_have_is_not_judged() -> None:
+    said = ("user", "Count."), ("assistant", "Two."), ("user", "[context compacted]"), ("assistant", "Two.")
+    messages = [{"role": role, "content": text} for role, text in said]
+    Path("chat.json").write_text(json.dumps({"messages": messages}))
+    (record,) = read("chat.json")
+    (found,) = audit(record, o200k())
+    assert (found.is_readable, found.requests, found.lost_requests) == (False, 0, ())
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    session(Path("s.jsonl"), RENAMED)
+    assert main(["audit", "s.jsonl"]) == 0
+    out = capsys.readouterr().out
+    assert (
+        "  1 of 2 requests lost\n    message 8: Never touch deployment folders called staging or production.\n" in out
+    )
+    assert "1 conversation, 1 compaction: lost 1 of 2 requests, 1 of 2 changed files, 1 of 1 decisions;" in out
+    assert main(["audit", "s.jsonl", "--json"]) == 0
+    total = json.loads(capsys.readouterr().out)["total"]
+    assert (total["compactions"], total["lost_requests"], total["repeated_calls"]) == (1, 1, 1)
