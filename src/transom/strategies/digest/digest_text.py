@@ -59,10 +59,10 @@ that all say the same, and in a result whose file or object a later call changed
 MIN_FOR_WORDS = 0.05
 """If names leave less than this share of a digest, words are not looked at."""
 
-SMALLER, LARGER = 0.96, 1.03
+SMALLER, LARGER = 0.95, 1.03
 """The shares of its planned size that a record should have, at least and at most."""
 
-TRIES, NEXT = 4, 0.9
+TRIES, NEXT = 4, 0.8
 """How often less is quoted until a record is not too large, and the share of what should fit that the next try gets."""
 
 FILLS = 2
@@ -183,12 +183,14 @@ class _FoldedTurns:
         stand = self.covered | self.index.names(made[1].text)
         needed = [tuple(name for name in names if name not in stand) for names in self._items]
         room, best = size - made[0], made
+        before: Sequence[Passage] = ()
         for _ in range(FILLS):
             chosen = name_quotes(
                 self.passages, self._text_of, needed, self.index.weight, self._factors, quoted.keys(), room
             )
-            if not chosen:
+            if len(chosen) == len(before):  # there are no others
                 break
+            before = chosen
             spans: Spans = {}
             for one in chosen:
                 spans.setdefault(one.entry, {}).setdefault(one.text, []).append((one.start, one.end))

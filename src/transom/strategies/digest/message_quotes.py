@@ -44,8 +44,8 @@ NOTICE = REMARK
 OF_REMARKS = 0.5
 """The share of the agent's room for its remarks, where it has answers too; what these leave is for the answers."""
 
-TAG = 5
-"""Tokens of the line of a quoted message beside the quote, about."""
+TAG = 9
+"""Tokens that a quoted message takes beside the quote, about: its line, and that it splits the lines around it."""
 
 LONGER = 1.15
 """How many times its tokens a message may have before it is shortened."""

@@ -13,7 +13,7 @@ SHORT = 8
 LINE = 12
 """Tokens of the line of a turn that names are quoted of, where the turn had none, about."""
 
-GAP = 1
+GAP = 2
 """Tokens of the mark between two names."""
 
 TRIED = 2.0
