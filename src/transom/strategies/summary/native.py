@@ -64,12 +64,12 @@ class NativeCompaction(Struct, frozen=True, kw_only=True):
         size = RECORD * free_room(target.limit.tokens, target.fixed_size.tokens)
         twin = digest_text(view, target, run, run, size, 1.0)
         task = view.first_task  # it is in the compaction; what the model works on now is shown again
-        is_told = task is not None and task != view.newest_user and run[0].first <= task <= summary.last
+        holds_task = task is not None and task != view.newest_user and run[0].first <= task <= summary.last
         yield Fold(
             first=run[0].first,
             last=summary.last,
             text=twin.text,
-            excerpted=(task,) if is_told and task is not None else (),
+            excerpted=(task,) if holds_task and task is not None else (),
             quotes=twin.quotes,
             summary=seq,
             why=WHY,
