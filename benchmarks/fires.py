@@ -15,7 +15,7 @@ import importlib
 import pkgutil
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,19 +30,19 @@ from transom.importers import Recorded, read
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import policy_named
 from transom.stores import MemoryStore
-from transom.strategies.digest import tool_lines
+from transom.strategies.actions import action, commands
+from transom.strategies.actions.outcome import outcome_of
+from transom.strategies.actions.programs import PROGRAMS
 from transom.strategies.digest.noise import noise_of
 from transom.strategies.digest.passages import readable
 from transom.strategies.digest.program_messages import important_span
-from transom.strategies.digest.replaced_lines import replaced_lines
-from transom.strategies.digest.tool_outcomes import result_facts
 from transom.tokenizer import o200k
 
 BESIDE_HEAD = 6_000
 """Tokens of the budget of a conversation, beside twice those of its head: few, so that most of its turns are folded."""
 
 tried, matched = Counter[str](), Counter[str]()
-rows = Counter[str]()
+rows, programs = Counter[str](), Counter[str]()
 
 
 class Counted:
@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--below", type=int, default=1)
     args = parser.parse_args()
     count_patterns()
-    tool_lines._subject = counted_rows(tool_lines._subject)
+    count_rows()
     for file in sorted((args.data / "conversations").glob("*.jsonl.gz")):
         found = [as_openai_chat(record) for record in read(file)]
         for record in found:
@@ -123,6 +123,10 @@ def main() -> None:
     print("rows of the table of tools:")
     for row, times in rows.most_common():
         print(f"{times:8,} {row}")
+    print(f"rows of the table of programs: {len(programs):,}; used fewer than {args.below:,} times:")
+    for row, times in programs.most_common():
+        if times < args.below:
+            print(f"{times:8,} {row}")
     print(f"patterns: {len(tried):,} tried; matched fewer than {args.below:,} times:")
     for name in sorted(tried):
         if matched[name] < args.below:
@@ -134,10 +138,9 @@ def parse(record: Recorded) -> None:
     _, facts = record.facts()
     for _, fact in facts:
         for call in fact.calls if isinstance(fact, Assistant) else ():
-            tool_lines.call_facts(call)
-            replaced_lines(call)
+            action.action_of(call)
         if isinstance(fact, ToolResult):
-            result_facts(fact)
+            outcome_of(fact)
             for text, _ in readable(fact):
                 noise_of(text, is_result=True)
         elif isinstance(fact, User):
@@ -160,16 +163,24 @@ def count_patterns() -> None:
                 setattr(module, name, one)
 
 
-def counted_rows(subject: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that finds the row of a call, counting what it says of the result."""
+def count_rows() -> None:
+    """Count each row of the two tables that is used: of the tools, with the kind of the call, and of the programs."""
+    row_of, program_of = action.row_of, commands.program_of
 
-    def counted(call: Any, values: Any, table: Any) -> Any:
-        words, said = tool_lines._verbs(call, values), subject(call, values, table)
-        row = next((sorted(row.words)[:3] for row in table if words & row.words and row.says == said[1]), "generic")
-        rows[f"{said[1]}: {row}"] += 1
-        return said
+    def of_tool(words: set[str], values: Any, tools: Any) -> Any:
+        kind, found = row_of(words, values, tools)
+        row = next((sorted(row.words)[:3] for row in tools if words & row.words and row.kind == kind), "no row")
+        rows[f"{kind}: {row}"] += 1
+        return kind, found
 
-    return counted
+    def of_program(words: Any) -> Any:
+        program, role = program_of(words)
+        if program in PROGRAMS:
+            programs[f"{role}: {program}"] += 1
+        return program, role
+
+    action.row_of, commands.program_of = of_tool, of_program
+    programs.update({f"{role}: {program}": 0 for program, role in PROGRAMS.items()})
 
 
 if __name__ == "__main__":

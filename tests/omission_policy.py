@@ -5,7 +5,7 @@ from __future__ import annotations
 from transom.core.policy import Policy
 from transom.policies.plain import LAST_RESORT, OLD_MEDIA, OLD_REASONING
 from transom.strategies import Clip, Enough, FreshResults, LargeOldResults, Shorten, Stub
-from transom.strategies.digest.tool_lines import PLAN_TOOLS
+from transom.strategies.actions.tools import PLAN_TOOLS
 from transom.strategies.fold.omission import Omit
 from transom.strategies.keep import KeepTools, KeepUsers
 

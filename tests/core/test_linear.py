@@ -12,8 +12,8 @@ import pytest
 from transom import BudgetImpossible, Conversation
 from transom.core.message import Text, ToolResult
 from transom.core.unit import without_excerpted
+from transom.strategies.actions.outcome import outcome_of
 from transom.strategies.digest.plans import items_text
-from transom.strategies.digest.tool_outcomes import result_facts
 from transom.tokenizer import ENDLESS, O200k, _encoding
 from transom.wire.media_tokens import pages
 
@@ -147,7 +147,7 @@ def test_results_of_one_turn(changed):
 def test_reminders_behind_a_result():
     assert_linear(
         lambda n: ToolResult(call="c", parts=(Text("x\n" + "<system-reminder></system-reminder>\n" * n),)),
-        result_facts,
+        outcome_of,
         10_000,
     )
 

@@ -175,7 +175,7 @@ def test_a_choice_is_among_a_bounded_number_of_passages_and_what_was_quoted_befo
 def test_preparing_changes_no_window_and_reads_nothing_twice(monkeypatch):
     seen: list[int] = []
     add = Index.add
-    monkeypatch.setattr(Index, "add", lambda index, entry: (seen.append(entry.seq), add(index, entry)))
+    monkeypatch.setattr(Index, "add", lambda index, view, entry: (seen.append(entry.seq), add(index, view, entry)))
 
     def played(prepared):
         conv = opened()

@@ -15,9 +15,9 @@ def test_an_entry_is_read_a_few_times_for_each_plan_however_large_it_is(monkeypa
     read = Index._read
     times = Counter[int]()
 
-    def counted(index: Index, entry: Any) -> Any:
+    def counted(index: Index, view: Any, entry: Any) -> Any:
         times[entry.seq] += 1
-        return read(index, entry)
+        return read(index, view, entry)
 
     monkeypatch.setattr(Index, "_read", counted)
     output = "\n".join(f"line {number} ok id_{number * 7919}" for number in range(2_900))

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from transom.core.message import Call, Text, ToolResult
-from transom.strategies.digest.tool_lines import call_facts
-from transom.strategies.digest.tool_outcomes import outcome_text, result_facts
+from transom.strategies.actions.action import action_of
+from transom.strategies.actions.outcome import outcome_of, outcome_text
 
 
 def facts_of(name, **args):
-    return call_facts(Call(name=name, args=json.dumps(args), id="c"))
+    return action_of(Call(name=name, args=json.dumps(args), id="c"))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def facts_of(name, **args):
     ],
 )
 def test_an_argument_has_its_name_unless_it_says_what_it_is(name, args, full):
-    assert facts_of(name, **args).full == full
+    assert facts_of(name, **args).text == full
 
 
 @pytest.mark.parametrize(
@@ -45,16 +45,16 @@ def test_an_argument_has_its_name_unless_it_says_what_it_is(name, args, full):
 )
 def test_what_is_typed_into_a_running_command_stands_before_its_session(args, subject):
     facts = facts_of("write_stdin", **args)
-    assert (facts.subject, facts.says, facts.changes) == (subject, "summary", frozenset())
+    assert (facts.about, facts.kind, facts.changes) == (subject, "type", frozenset())
 
 
 def test_the_session_is_named_once_and_a_failed_test_run_in_it_failed():
     facts = facts_of("write_stdin", session_id=42755, chars="")
     header = "Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 42755\nOutput:\n"
-    running = result_facts(ToolResult(call="c", parts=(Text(header),)))
+    running = outcome_of(ToolResult(call="c", parts=(Text(header),)), facts)
     assert outcome_text(facts, running) == "still running"
     failed = "Chunk ID: 1\nProcess exited with code 1\nOutput:\n..F\n1 failed, 2 passed in 1s"
-    assert outcome_text(facts, result_facts(ToolResult(call="c", parts=(Text(failed),)))) == (
+    assert outcome_text(facts, outcome_of(ToolResult(call="c", parts=(Text(failed),)), facts)) == (
         "exit 1: «1 failed, 2 passed in 1s»"
     )
 
@@ -74,4 +74,4 @@ def test_a_call_changes_the_object_whose_noun_is_in_its_name(name, args, changes
 
 def test_a_sub_agent_is_named_by_its_description():
     facts = facts_of("Task", prompt="Add markers to all of the tests. " * 20, description="Add unit markers")
-    assert (facts.subject, facts.says) == ("Add unit markers", "answer")
+    assert (facts.about, facts.kind) == ("Add unit markers", "delegate")

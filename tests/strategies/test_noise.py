@@ -10,7 +10,8 @@ import time
 import pytest
 
 import transom
-from transom.strategies.digest.noise import noise_of, without_controls
+from transom.strategies.digest.noise import noise_of
+from transom.strategies.text.terminal import without_controls
 
 DATA = base64.b64encode(random.Random(1).randbytes(900)).decode()
 LINES = "\n".join(DATA[at : at + 76] for at in range(0, len(DATA), 76))
@@ -25,7 +26,6 @@ CODE = "!function(e,t){var n=e.a(t);if(!n||n.b){return;}e.c=(t,n)=>{return n?t:e
         LINES,
         CODE,
         ",".join(f"{at}.5,-{at}" for at in range(90)),
-        "\n".join(" ".join(str(29 * at + row) for at in range(40)) + " 7" for row in range(9)),
         "\x1b[2;23H\x1b[K\u28fb running 1\n" * 20,
         "\r".join(f"Updating files: {at}% ({at}/100)" for at in range(100)),
     ],

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 import transom
 from transom.policies import policy_named
-from transom.strategies import TOOL_LINES, Digest, ToolLine
+from transom.strategies import TOOLS, Digest, ToolRow
 
-DEPLOY = ToolLine(words=frozenset(("deploy",)), subject=("service",), says="nothing")
+DEPLOY = ToolRow(words=frozenset(("deploy",)), about=("service",), kind="edit")
 
 
 def history(turns):
@@ -27,7 +27,7 @@ def record(policy):
 
 def test_an_entry_of_ones_own_comes_before_the_others():
     default = policy_named("default")
-    steps = [replace(one, tools=(DEPLOY, *TOOL_LINES)) if isinstance(one, Digest) else one for one in default.pressure]
+    steps = [replace(one, tools=(DEPLOY, *TOOLS)) if isinstance(one, Digest) else one for one in default.pressure]
     own, usual = record(replace(default, pressure=tuple(steps))), record(default)
     assert "deploy billing_0" in own
     assert "deploy eu-0, billing_0" in usual

@@ -7,7 +7,10 @@ import json
 import pytest
 
 import transom
-from transom.strategies.digest.program_messages import important_span, receipt, report_span
+from transom.core.message import Text, ToolResult
+from transom.strategies.actions.action import Action
+from transom.strategies.actions.outcome import outcome_of
+from transom.strategies.digest.program_messages import important_span, report_span
 
 FINDINGS = "\n".join(f"{at}. `push_batch_{at}` copies its slice, which a view would save." for at in range(1, 9))
 NOTICE = (
@@ -61,7 +64,8 @@ def test_an_output_is_no_report_of_an_agent():
     ],
 )
 def test_a_receipt_is_told_in_few_words(text, said):
-    assert receipt(text) == said
+    launched = outcome_of(ToolResult(call="c", parts=(Text(text),)), Action("Task", "delegate"))
+    assert launched.receipt == said
 
 
 def records(budget=6_000):

@@ -10,10 +10,10 @@ import transom
 from transom.core.edit import Span
 from transom.core.message import Call
 from transom.evaluation.quote_ends import end_of, start_of
+from transom.strategies.actions.action import action_of
 from transom.strategies.digest.passages import call_text, inner_words, json_elements, split, with_margins
 from transom.strategies.digest.plans import TaskBoard, items_text, plan_text
 from transom.strategies.digest.quotes import argument_quotes, text_quote, titled_quotes
-from transom.strategies.digest.tool_lines import call_facts
 
 OLD = "def run(job):\n    return job.start()" + "  # as before" * 12
 NEW = "def run(job):\n    return job.start_at(now())" + "  # and later" * 12
@@ -25,7 +25,7 @@ def edit(**more):
 
 
 def quotes(call, *spans):
-    return argument_quotes(call, call_facts(call).full, spans)
+    return argument_quotes(call, action_of(call), action_of(call).text, spans)
 
 
 def test_a_quote_of_an_edit_is_what_it_puts_in():
@@ -36,8 +36,8 @@ def test_a_quote_of_an_edit_is_what_it_puts_in():
 
 
 def test_the_line_of_a_short_edit_does_not_repeat_its_text():
-    facts = call_facts(edit(old_string="x = 1", new_string="y_of = 2"))
-    assert (facts.full, facts.did, facts.complete) == ("/app/src/a.py", "y_of = 2", False)
+    facts = action_of(edit(old_string="x = 1", new_string="y_of = 2"))
+    assert (facts.text, facts.did, facts.complete) == ("/app/src/a.py", "y_of = 2", False)
 
 
 def test_what_the_line_says_is_not_quoted_again():
@@ -96,17 +96,17 @@ def test_the_call_that_made_the_plan_is_quoted_if_there_is_room(items, plan):
     assert f"Plan, from message 1: {plan}" in text_of(transom.fit(messages, budget=3_000))
 
 
-def test_a_task_list_replaces_what_was_known_and_a_deleted_task_leaves_it():
+def test_a_deleted_task_leaves_the_list():
     board = TaskBoard()
     board.add(Call(name="TaskCreate", args='{"subject": "x"}', id="a"), "Task #1 created successfully: x")
-    board.add(Call(name="TaskList", args="{}", id="b"), "#2 [completed] y\n#3 [pending] z [blocked by #2]")
+    board.add(Call(name="TaskCreate", args='{"subject": "y"}', id="b"), "Task #2 created successfully: y")
     board.add(Call(name="TaskUpdate", args='{"taskId": "2", "status": "deleted"}', id="c"), "Updated task #2")
     board.add(Call(name="TaskUpdate", args='{"taskId": "9", "status": "pending", "subject": "w"}', id="d"), "ok")
     board.add(Call(name="TaskUpdate", args="not JSON", id="e"), "failed")
-    assert board.items == [("pending", "#3 z [blocked by #2]"), ("pending", "#9 w")]
+    assert board.items == [("pending", "#1 x"), ("pending", "#9 w")]
 
 
-def test_a_task_call_that_failed_changes_nothing_and_an_empty_list_clears():
+def test_a_task_call_that_failed_changes_nothing():
     messages = [{"role": "user", "content": "Mend the queue."}]
     messages += turn(0, "TaskCreate", {"subject": "Mend"}, "Task #1 created successfully: Mend")
     messages += turn(1, "TaskUpdate", {"taskId": "9", "status": "completed"}, "Error: Task #9 not found")
@@ -118,8 +118,6 @@ def test_a_task_call_that_failed_changes_nothing_and_an_empty_list_clears():
     board.add(Call(name="TaskCreate", args='{"subject": "x"}', id="a"), "Task #1 created successfully: x not found")
     board.add(Call(name="TaskUpdate", args='{"taskId": "1", "status": "completed"}', id="b"), "", failed=True)
     assert board.items == [("pending", "#1 x not found")]
-    board.add(Call(name="TaskList", args="{}", id="c"), "No tasks found")
-    assert board.items == []
 
 
 def test_each_item_of_a_plan_has_its_own_status_whatever_the_order_of_its_keys():
@@ -167,7 +165,7 @@ def command(text, **more):
 
 
 def lines_of(call):
-    return titled_quotes(call, call_facts(call), [(0, len(call_text(call)))])
+    return titled_quotes(call, action_of(call), [(0, len(call_text(call)))])
 
 
 def test_what_the_line_of_a_command_says_whole_is_not_quoted():

@@ -21,8 +21,9 @@ from transom import Budget, Conversation, texts
 from transom.core.edit import Fold
 from transom.core.message import Assistant
 from transom.core.unit import FoldedSlot, Unit, units_in
+from transom.strategies.actions.action import ABOUT
 from transom.strategies.digest.passages import readable
-from transom.strategies.digest.tool_lines import SUBJECT, one_line
+from transom.strategies.text.one_line import one_line
 from transom.testing import FakeClock, WordCounter
 
 EARLIER = " earlier turn"
@@ -126,9 +127,7 @@ def check_line(conversation: Conversation, units: list[Unit], line: Line) -> Non
         role = line.text.split()[0]
         assert [type(head).__name__.lower() for head in heads] == [role]
     elif " × " in line.text:
-        for tool, times in Counter(
-            texts.plain_name(one_line(call.name, SUBJECT) or "unnamed") for call in calls
-        ).items():
+        for tool, times in Counter(texts.plain_name(one_line(call.name, ABOUT) or "unnamed") for call in calls).items():
             assert f"{times:,} × {tool}" in line.text if times > 1 else tool in line.text, line.text
     elif line.below:
         assert calls

@@ -10,9 +10,9 @@ import pytest
 import transom
 from transom.core.message import Call, ToolResult
 from transom.core.message import Text as TextPart
+from transom.strategies.actions.action import action_of
+from transom.strategies.actions.outcome import outcome_of, outcome_text
 from transom.strategies.digest.passages import behind_announcement, opening
-from transom.strategies.digest.tool_lines import call_facts
-from transom.strategies.digest.tool_outcomes import outcome_text, result_facts
 from transom.texts import is_record
 
 PLAIN = "def run():\n    return 1\n"
@@ -151,8 +151,8 @@ def test_the_answer_of_an_edit_is_not_quoted():
 
 
 def outcome(text):
-    facts = call_facts(Call(name="exec_command", args='{"cmd": "go test ./..."}', id="c"))
-    return outcome_text(facts, result_facts(ToolResult(call="c", parts=(TextPart(text=text),))))
+    facts = action_of(Call(name="exec_command", args='{"cmd": "go test ./..."}', id="c"))
+    return outcome_text(facts, outcome_of(ToolResult(call="c", parts=(TextPart(text=text),)), facts))
 
 
 def test_a_command_that_still_runs_says_so_whatever_it_has_printed():

@@ -8,9 +8,15 @@ import pytest
 
 import transom
 from transom.core.message import Call
-from transom.strategies.digest.replaced_lines import replaced_lines, spans_of_quotes, touches, whole_lines
+from transom.strategies.actions.arguments import arguments
+from transom.strategies.actions.edits import edits_in
+from transom.strategies.actions.relations import may_touch, replaced, spans_of_quotes, whole_lines
 
 READ = ["   1\tdef run(job):", "   2\t    lock(job)", "   3\t    return job.start()", "   4\t", "   5\tdef stop():"]
+
+
+def edits_of(call):
+    return edits_in(list(arguments(call)))
 
 
 def edit(old, new):
@@ -31,22 +37,22 @@ def edit(old, new):
         ("def stop():", "def stop():\n    log()", False),
         ("def run(job):", "# runs it\ndef run(job):", False),
         ("    lock(job)", "    lock(job)\n    log()", True),
-        ("", "all of it", None),
+        ("", "all of it", True),
     ],
 )
 def test_an_edit_touches_lines_that_its_old_text_may_lie_over(old, new, touched):
-    runs = replaced_lines(edit(old, new))
-    assert touched is None if runs is None else any(touches(run, READ) for run in runs) is touched
+    assert may_touch(edits_of(edit(old, new)), [READ]) is touched
 
 
 def test_of_a_patch_each_hunk_counts_and_a_file_that_is_written_whole_is_not_known():
     hunk = "@@\n def run(job):\n-    lock(job)\n+    wait(job)\n     x\n"
     patch = f"*** Begin Patch\n*** Update File: a.py\n{hunk}@@\n-y\n+z\n"
-    hunks = [(["def run(job):", "    lock(job)", "    x"], 1, 2), (["y"], 0, 1)]
-    assert replaced_lines(Call(name="apply_patch", args=patch, id="c")) == hunks
+    edits = edits_of(Call(name="apply_patch", args=patch, id="c"))
+    assert [replaced(one) for one in edits] == [(["def run(job):", "    lock(job)", "    x"], 1, 2), (["y"], 0, 1)]
+    assert not may_touch(edits, [["other"]])
     added = f"{patch}*** Add File: b.py\n+x\n"
-    assert replaced_lines(Call(name="apply_patch", args=added, id="c")) is None
-    assert replaced_lines(Call(name="Write", args='{"file_path": "a.py", "content": "x"}', id="c")) is None
+    assert may_touch(edits_of(Call(name="apply_patch", args=added, id="c")), [["other"]])
+    assert may_touch(edits_of(Call(name="Write", args='{"file_path": "a.py", "content": "x"}', id="c")), [["other"]])
 
 
 def test_quotes_are_found_in_their_text_with_all_of_their_pieces():

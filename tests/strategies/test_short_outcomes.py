@@ -7,15 +7,15 @@ import json
 import pytest
 
 from transom.core.message import Call, Text, ToolResult
-from transom.strategies.digest.tool_lines import call_facts
-from transom.strategies.digest.tool_outcomes import is_failure, outcome_text, result_facts
+from transom.strategies.actions.action import action_of
+from transom.strategies.actions.outcome import outcome_of, outcome_text
 
 
 def ended(name, args, text):
     """How a line says that a call ended, and whether it counts as a failure."""
-    call = call_facts(Call(name=name, args=json.dumps(args), id="c"))
-    result = result_facts(ToolResult(call="c", parts=(Text(text),)))
-    return outcome_text(call, result), is_failure(call, result)
+    call = action_of(Call(name=name, args=json.dumps(args), id="c"))
+    result = outcome_of(ToolResult(call="c", parts=(Text(text),)), call)
+    return outcome_text(call, result), result.failed
 
 
 def ran(command, text):

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from transom.core.message import Call, Text, ToolResult
-from transom.strategies.digest.tool_lines import call_facts
-from transom.strategies.digest.tool_outcomes import is_failure, outcome_text, result_facts
+from transom.strategies.actions.action import action_of
+from transom.strategies.actions.outcome import outcome_of, outcome_text
 
 PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: src/b.py\n+z\n*** End Patch"
 
@@ -56,9 +56,9 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: s
     ],
 )
 def test_what_a_call_was_about_and_how_it_ended(name, args, result, subject, outcome):
-    facts = call_facts(Call(name=name, args=json.dumps(args), id="c"))
-    assert facts.subject == subject
-    ended = outcome_text(facts, result_facts(ToolResult(call="c", parts=(Text(result),))))
+    facts = action_of(Call(name=name, args=json.dumps(args), id="c"))
+    assert facts.about == subject
+    ended = outcome_text(facts, outcome_of(ToolResult(call="c", parts=(Text(result),)), facts))
     if outcome is not None:
         assert ended == outcome
     else:
@@ -66,8 +66,8 @@ def test_what_a_call_was_about_and_how_it_ended(name, args, result, subject, out
 
 
 def test_a_failure_says_so_and_a_missing_result_too():
-    edit, read = (call_facts(Call(name=name, args='{"path": "a.py"}', id="c")) for name in ("edit", "read"))
-    failed = result_facts(ToolResult(call="c", parts=(Text("Error: no such file a.py"),), failed=True))
+    edit, read = (action_of(Call(name=name, args='{"path": "a.py"}', id="c")) for name in ("edit", "read"))
+    failed = outcome_of(ToolResult(call="c", parts=(Text("Error: no such file a.py"),), failed=True), edit)
     assert outcome_text(edit, failed) == "failed: «Error: no such file a.py»"
     assert outcome_text(read, None) == "no result"
 
@@ -83,15 +83,15 @@ def test_a_failure_says_so_and_a_missing_result_too():
     ],
 )
 def test_a_test_run_without_an_exit_code_failed_if_its_summary_says_so(result, failure):
-    facts = call_facts(Call(name="Bash", args='{"command": "pytest -q"}', id="c"))
-    assert is_failure(facts, result_facts(ToolResult(call="c", parts=(Text(result),)))) is failure
+    facts = action_of(Call(name="Bash", args='{"command": "pytest -q"}', id="c"))
+    assert outcome_of(ToolResult(call="c", parts=(Text(result),)), facts).failed is failure
 
 
 def ended(command, text):
     """How a line says that a command ended, and whether it counts as a failure."""
-    call = call_facts(Call(name="Bash", args=json.dumps({"command": command}), id="c"))
-    result = result_facts(ToolResult(call="c", parts=(Text(text),)))
-    return outcome_text(call, result), is_failure(call, result)
+    call = action_of(Call(name="Bash", args=json.dumps({"command": command}), id="c"))
+    result = outcome_of(ToolResult(call="c", parts=(Text(text),)), call)
+    return outcome_text(call, result), result.failed
 
 
 MANY = "compiling\n" * 600
@@ -108,12 +108,11 @@ MANY = "compiling\n" * 600
         ),
         ("go run ./x", "# x\nsem/a.go:358:29: undefined: load\nmore\nmore\nmore", "sem/a.go:358:29: undefined: load"),
         ("tsc", f"src/a.ts(3,1): error TS2304: Cannot find name\n{MANY}", "src/a.ts(3,1): error TS2304"),
-        ("timeout 9 ls", "a\nb\nc\nzsh: command not found: timeout\nd", "zsh: command not found: timeout"),
+        ("timeout 9 make", "a\nb\nc\nzsh: command not found: timeout\nd", "zsh: command not found: timeout"),
         ('go vet ./... | tail; echo "exit=${PIPESTATUS[0]}"', f"{MANY}exit=2\n", "exit 2"),
         ("cat tests.txt | xargs pytest", f"{MANY}3 failed, 9 passed in 1s", "failed: «3 failed, 9 passed in 1s»"),
         ("echo y | ./run_tests.sh", f"{MANY}FAIL: test_a", "failed: «FAIL: test_a»"),
         ("find . -name '*.py' -exec python {} +", f"{MANY}KeyError: 'b'\nExit code 1", "exit 1: «KeyError: 'b'»"),
-        ("awk -f x.awk a.log", f"{MANY}error: no such field", "failed: «error: no such field»"),
         ("grep -l x tests | xargs pytest", f"Exit code 1\n{MANY}1 failed", "exit 1: «1 failed»"),
         ("git diff -q && go test ./...", f"Exit code 1\n{MANY}FAIL\tx.io/a\t0.2s", "exit 1: «FAIL x.io/a 0.2s»"),
         (
@@ -188,20 +187,20 @@ def test_a_line_of_a_test_runner_that_begins_with_fail_is_a_failure(text):
 )
 @pytest.mark.parametrize("name", ["Read", "Edit"])
 def test_a_file_that_names_an_exit_code_has_not_failed(name, text):
-    call = call_facts(Call(name=name, args='{"file_path": "a.yml"}', id="c"))
-    assert not is_failure(call, result_facts(ToolResult(call="c", parts=(Text(text),))))
+    call = action_of(Call(name=name, args='{"file_path": "a.yml"}', id="c"))
+    assert not outcome_of(ToolResult(call="c", parts=(Text(text),)), call).failed
 
 
 def test_the_exit_code_of_a_patch_counts_in_front_of_its_output():
-    call = call_facts(Call(name="apply_patch", args=json.dumps({"input": PATCH}), id="c"))
+    call = action_of(Call(name="apply_patch", args=json.dumps({"input": PATCH}), id="c"))
     for text in ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno\n", '{"output":"","metadata":{"exit_code":1}}'):
-        assert is_failure(call, result_facts(ToolResult(call="c", parts=(Text(text),))))
+        assert outcome_of(ToolResult(call="c", parts=(Text(text),)), call).failed
 
 
 def test_a_script_that_is_no_json_may_echo_an_exit_code_too():
-    script = Call(name="exec", args="const r = await run(); text(`exit=${r.exit_code}`)", id="c")
-    result = result_facts(ToolResult(call="c", parts=(Text(f"Done\nOutput:\n{MANY}exit=128\n"),)))
-    assert is_failure(call_facts(script), result)
+    script = action_of(Call(name="exec", args="const r = await run(); text(`exit=${r.exit_code}`)", id="c"))
+    result = outcome_of(ToolResult(call="c", parts=(Text(f"Done\nOutput:\n{MANY}exit=128\n"),)), script)
+    assert result.failed
 
 
 def test_a_command_that_still_runs_says_so():
@@ -225,11 +224,11 @@ def test_a_failure_in_json_is_told_in_one_line():
     ],
 )
 def test_a_branch_is_no_file_that_changed(command, changes):
-    assert call_facts(Call(name="Bash", args=json.dumps({"command": command}), id="c")).changes == changes
+    assert action_of(Call(name="Bash", args=json.dumps({"command": command}), id="c")).changes == changes
 
 
 @pytest.mark.parametrize(
     "args", ['tools.exec({cmd: "a\\x41 b.py"})', '{"cmd": "grep \\d+ x.py"}', 'x({cmd: "\\ud800 c.py"})']
 )
 def test_a_script_with_strings_that_are_no_json_is_read(args):
-    assert call_facts(Call(name="exec", args=args, id="c")).tool == "exec"
+    assert action_of(Call(name="exec", args=args, id="c")).tool == "exec"

@@ -35,7 +35,7 @@ def missing_names(view: View) -> dict[int, MissingNames]:
     """Report the missing names of each visible fold; the keys are the seqs of the folds. It reads the whole log."""
     index = Index(reach=view.length * (1 << 30))
     for seq in range(view.length):
-        index.add(view.fetch(seq))
+        index.add(view, view.fetch(seq))
     found = visible(view)
     shown = {name for one in found for name in visible_names(index, view, one)}
     thoughts = (thought for one in found if isinstance(one, Unit) for thought in _thoughts(one))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.policy import Policy, Strategy
 from transom.policies.plain import LAST_RESORT, OLD_MEDIA
-from transom.strategies.digest.tool_lines import PLAN_TOOLS
+from transom.strategies.actions.tools import PLAN_TOOLS
 from transom.strategies.fold.key_messages import KEY_STEPS, KeepKey
 from transom.strategies.fold.omission import Omit
 from transom.strategies.fold.rolling_record import RollingRecord

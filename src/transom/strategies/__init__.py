@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from transom.core.policy import Choice, KeptUnit, Target
     from transom.core.unit import FoldedSlot, Unit
     from transom.core.view import View
+    from transom.strategies.actions.tools import TOOLS, ToolRow
     from transom.strategies.candidates import (
         foldable_runs,
         hides_a_unit,
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
         stays_visible,
         unsent_units,
     )
-    from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
     from transom.strategies.digest.visible import visible_texts
     from transom.strategies.fold.key_messages import KEY_STEPS, KeepKey, KeyMessages
     from transom.strategies.fold.omission import HeadTail, Omit, Rounds
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KEY_STEPS",
-    "TOOL_LINES",
+    "TOOLS",
     "Choice",
     "Clip",
     "ClipToFit",
@@ -130,7 +130,7 @@ __all__ = [
     "Superseded",
     "Target",
     "Together",
-    "ToolLine",
+    "ToolRow",
     "Trim",
     "Unit",
     "View",
@@ -177,7 +177,7 @@ __getattr__, __dir__ = lazy_exports(
         ),
         "strategies.fold.record": ("Digest",),
         "strategies.digest.visible": ("visible_texts",),
-        "strategies.digest.tool_lines": ("TOOL_LINES", "ToolLine"),
+        "strategies.actions.tools": ("TOOLS", "ToolRow"),
         "strategies.keep": ("KeepTools", "KeepUsers"),
         "strategies.fold.key_messages": ("KEY_STEPS", "KeepKey", "KeyMessages"),
         "strategies.fold.omission": ("HeadTail", "Omit", "Rounds"),

@@ -18,11 +18,13 @@ from transom.core.message import Assistant, Call, Fact, Handoff, ToolResult, Use
 from transom.core.summary import BY_CODE, SourceTurn, Summarise, Summary
 from transom.core.tokens import TokenCounter
 from transom.errors import SummaryFailed
+from transom.strategies.actions.action import ABOUT, action_of
+from transom.strategies.actions.outcome import outcome_of, outcome_text
+from transom.strategies.actions.tools import PLAN_TOOLS
 from transom.strategies.digest.plans import plan_text
-from transom.strategies.digest.tool_lines import PLAN_TOOLS, call_facts, one_line, path_text
-from transom.strategies.digest.tool_outcomes import is_failure, outcome_text, result_facts
 from transom.strategies.sentences.corrections import LoggedStatement, outdated
 from transom.strategies.sentences.salience import Statement, statements
+from transom.strategies.text.one_line import one_line, values_in_a_line
 from transom.summaries.base import Model, Steps
 from transom.summaries.outline import Addition, Delta, Item, Outline, Status, Update, apply_delta, item_text
 from transom.summaries.prompts import SECTIONS
@@ -147,12 +149,12 @@ def blocks_of(turns: Sequence[SourceTurn]) -> Iterator[Round]:
 
 
 def _done(call: Call, result: ToolResult | None) -> CallDone:
-    about = call_facts(call)
-    facts = result_facts(result) if result is not None else None
-    failed = facts is None or facts.refused or is_failure(about, facts)
-    name = f"{texts.plain_name(about.tool)} {texts.name_in_a_line(about.subject)}".strip()
-    ran = about.says == "summary" and bool(facts and facts.summary)
-    return CallDone(name, outcome_text(about, facts), failed, ran, () if failed else tuple(sorted(about.changes)))
+    action = action_of(call)
+    ended = outcome_of(result, action) if result is not None else None
+    failed = ended is None or ended.failed or ended.status == "refused"
+    name = f"{texts.plain_name(action.tool)} {texts.name_in_a_line(action.about)}".strip()
+    ran = ended is not None and ended.ran
+    return CallDone(name, outcome_text(action, ended), failed, ran, () if failed else tuple(sorted(action.changes)))
 
 
 # ---- the sections
@@ -179,7 +181,9 @@ def _progress(blocks: Sequence[Round]) -> Iterator[Addition]:
         if files := list(dict.fromkeys(path for call in block.calls for path in call.changes)):
             more = f" and {len(files) - FILES:,} more" if len(files) > FILES else ""
             clauses.append(
-                "changed " + ", ".join(texts.name_in_a_line(path_text(file)) for file in files[-FILES:]) + more
+                "changed "
+                + ", ".join(texts.name_in_a_line(values_in_a_line([file], ABOUT)) for file in files[-FILES:])
+                + more
             )
         runs = {call.name: call for call in block.calls if call.ran and not call.failed}
         clauses += [f"{call.name}: {call.outcome}" for call in list(runs.values())[-RUNS:]]

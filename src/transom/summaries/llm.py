@@ -17,7 +17,7 @@ from transom.core.summary import Summarise, Summary
 from transom.core.tokens import TokenCounter
 from transom.errors import InvalidSetting, ProviderError, SummaryFailed
 from transom.overflow import classify
-from transom.strategies.digest.tool_lines import one_line
+from transom.strategies.text.one_line import one_line
 from transom.summaries.base import Answer, Ask, Model, Steps
 from transom.summaries.extractive import extracted
 from transom.summaries.outline import Delta, Outline, apply_delta

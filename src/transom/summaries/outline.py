@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.message import Raw
-from transom.strategies.digest.tool_lines import one_line
+from transom.strategies.text.one_line import one_line
 
 Status = Literal["active", "blocked", "done"]
 

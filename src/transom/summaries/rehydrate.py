@@ -20,8 +20,10 @@ from transom.core.tokens import TokenCounter, replace_surrogates
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import InvalidSetting
-from transom.strategies.digest.passages import arguments
-from transom.strategies.digest.tool_lines import LONGEST_PATH, PATHS, PLAN_TOOLS, call_facts, is_name
+from transom.strategies.actions.action import action_of
+from transom.strategies.actions.arguments import PATHS, arguments, is_name
+from transom.strategies.actions.tools import PLAN_TOOLS
+from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.stubs import ending, tool_words
 
 Reader = Callable[[str], str | None]
@@ -146,7 +148,7 @@ def _paths(call: Call) -> tuple[list[str], list[str]]:
     named = [
         value for key, value in arguments(call) if key in PATHS and len(value) <= LONGEST_PATH and is_name(key, value)
     ]
-    changes = [path for path in sorted(call_facts(call).changes) if len(path) <= LONGEST_PATH and _is_path(path)]
+    changes = [path for path in sorted(action_of(call).changes) if len(path) <= LONGEST_PATH and _is_path(path)]
     return (named if tool_words(call.name) & READS else []), changes
 
 

@@ -20,8 +20,8 @@ from transom.core.message import Assistant, Call, Fact, Media, Other, Recalled, 
 from transom.core.pairing import is_answered
 from transom.core.summary import SourceTurn
 from transom.core.tokens import TokenCounter, replace_surrogates
-from transom.strategies.digest.tool_lines import call_facts
-from transom.strategies.digest.tool_outcomes import is_failure, outcome_text, result_facts
+from transom.strategies.actions.action import action_of
+from transom.strategies.actions.outcome import outcome_of, outcome_text
 
 ARGUMENTS = 2_000
 """The most characters of a call's arguments."""
@@ -151,11 +151,12 @@ def _line_that_does(call: Call, result: ToolResult, text: str) -> str:
     """
     if len(text) < LINE_DOES or text.lstrip()[:1] in {"{", "["}:
         return ""
-    about, outcome = call_facts(call), result_facts(result)
-    only_shows = about.says in {"nothing", "matches"} or about.shows or bool(about.shown)
-    if not only_shows or is_failure(about, outcome):
+    action = action_of(call)
+    outcome = outcome_of(result, action)
+    only_shows = action.is_edit or action.kind == "search" or action.is_view or bool(action.shown)
+    if not only_shows or outcome.failed:
         return ""
-    return f"[{len(text):,} characters, not shown] {outcome_text(about, outcome)}".rstrip()
+    return f"[{len(text):,} characters, not shown] {outcome_text(action, outcome)}".rstrip()
 
 
 def _clipped(text: str, counter: TokenCounter, most: int) -> str:

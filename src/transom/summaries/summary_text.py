@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core.tokens import TokenCounter
 from transom.errors import SummaryFailed
-from transom.strategies.digest.tool_lines import one_line
+from transom.strategies.text.one_line import one_line
 from transom.summaries.outline import Item, Outline, Section
 
 LITERAL_SHARE = 0.75

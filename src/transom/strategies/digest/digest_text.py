@@ -16,6 +16,8 @@ from transom.core.policy import Target
 from transom.core.tool import is_offered
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
+from transom.strategies.actions.action import Action
+from transom.strategies.actions.outcome import outcome_text
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.failures import Failures
@@ -28,8 +30,6 @@ from transom.strategies.digest.passages import Passage, behind_announcement, rea
 from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.quotes import text_quote, titled_quotes
 from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
-from transom.strategies.digest.tool_lines import CallFacts
-from transom.strategies.digest.tool_outcomes import is_failure, outcome_text
 from transom.strategies.digest.visible import covered_names, visible
 from transom.strategies.digest.word_choice import cover_words
 from transom.strategies.text.references import range_reference
@@ -260,7 +260,7 @@ class _FoldedTurns:
             if any(last.get(name, -1) > unit.seqs[0] for name in indexed.about):
                 factors.update(dict.fromkeys(unit.seqs[1:], STALE))
             for at, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True):
-                if indexed.calls[at].says == "matches":
+                if indexed.calls[at].kind == "search":
                     factors[seq] = OF_LISTS
         return [
             OF_LISTS
@@ -288,8 +288,8 @@ class _FoldedTurns:
         yield head
         for at, seq in zip(unit.answered_calls, results, strict=True):
             ended = self.index.at(self.view, seq).result
-            says_nothing = calls[at].says == "nothing" or (calls[at].says == "answer" and ended and ended.receipt)
-            if ended is None or not says_nothing or is_failure(calls[at], ended):
+            says_nothing = calls[at].is_edit or (calls[at].kind == "delegate" and ended and ended.receipt)
+            if ended is None or not says_nothing or ended.failed:
                 yield seq
 
     @cached_property
@@ -336,7 +336,7 @@ class _FoldedTurns:
     def tokens_of_lines(self) -> float:
         """Tokens that the lines of all turns would take in detail, about."""
         calls = [call for unit in self.units for call in self.index.at(self.view, unit.seqs[0]).calls]
-        of_calls = sum(len(call.tool) + len(call.subject) + len(call.did) + 24 for call in calls)
+        of_calls = sum(len(call.tool) + len(call.about) + len(call.did) + 24 for call in calls)
         return 4 * len(self.units) + of_calls / 3
 
     def turns(self, spans: Spans) -> list[RecordTurn]:
@@ -385,28 +385,28 @@ class _FoldedTurns:
         quotes_of_calls = self._quotes_of_calls(head, spans)
         results_by_call = dict(zip(unit.answered_calls, results, strict=True))
         calls: list[CallLine] = []
-        for at, facts in enumerate(indexed.calls):
+        for at, action in enumerate(indexed.calls):
             result = results_by_call.get(at)
             ended = self.index.at(self.view, result).result if result is not None else None
             chosen = quotes_of_calls.get(at)
-            title, of_arguments = chosen or (facts.subject, [])
-            of_arguments = [] if facts.complete else of_arguments
+            title, of_arguments = chosen or (action.about, [])
+            of_arguments = [] if action.complete else of_arguments
             of_result = self._quotes(result, spans) if result is not None else []
             quotes = [*of_arguments, *of_result]
             # what the outcome need not repeat: of an edit its arguments are quoted, of other calls the result
-            said = of_arguments if facts.says == "nothing" else of_result
+            said = of_arguments if action.is_edit else of_result
             calls.append(
                 CallLine(
-                    tool=texts.plain_name(facts.tool),
+                    tool=texts.plain_name(action.tool),
                     subject=texts.name_in_a_line(title),
-                    outcome=self._outcome(facts, result, "\n".join(said)) + self._answered(head, at),
+                    outcome=self._outcome(action, result, "\n".join(said)) + self._answered(head, at),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
-                    deed=texts.in_a_line(facts.deed),
-                    failed=ended is not None and is_failure(facts, ended),
-                    tested=ended is not None and ended.summary and facts.says == "summary" and not facts.shows,
+                    deed=texts.in_a_line(action.deed),
+                    failed=ended is not None and ended.failed,
+                    tested=ended is not None and (ended.ran or (ended.tested and ended.failed)),
                     changed=self.changes.since(unit, at, spans) if quotes else (),
-                    files=tuple(map(texts.name_in_a_line, sorted(facts.changes))) if facts.says == "nothing" else (),
+                    files=tuple(map(texts.name_in_a_line, sorted(action.changes))) if action.is_edit else (),
                 )
             )
         return RecordTurn(
@@ -418,7 +418,7 @@ class _FoldedTurns:
             calls=tuple(calls),
         )
 
-    def _outcome(self, call: CallFacts, result: int | None, said: str) -> str:
+    def _outcome(self, call: Action, result: int | None, said: str) -> str:
         """How a call ended, in a few words, with the images and files that its result has. `said`: what is quoted below
         its line."""
         if result is None:
@@ -426,7 +426,7 @@ class _FoldedTurns:
         indexed = self.index.at(self.view, result)
         ended = indexed.result
         words = outcome_text(call, ended, quoted=said)
-        if indexed.media and ended is not None and not ended.lines and not is_failure(call, ended):
+        if indexed.media and ended is not None and not ended.lines and not ended.failed:
             words = ""  # it would say that there is no output
         return ", ".join(filter(None, (words, indexed.media)))
 

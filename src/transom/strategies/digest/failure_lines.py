@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from transom.core.edit import Span
-from transom.strategies.digest.passages import opening
 from transom.strategies.text.stubs import SUMMARY
 
 SCANNED = 20_000
@@ -14,16 +13,12 @@ SCANNED = 20_000
 LINE = 200
 """Characters of a long line, about."""
 
-_HINT = re.compile(
-    r"[Ff]ail|FAIL|rror|RROR|panic|xpected|want|^E  |not ok|[✗✕✘×●]|:\d+:\d+|_test\.go:|xception|fatal", re.MULTILINE
-)
 _NAME = re.compile(r"\W{0,12}(?:FAILED\b|--- FAIL|FAIL(?:\t|: | {1,3}\S)|not ok\b|[✗✕✘×●] |ERROR (?:\S+::|collecting))")
 _REASON = re.compile(
     r"E   \s*\S|\s*[\w./-]{1,200}:\d+(?::\d+)?:? \S"
     r"|\s*(?:[\w.]+Error|[\w.]*Exception|panic|fatal|error(?:\[\w+\])?)\b: ?"
     r"|.{0,200}\berror (?:TS)?\d+:|\s*(?:[Ee]xpected|[Rr]eceived|[Ww]ant|[Gg]ot|Error:)\b|.{0,20}\bERROR\b"
 )
-_DIGIT = re.compile(r"\d")
 
 
 def failure_spans(text: str, most: int) -> list[Span]:
@@ -53,20 +48,17 @@ def _lines(text: str) -> tuple[list[Span], list[Span], list[Span]]:
     names: list[Span] = []
     reasons: list[Span] = []
     seen: set[str] = set()
-    at = max(0, len(text) - SCANNED)
-    hit = _HINT.search(text, at)
-    while hit is not None:
-        start, stop = text.rfind("\n", 0, hit.start()) + 1, text.find("\n", hit.start())
-        stop = len(text) if stop < 0 else stop
-        line = text[start : min(stop, start + 3 * LINE)]
-        span = (start, start + opening(line, LINE)) if stop - start > LINE else (start, stop)
-        if (words := line.strip()) not in seen:
+    start = max(0, len(text) - SCANNED)
+    for whole in text[start:].splitlines(keepends=True):
+        line, words = whole[: 3 * LINE], whole.strip()
+        span = (start, start + min(len(whole.rstrip("\n")), LINE))
+        start += len(whole)
+        if words and words not in seen:
             seen.add(words)
             if _NAME.match(line):
                 names.append(span)
-            elif _DIGIT.search(words) and SUMMARY.search(words.strip(" =-")) and not _REASON.match(line):
-                counts.append(span)
             elif _REASON.match(line):
                 reasons.append(span)
-        hit = _HINT.search(text, stop)
+            elif ("fail" in line or "error" in line) and SUMMARY.search(words.strip(" =-")):
+                counts.append(span)
     return counts, names, reasons

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from transom.core.edit import Span
-from transom.core.message import Assistant, Fact
+from transom.core.message import Fact
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.digest.command_runs import CommandRun
-from transom.strategies.digest.edit_answers import ReplacedText, replaced_text
+from transom.strategies.actions.action import Action
+from transom.strategies.actions.commands import Command
+from transom.strategies.actions.edits import Edit
+from transom.strategies.actions.outcome import Outcome, is_test_output
+from transom.strategies.actions.relations import edits_answer, is_one_of, run_answers, runs_of
 from transom.strategies.digest.failure_lines import failure_spans
-from transom.strategies.digest.index import Index, is_one_of
+from transom.strategies.digest.index import Index
 from transom.strategies.digest.passages import Passage, readable
-from transom.strategies.digest.tool_lines import CallFacts
-from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure, summary_lines
 
 LONGEST = 3_000
 """Characters of an output that may be chosen for a quote."""
@@ -29,25 +29,20 @@ PASTED = 200
 """Tokens of a message from which it may be a pasted test run."""
 
 
-_IS_MISSING = re.compile(r"(?i)(?<!command )not found|no such file|(?:does not|n't) exist|cannot find")
-"""A failure for a file or test that is not there: what does not name it again says nothing about it."""
-
-
 class Ended(NamedTuple):
-    """A call that has its result: the entry of its turn, its index, what it was about, the entry of its result, how it
-    ended, and whether it failed."""
+    """A call that has its result: the entry of its turn, its index, what it did, the entry of its result, and how it
+    ended."""
 
     turn: int
     at: int
-    facts: CallFacts
+    action: Action
     result: int
-    outcome: ResultFacts
-    failed: bool
+    outcome: Outcome
 
     @property
     def edited(self) -> frozenset[str]:
         """The files that it was to edit; a command says what it runs instead."""
-        return self.facts.changes if self.facts.says == "nothing" else frozenset()
+        return self.action.changes if self.action.is_edit else frozenset()
 
 
 class Failures:
@@ -64,7 +59,7 @@ class Failures:
         units = sorted((*self.units, *self.beside), key=lambda unit: unit.seqs[0], reverse=True)
         later = _LaterCalls(self.view)
         for ended in (one for unit in units for one in reversed(list(self._ended(unit)))):
-            if not ended.failed:
+            if ended.outcome.status in {"ok", "running"}:
                 later.add(ended)
             elif (turn := later.answer(ended)) is not None:
                 found[ended.turn, ended.at] = turn
@@ -86,10 +81,9 @@ class Failures:
         """The outputs of test runs, builds and checks, and the lines of each that say what failed."""
         found: dict[int, list[Span]] = {}
         for ended in (one for unit in self.units for one in self._ended(unit)):
-            result = self.index.at(self.view, ended.result).result
-            if result is not None and result.summary and ended.facts.says == "summary" and not ended.facts.shows:
+            if ended.outcome.tested:
                 fact = self.view.fetch(ended.result).body
-                sources = readable(fact) if ended.failed and isinstance(fact, Fact) else []
+                sources = readable(fact) if ended.outcome.failed and isinstance(fact, Fact) else []
                 found[ended.result] = failure_spans(sources[0][0], LONGEST) if len(sources) == 1 else []
         return found | {seq: lines for seq in self._long_messages() if (lines := self._pasted_failures(seq))}
 
@@ -104,7 +98,7 @@ class Failures:
         """The lines that say what failed in a message that ends with the summary of a test run."""
         fact = self.view.fetch(seq).body
         sources = readable(fact) if isinstance(fact, Fact) else []
-        is_run = len(sources) == 1 and any(True for _ in summary_lines(sources[0][0]))
+        is_run = len(sources) == 1 and is_test_output(sources[0][0])
         return failure_spans(sources[0][0], LONGEST) if is_run else []
 
     def _ended(self, unit: Unit) -> Iterator[Ended]:
@@ -112,8 +106,7 @@ class Failures:
         calls = self.index.at(self.view, head).calls
         for at, seq in zip(unit.answered_calls, results, strict=True):
             if (ended := self.index.at(self.view, seq).result) is not None:
-                failed = is_failure(calls[at], ended) or ended.refused
-                yield Ended(head, at, calls[at], seq, ended, failed)
+                yield Ended(head, at, calls[at], seq, ended)
 
 
 class _LaterCalls:
@@ -121,7 +114,7 @@ class _LaterCalls:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self._runs: dict[str, list[tuple[CommandRun, Ended]]] = {}
+        self._runs: dict[str, list[tuple[Command, Ended]]] = {}
         self._edits: dict[str, list[Ended]] = {}
 
     def add(self, ended: Ended) -> None:
@@ -130,38 +123,34 @@ class _LaterCalls:
             return
         for name in ended.edited:
             self._edits.setdefault(name.rpartition("/")[2], []).append(ended)
-        for run in ended.facts.runs:
+        for run in runs_of(ended.action):
             self._runs.setdefault(run.program, []).append((run, ended))
 
     def answer(self, failed: Ended) -> int | None:
         """The turn with which all that a failed call was to do had succeeded; None if that is not known."""
         names = sorted(failed.edited)
         answers = [self._edit_of(failed, name) for name in names] or [
-            self._run(failed, run) for run in failed.facts.runs
+            self._run(failed, run) for run in runs_of(failed.action)
         ]
         known = [turn for turn in answers if turn is not None]
         return max(known) if known and len(known) == len(answers) else None
 
-    def _run(self, failed: Ended, run: CommandRun) -> int | None:
+    def _run(self, failed: Ended, run: Command) -> int | None:
         """The first turn with a run that covers what this one did."""
-        by_name = bool(_IS_MISSING.search(failed.outcome.failure or failed.outcome.line))
         for one, later in reversed(self._runs.get(run.program, ())[-NEAR:]):
-            seen = later.outcome.summary and not later.outcome.error
-            if one.answers(run, by_name=by_name, seen=seen):
+            if run_answers(one, run, by_name=failed.outcome.is_missing, seen=later.outcome.ran):
                 return later.turn
         return None
 
     def _edit_of(self, failed: Ended, name: str) -> int | None:
         """The first turn with an edit of a file that did what this one was to do."""
-        mine: ReplacedText | None = None
         for later in reversed(self._edits.get(name.rpartition("/")[2], ())[-NEAR:]):
-            if same := next((one for one in later.edited if is_one_of(one, (name,))), None):
-                mine = mine or self._replaced(failed, name)
-                if self._replaced(later, same).answers(mine):
-                    return later.turn
+            same = next((one for one in later.edited if is_one_of(one, (name,))), None)
+            if same is not None and edits_answer(_edits(later, same), _edits(failed, name)):
+                return later.turn
         return None
 
-    def _replaced(self, ended: Ended, name: str) -> ReplacedText:
-        turn = self.view.fetch(ended.turn).body
-        assert isinstance(turn, Assistant)
-        return replaced_text(turn.calls[ended.at], name)
+
+def _edits(ended: Ended, file: str) -> list[Edit]:
+    """The edits of a file by a call."""
+    return [edit for edit in ended.action.edits if edit.file == file]

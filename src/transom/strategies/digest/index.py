@@ -23,7 +23,11 @@ from transom.core.index_cache import IndexCache
 from transom.core.log import stored
 from transom.core.message import Assistant, Call, Fact, Media, ToolResult, User, role_of
 from transom.core.view import View
-from transom.strategies.digest.named_arguments import PLAN_ARGUMENT, is_plan
+from transom.strategies.actions.action import NO_NAMES, UNKNOWN, Action, action_of
+from transom.strategies.actions.arguments import PLAN_ARGUMENT, is_plan
+from transom.strategies.actions.outcome import Outcome, outcome_of
+from transom.strategies.actions.relations import is_one_of
+from transom.strategies.actions.tools import TOOLS, ToolRow
 from transom.strategies.digest.noise import QUIET, Noise, noise_of
 from transom.strategies.digest.own_words import OwnWords, is_by_program, own_words
 from transom.strategies.digest.passages import (
@@ -39,8 +43,6 @@ from transom.strategies.digest.passages import (
     split,
 )
 from transom.strategies.digest.program_messages import important_span, report_span
-from transom.strategies.digest.tool_lines import NO_NAMES, TOOL_LINES, CallFacts, ToolLine, call_facts
-from transom.strategies.digest.tool_outcomes import ResultFacts, result_facts
 from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.terms import words_in
 
@@ -88,8 +90,8 @@ class Indexed(Struct, frozen=True, gc=False):
     changes: frozenset[str] = NO_NAMES
     role: str = ""
     media: str = ""
-    calls: tuple[CallFacts, ...] = ()
-    result: ResultFacts | None = None
+    calls: tuple[Action, ...] = ()
+    result: Outcome | None = None
     noise: tuple[Noise, ...] = ()
     own_words: tuple[OwnWords, ...] = ()
     plans: tuple[OwnWords, ...] = ()
@@ -103,7 +105,7 @@ NOTHING = Indexed()
 class Index:
     """The index of the entries before `n`, as far back as `reach` tokens go."""
 
-    def __init__(self, reach: int, n: int = 0, tools: Sequence[ToolLine] = TOOL_LINES) -> None:
+    def __init__(self, reach: int, n: int = 0, tools: Sequence[ToolRow] = TOOLS) -> None:
         self.n, self.reach, self.tools = n, reach, tools
         self.entries: dict[int, Indexed] = {}
         self.words = WordIndex()
@@ -118,19 +120,19 @@ class Index:
         """The JSON elements of a text that is quoted, cached."""
 
     @staticmethod
-    def of(view: View, usable: int, indexes: IndexCache, tools: Sequence[ToolLine] | None = None) -> Index:
+    def of(view: View, usable: int, indexes: IndexCache, tools: Sequence[ToolRow] | None = None) -> Index:
         """The index of a view's stored entries: the last one, continued. `tools`: the table that its lines are written
         by; None if any will do."""
         reach = max(FEWEST * usable, min(REACH, MANY * usable))
         last = indexes.of(_LastIndex)
         index = last.index
         n = min(view.length, stored(view.log))  # a plan's own entries may never be stored
-        table = tools or (TOOL_LINES if index is None else index.tools)
+        table = tools or (TOOLS if index is None else index.tools)
         if index is None or index.n > n or (index.reach, index.tools) != (reach, table):
             # an older view must not know what came later
             index = last.index = Index(reach, _first(view, n, reach), table)
         while index.n < n:
-            index.add(view.fetch(index.n))
+            index.add(view, view.fetch(index.n))
         index.forget_older()
         return index
 
@@ -143,7 +145,7 @@ class Index:
         """What an entry holds, also if it is older than the index."""
         found = self.entries.get(seq) or self._older.get(seq)
         if found is None:
-            found = self._read(view.fetch(seq))
+            found = self._read(view, view.fetch(seq))
             if seq >= self.n:  # only planned: it may never be stored
                 return found
             self._older[seq] = found
@@ -183,9 +185,9 @@ class Index:
         found = {at for name in self._changed if is_one_of(name, about) for at in self._changed[name] if at > turn}
         return sorted(found)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, view: View, entry: Entry) -> None:
         """Add the next entry of the log: its passages, names and changes. The oldest leave beyond `reach` tokens."""
-        mine = self._read(entry)
+        mine = self._read(view, entry)
         self.n += 1
         if not mine.passages:
             return
@@ -202,12 +204,22 @@ class Index:
                     del self._changed[name]
             self.words.forget(first)
 
+    def _action(self, view: View, seq: int) -> Action:
+        """What the call did to which a result belongs."""
+        key = view.unit_of[seq] if seq < len(view.unit_of) else -1
+        unit = view.unit(key) if key >= 0 else None
+        if unit is None or seq not in unit.seqs[1:] or not unit.answered_calls:
+            return UNKNOWN
+        calls = self.at(view, unit.seqs[0]).calls
+        at = unit.answered_calls[unit.seqs.index(seq) - 1]
+        return calls[at] if at < len(calls) else UNKNOWN
+
     def _count(self, one: Indexed, times: int) -> None:
         self._tokens += times * _counted(one.tokens)
         _tally(self._mentions, chain.from_iterable(passage.names for passage in one.passages), times)
         _tally(self._in_turns, one.names if one.from_turn else (), times)
 
-    def _read(self, entry: Entry) -> Indexed:
+    def _read(self, view: View, entry: Entry) -> Indexed:
         fact = entry.body
         if not isinstance(fact, Fact):
             return NOTHING
@@ -229,18 +241,18 @@ class Index:
         is_result = isinstance(fact, ToolResult)
         noise = tuple([noise_of(text, is_result=is_result) for text, _ in sources])
         names = frozenset(name for passage in passages for name in passage.names)
-        facts = tuple([call_facts(call, self.tools) for call in calls])
+        actions = tuple([action_of(call, self.tools) for call in calls])
         return Indexed(
             passages=tuple(passages),
             names=names or NO_NAMES,
             tokens=sum(entry.tokens),
             from_turn=from_turn,
-            about=NO_NAMES.union(*(one.about for one in facts)) or NO_NAMES,
-            changes=NO_NAMES.union(*(one.changes for one in facts)) or NO_NAMES,
+            about=NO_NAMES.union(*(one.names for one in actions)) or NO_NAMES,
+            changes=NO_NAMES.union(*(one.changes for one in actions)) or NO_NAMES,
             role="" if is_repeated(fact) else role_of(fact),
             media=texts.media_words(part.media for part in fact.parts if isinstance(part, Media)),
-            calls=facts,
-            result=result_facts(fact) if isinstance(fact, ToolResult) else None,
+            calls=actions,
+            result=outcome_of(fact, self._action(view, entry.seq)) if isinstance(fact, ToolResult) else None,
             noise=noise if any(one is not QUIET for one in noise) else (),
             own_words=tuple(
                 OwnWords.of(number, text, spans, entry.tokens[position])
@@ -260,15 +272,6 @@ def _plans(entry: Entry, calls: Sequence[Call], sources: Sequence[tuple[str, int
             if is_plan(one.name, one.value):
                 text, position = sources[number]
                 yield OwnWords.of(number, text, [(one.start, one.start + len(one.value))], entry.tokens[position])
-
-
-def is_one_of(name: str, others: Iterable[str]) -> bool:
-    """Whether a name is one of these, or the path of the same file: one of both may begin further in."""
-    name = name.removeprefix("./")
-    return any(
-        name == other or name.endswith(f"/{other}") or other.endswith(f"/{name}")
-        for other in (other.removeprefix("./") for other in others)
-    )
 
 
 class _LastIndex:

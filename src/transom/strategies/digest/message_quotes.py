@@ -17,12 +17,11 @@ from transom.core.edit import Span
 from transom.core.message import Fact
 from transom.core.unit import Unit
 from transom.core.view import View
+from transom.strategies.actions.tools import Kind
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.own_words import OwnWords, own_words
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import between_words, readable, sentences
-from transom.strategies.digest.tool_lines import Says
-from transom.strategies.digest.tool_outcomes import is_failure
 from transom.strategies.text.spans import joined
 
 Spans = dict[int, dict[int, list[Span]]]
@@ -173,12 +172,12 @@ class MessageQuotes:
     @cached_property
     def _said(self) -> list[_Message]:
         """What the user said: messages, and replies to tools that ask."""
-        return sorted((*self._heads("user"), *self._results("reply")), key=_place)
+        return sorted((*self._heads("user"), *self._results("ask")), key=_place)
 
     @cached_property
     def _answers(self) -> list[_Message]:
         """What the agent answered, the plans that it showed, and what other agents found."""
-        some = (*self._heads("assistant"), *self._heads("report"), *self._results("answer"), *self._plans())
+        some = (*self._heads("assistant"), *self._heads("report"), *self._results("delegate"), *self._plans())
         return _each_once(sorted(some, key=_place))
 
     @cached_property
@@ -220,16 +219,16 @@ class MessageQuotes:
             before = unit.seqs[0] if role == "assistant" else -1
         return frozenset(found)
 
-    def _results(self, says: Says) -> Iterator[_Message]:
+    def _results(self, kind: Kind) -> Iterator[_Message]:
         """The results that are quoted like messages, of calls that did not fail."""
         for unit in self.units:
             calls = self.index.at(self.view, unit.seqs[0]).calls
             for at, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True):
-                if calls[at].says != says:
+                if calls[at].kind != kind:
                     continue
                 ended = self.index.at(self.view, seq).result
-                is_receipt = ended is not None and says == "answer" and bool(ended.receipt)
-                if ended and not ended.refused and not is_receipt and not is_failure(calls[at], ended):
+                is_receipt = ended is not None and kind == "delegate" and bool(ended.receipt)
+                if ended and ended.status in {"ok", "running"} and not is_receipt:
                     yield from (_Message(seq, words) for words in self._own_words(seq))
 
     def _own_words(self, seq: int) -> Iterator[OwnWords]:
@@ -246,7 +245,7 @@ class MessageQuotes:
             head, *results = unit.seqs
             plans = self.index.at(self.view, head).plans
             ended = (self.index.at(self.view, seq).result for seq in results) if plans else ()
-            if plans and not any(one is not None and one.refused for one in ended):
+            if plans and not any(one is not None and one.status == "refused" for one in ended):
                 yield from (_Message(head, words) for words in plans)
 
 

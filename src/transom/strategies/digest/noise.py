@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from transom.core.edit import Span
+from transom.strategies.text.spans import joined
+from transom.strategies.text.terminal import CONTROL, REDRAWN
 
 SCANNED = 200_000
 """Characters at the start of a text that are looked at."""
@@ -32,19 +34,11 @@ LINES, BEFORE = 12, 6
 CODES = 0.2
 """The share of a line that is control codes, from which it is noise."""
 
-_NO_BLANKS = re.compile(rf"(?<![!-~])[!-~]{{{RUN},}}+")
-_ENCODED = re.compile(rf"(?<![!-~])(?:[A-Za-z0-9+/=_-]{{{SHORT_RUN},}}+\s++){{{SHORT_RUNS},}}")
-_NUMBER_ROW = re.compile(r"(?<![\d.,+-])(?:[\d.,+-]++[^\S\n]++){20,}+")
-"""Twenty numbers in a row."""
-_OF_ENCODING = re.compile(r"[A-Za-z0-9+/=_-]{80,}")
+_NO_BLANKS = re.compile(rf"(?<![!-~])(?:[!-~]{{{RUN},}}+|(?:[A-Za-z0-9+/=_-]{{{SHORT_RUN},}}+\s++){{{SHORT_RUNS},}})")
 _MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])|[0-9a-fA-F]{80}")
+_ENCODED = re.compile(r"[A-Za-z0-9+=_/-]{40,}")
 _OF_CODE = re.compile(r"[;(){}=&|?!,:]")
-_OF_NUMBERS = re.compile(r"[\d.,+-]")
-
-_COLOR = r"\x1b\[[\d;]{0,20}m"
-_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)?|[@-Z\\-_=>])")
-_FRAME = re.compile(rf"(?!{_COLOR})\x1b\[|[\u2800-\u28ff\x08]")
-_REDRAWN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
+_FRAME = re.compile(r"(?!\x1b\[[\d;]{0,20}m)\x1b\[|[\u2800-\u28ff\x08]")
 _DIFFERS = re.compile(r"[\d/\\.@]")
 """In a word that differs between lines of one shape: numbers, paths, versions."""
 
@@ -78,40 +72,27 @@ def noise_of(text: str, *, is_result: bool = True) -> Noise:
     text = text[:SCANNED]
     spans = sorted((*_data(text), *_frames(text)))
     repeated = tuple(_repeated(text)) if is_result and text.lstrip()[:1] not in {"{", "["} else ()
-    return Noise(_joined(spans), repeated) if spans or repeated else QUIET
-
-
-def without_controls(text: str) -> str:
-    """A text as a terminal shows it: without control codes, and of a line that was drawn again the last one."""
-    if "\x1b" in text:
-        text = _CONTROL.sub("", text)
-    return _REDRAWN.sub("", text) if "\r" in text else text
+    return Noise(tuple(joined(spans)), repeated) if spans or repeated else QUIET
 
 
 def _data(text: str) -> Iterator[Span]:
-    """Encoded data, minified code and rows of numbers, in lines without blanks."""
+    """Encoded data and minified code, in lines without blanks."""
     for found in _NO_BLANKS.finditer(text):
-        run = found[0]
-        if "://" not in run[:80] and _is_data(run):
+        if "://" not in found[0][:80] and _is_data(found[0]):
             yield found.span()
     for start, end in _lines(text) if len(text) >= LONG_LINE else ():
         is_dense = end - start >= LONG_LINE and FEW_BLANKS * text.count(" ", start, end) < end - start
         if is_dense and _is_minified(text[start:end]):
             yield start, end
-    yield from (found.span() for found in _NUMBER_ROW.finditer(text))
-    for found in _ENCODED.finditer(text):
-        if _MIXED.match(found[0]):
-            yield found.span()
 
 
 def _is_data(run: str) -> bool:
-    """Whether a run of characters without a blank is data: it is no path, no URL and no JSON."""
-    encoded = sum(
-        len(part) for part in _OF_ENCODING.findall(run) if _MIXED.match(part) and 40 * part.count("/") < len(part)
-    )
-    if 2 * encoded > len(run) or 10 * len(_OF_NUMBERS.findall(run)) > 8 * len(run):
-        return True
-    return _is_minified(run)
+    """Whether a run of characters with hardly a blank is data: it is no path, no URL and no JSON."""
+    if len(run.split()) > 1:
+        return bool(_MIXED.match(run))
+    encoded = (one for one in _ENCODED.findall(run) if _MIXED.match(one) and 40 * one.count("/") < len(one))
+    numbers = sum(run.count(one) for one in "0123456789.,+-")
+    return 2 * sum(map(len, encoded)) > len(run) or 10 * numbers > 8 * len(run) or _is_minified(run)
 
 
 def _is_minified(text: str) -> bool:
@@ -127,10 +108,10 @@ def _frames(text: str) -> Iterator[Span]:
         return
     for start, end in _lines(text):
         line = text[start:end]
-        codes = sum(len(code) for code in _CONTROL.findall(line)) if "\x1b" in line else 0
+        codes = sum(len(code) for code in CONTROL.findall(line)) if "\x1b" in line else 0
         if codes > CODES * len(line) or _FRAME.search(line):
             yield start, end
-        elif found := _REDRAWN.match(line):
+        elif found := REDRAWN.match(line):
             yield start, start + found.end()
 
 
@@ -173,17 +154,6 @@ def _lines(text: str) -> Iterator[Span]:
         end = len(text) if end < 0 else end
         yield start, end
         start = end + 1
-
-
-def _joined(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Spans in order that do not overlap."""
-    joined: list[Span] = []
-    for start, end in spans:
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-        else:
-            joined.append((start, end))
-    return tuple(joined)
 
 
 def _share(spans: Sequence[Span], start: int, end: int) -> float:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, cast
 
 from msgspec import Struct
 
 from transom.core.edit import Span
 from transom.core.message import Call, Fact, Note, Recalled, Text, addressed_parts, own_text
+from transom.strategies.actions.arguments import REPLACED, arguments
 from transom.texts import cut_line_mark, gap_in_line, gap_mark
 
 WHOLE = 480
@@ -38,9 +37,6 @@ SENTENCE = 80
 
 LINE = 300
 """Characters up to which a line is quoted to its end, rather than cut in it."""
-
-REPLACED = frozenset(("old_string", "old_str", "oldText", "old_text", "oldString", "old_content"))
-"""Arguments of an edit that hold text which it takes away: what was true only until then."""
 
 _LINES = ("\n", "\\n")
 """Ends of lines: in text within a string of JSON or of code they are escaped."""
@@ -110,23 +106,6 @@ def is_repeated(fact: Fact) -> bool:
 def call_text(call: Call) -> str:
     """A call with its arguments decoded: a line for each value, without the escapes of JSON."""
     return f"{call.name} " + "\n".join(f"{key}: {value}" if key else value for key, value in arguments(call))
-
-
-def arguments(call: Call) -> Iterator[tuple[str, str]]:
-    """The values in a call's arguments, each with the nearest key; text that is not JSON is one value."""
-    try:
-        stack: list[tuple[str, object]] = [("", json.loads(call.args))]
-    except (ValueError, RecursionError):
-        yield "", call.args
-        return
-    while stack:
-        key, item = stack.pop()
-        if isinstance(item, dict):
-            stack.extend(reversed([(str(k), v) for k, v in cast("dict[Any, Any]", item).items()]))
-        elif isinstance(item, list):
-            stack.extend((key, kid) for kid in reversed(cast("list[Any]", item)))
-        else:
-            yield key, item if isinstance(item, str) else json.dumps(item)
 
 
 class Argument(Struct, frozen=True):

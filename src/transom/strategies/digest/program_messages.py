@@ -17,15 +17,8 @@ _IN_JSON = re.compile(rf'"(?:completed|{_REPORTS})"\s*:\s*"((?:[^"\\]|\\.)*+)"')
 _LEAST = 80
 """Characters of a text in JSON from which it is a report, and not a word such as "ok"."""
 
-_LAUNCHED = re.compile(
-    r"\s*(?:(?:async|background|new) )?(?:sub-?)?(?:agent|task|monitor|workflow|command|job|process)s?"
-    r"(?: (?:is|was|has been|now|successfully))* (?:launched|started|spawned|queued|running in (?:the )?background)\b"
-    r"|\s*(?:launched|started|spawned) (?:async|background|agent|task|job|process|subagent)",
-    re.IGNORECASE,
-)
-_ID = re.compile(r"\b(?:\w{0,20}[iI]d|ID|task)\s?[:= ]\s?([\w-]{3,60})")
-_NEAR, _LONGEST = 300, 2_000
-"""Characters in which the id or a heading is looked for, and of a receipt, at most."""
+_NEAR = 300
+"""Characters in which a heading is looked for."""
 
 
 def report_span(text: str) -> Span | None:
@@ -43,15 +36,6 @@ def important_span(text: str) -> Span:
     """The span of what matters in a message that a program wrote: a report, else the output or the summary that it
     names, else all of its words."""
     return report_span(text) or _between_tags(text, _OTHER_TAG) or inner_words(text)
-
-
-def receipt(text: str) -> str:
-    """What a result says that only tells that something runs now: "launched", and its id if there is one; "" for any
-    other result."""
-    if len(text) > _LONGEST or not _LAUNCHED.match(text):
-        return ""
-    found = _ID.search(text[:_NEAR])
-    return f"launched, {found[1]}" if found else "launched"
 
 
 def _between_tags(text: str, tag: re.Pattern[str]) -> Span | None:

@@ -22,6 +22,7 @@ from transom.core.policy import Target
 from transom.core.summary import Summarise
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
+from transom.strategies.actions.tools import TOOLS, ToolRow
 from transom.strategies.candidates import (
     cut_before_user,
     foldable_runs,
@@ -36,7 +37,6 @@ from transom.strategies.candidates import (
 )
 from transom.strategies.digest.digest_text import HEADER, digest_text
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
 from transom.strategies.summary.folds import (
     RECORD_ONLY,
     folded_before,
@@ -129,7 +129,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     least_quiet: float = 0.0
     talk: float = 0.55
     summary: float = 0.0
-    tools: tuple[ToolLine, ...] = TOOL_LINES
+    tools: tuple[ToolRow, ...] = TOOLS
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
         """Index the entries that came since the last call."""

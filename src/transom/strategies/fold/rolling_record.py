@@ -16,6 +16,7 @@ from transom.core.summary import Summarise
 from transom.core.tokens import Size
 from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.core.view import View
+from transom.strategies.actions.tools import TOOLS, ToolRow
 from transom.strategies.candidates import (
     cut_before_user,
     foldable_runs,
@@ -30,7 +31,6 @@ from transom.strategies.candidates import (
 )
 from transom.strategies.digest.digest_text import digest_text
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
 from transom.strategies.summary.folds import folded_before, summary_in_place, whole_room, with_summary
 from transom.strategies.summary.wants import ShownSummary, shown_summary, summary_want
 from transom.strategies.text.references import range_reference
@@ -63,7 +63,7 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
     last: int = UNLIMITED
     rounds: int = 0
     least: float = 0.05
-    tools: tuple[ToolLine, ...] = TOOL_LINES
+    tools: tuple[ToolRow, ...] = TOOLS
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
         """Index the entries that came since the last call."""

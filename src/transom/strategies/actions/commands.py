@@ -1,0 +1,271 @@
+"""The commands of a shell: what each runs, on what, and which files it shows and changes, as far as its words tell.
+
+Only the words are read: a variable, a pattern such as `*.py` and what a script does when it runs stay unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from zlib import crc32
+
+from msgspec import Struct
+
+from transom.strategies.actions.programs import NARROWS, PREFIXES, RUNNERS, Role, program_of
+
+SCANNED = 16_000
+"""Characters of a command that are looked at."""
+
+_MOST_WORDS, LONGEST = 40, 200
+"""Words of a command that are looked at, and characters up to which its text is kept: of more, a checksum."""
+
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1([^\n]*)\n(.*?)(?:\n[ \t]*\2(?=\s|$|[)\"'])|\Z)", re.DOTALL)
+_TOKEN = re.compile(
+    r"""(?P<into>(?:(?<![^\s;&|(])(?P<fd>\d)|&)?>>?\|?(?P<copy>&)?)"""
+    r"""|(?P<word>(?:\$\([^()\n]*\)|[^\s;&|<>()'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*+")++)|(?P<end>&&|\|\|?|[;&\n()])|\#[^\n]*|.""",
+    re.DOTALL,
+)
+_QUOTED_PART = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*+)\"|\\(.)""", re.DOTALL)
+_PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
+_WRITTEN_BY_SCRIPT = re.compile(
+    r"""\b(?:writeFile(?:Sync)?\(\s*(?:(['"`])([^'"`\n]{1,200})\1|\w)"""
+    r"""|(?:open|Path)\(\s*(?:(['"])([^'"\n]{1,200})\3|\w+)(?:\s*,\s*(?:mode\s*=\s*)?['"][wax]|\s*\)\.write_))"""
+)
+"""Where a script writes a file, by its name or by a variable."""
+_ASSIGNED = re.compile(
+    r"""(?:^|;)[^='"\n]{1,80}=\s*(?:(?:pathlib\.)?Path\(\s*)?(['"])([^'"\n]{1,200}\.\w{1,10})\1""", re.MULTILINE
+)
+_NO_FILE = frozenset(" \t\n*?{}$`'\"\\;|&<>=")
+_SHOWS_ALL = frozenset(("tail", "tee", "cat", "less", "more", "sort"))
+"""Programs behind a pipe that show how a run ended."""
+
+
+class Command(Struct, frozen=True, gc=False):
+    """What a simple command does: a `program` with its verb and its `role`, on `targets`, with the `options` that
+    narrow a check, in a `folder`. Of what is no check the one target is the text of its words.
+
+    `pipes`: what its output goes through that may hide how it ended, such as a `grep`. `end`: the operator behind it.
+    `shows`, `changes`: the files whose text it prints, and those that it changes. `title`: of what it makes. `start`,
+    `stop`: where its words stand in the text.
+    """
+
+    program: str
+    role: Role
+    targets: frozenset[str]
+    options: frozenset[str]
+    folder: str
+    pipes: str
+    end: str
+    shows: frozenset[str]
+    changes: frozenset[str]
+    title: str
+    start: int
+    stop: int
+
+
+class _Simple(Struct):
+    """One command as it is written: its `words`, what its output goes `into`, and the text that is its input."""
+
+    words: list[str]
+    into: list[str]
+    body: str = ""
+    end: str = ""
+    start: int = 0
+    stop: int = 0
+
+
+def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
+    """The simple commands of a text, in order; a pipe separates commands too. `folder`: where it begins."""
+    found = list(_simple(text[:SCANNED]))
+    commands: list[Command] = []
+    for at, one in enumerate(found):
+        words = one.words[:_MOST_WORDS]
+        program, role = program_of(words) if words else ("", "beside")
+        if program == "cd":
+            path = next((word for word in words[1:] if not word.startswith("-")), "")
+            is_whole = not folder or path.startswith(("/", "~", "$"))
+            folder = path if is_whole else f"{folder}/{path}".replace("/./", "/")
+        rest = words[len(program.split()) :]
+        targets, options = (
+            _covered(program, rest) if role == "check" else ({_kept(" ".join((*one.words[1:], one.body)))}, set[str]())
+        )
+        behind = [other for before, other in pairwise(found[at:]) if before.end == "|"][: _piped(found, at)]
+        later = {
+            word
+            for other in found[at + 1 :]
+            if other.words[:1] and other.words[0] in _SHOWS_ALL
+            for word in other.words
+        }
+        filters = [" ".join(other.words) for other in behind if other.words[:1] and other.words[0] not in _SHOWS_ALL]
+        files = [f"> {file}" for other in (one, *behind) for file in other.into if file not in later]
+        commands.append(
+            Command(
+                program=program,
+                role=role,
+                targets=frozenset(targets),
+                options=frozenset(options),
+                folder=folder,
+                pipes=_kept(" | ".join((*filters, *files))),
+                end=(behind[-1] if behind else one).end,
+                shows=frozenset(_PATH.findall(" ".join(words[1:])) if role in {"shows", "finds"} else ()),
+                changes=frozenset(filter(is_file, (*one.into, *_changed(role, words, one.body)))),
+                title=_title(one) if role == "makes" else "",
+                start=one.start,
+                stop=one.stop,
+            )
+        )
+    return tuple(commands)
+
+
+def paths_in(text: str) -> frozenset[str]:
+    """The words of a command that look like paths: with a slash or an extension."""
+    return frozenset(_PATH.findall(text[: SCANNED // 4]))
+
+
+def is_file(word: str) -> bool:
+    """Whether a word of a command may name a file."""
+    return word.strip(".") != "" and _NO_FILE.isdisjoint(word) and not word.startswith(("-", "/dev/"))
+
+
+def _simple(text: str) -> Iterator[_Simple]:
+    bodies: list[tuple[str, int]] = []
+
+    def without(match: re.Match[str]) -> str:
+        bodies.append((match[4], match.end()))
+        return f" <<{len(bodies) - 1} {match[3]}".ljust(len(match[0]) - 1) + "\n"  # places stay as they are
+
+    text = _HEREDOC.sub(without, text) if "<<" in text else text
+    places: list[int] = []
+    one, takes = _Simple([], []), ""
+    for token in _TOKEN.finditer(text):
+        if token["word"]:
+            word = _unquoted(token["word"])
+            if takes == ">":
+                one.into.append(word)
+            elif takes == "<<" and word.isdigit() and int(word) < len(bodies):
+                one.body, one.stop = bodies[int(word)]
+            elif not takes:
+                if word.startswith("$(cat") and bodies:
+                    number = word.partition("<<")[2].split(maxsplit=1)[:1]
+                    one.body = bodies[int(number[0])][0] if number and number[0].isdigit() else ""
+                one.words.append(word)
+                places.append(token.start())
+            one.stop = max(one.stop, token.end() if takes in {"", ">"} else 0)
+            takes = ""
+        elif token["into"]:
+            takes = ">" if not token["copy"] and token["fd"] in {None, "1"} else "another"
+        elif token[0] == "<":
+            takes = "<<" if takes in {"<", "<<"} else "<"
+        elif token["end"]:
+            one.end = token["end"]
+            yield from _bare(one, places)
+            one, places, takes = _Simple([], []), [], ""
+    yield from _bare(one, places)
+
+
+def _unquoted(word: str) -> str:
+    """A word without its quotation marks."""
+    if "'" not in word and '"' not in word and "\\" not in word:
+        return word
+    return _QUOTED_PART.sub(lambda found: next((one for one in found.groups() if one is not None), ""), word)
+
+
+def _bare(one: _Simple, places: Sequence[int]) -> Iterator[_Simple]:
+    """A command without what stands before it: `sudo`, `timeout 60`, variables, `uv run`. Of `bash -c` the commands
+    that it runs. Nothing if it has no words."""
+    words, at, is_prefixed = one.words, 0, False
+    while at < len(words):
+        word, name = words[at], words[at].partition("=")[0]
+        first = [word.rpartition("/")[2] for word in words[at : at + 1]]
+        first += words[at + 1 : at + 2]
+        runner = next((run for run in RUNNERS if first[: run.count(" ") + 1] == run.split()), "")
+        if runner:
+            at, is_prefixed = at + len(runner.split()), not runner.endswith("-m")
+        elif word in PREFIXES or (name != word and name.isidentifier()):
+            at, is_prefixed = at + 1, word in PREFIXES
+        elif is_prefixed and (word.startswith(("-", "{}")) or word[:1].isdigit()):
+            at += 1
+        else:
+            break
+    if (
+        words[at : at + 1]
+        and words[at].rpartition("/")[2] in {"bash", "sh", "zsh"}
+        and "c" in "".join(words[at + 1 : at + 2])
+    ):
+        for inner in _simple(" ".join(words[at + 2 : at + 3])):
+            inner.start, inner.stop = one.start or places[at], one.stop
+            inner.end = inner.end or one.end
+            yield inner
+    elif words[at:] or one.into:
+        one.start, one.words = places[at] if at < len(places) else one.stop, words[at:]
+        yield one
+
+
+def _piped(commands: Sequence[_Simple], at: int) -> int:
+    """How many commands get the output of one through pipes."""
+    count = 0
+    while at + count + 1 < len(commands) and commands[at + count].end == "|":
+        count += 1
+    return count
+
+
+def _covered(program: str, words: Sequence[str]) -> tuple[set[str], set[str]]:
+    """What a check is about, and the options that narrow it. Other options say how it is shown."""
+    targets: set[str] = set()
+    options: set[str] = set()
+    is_everything = not program.startswith("go ")  # without a package, `go test` is about its folder
+    for before, word in pairwise(("", *words)):
+        is_path = "/" in word or "." in word or "::" in word
+        if word.startswith("-"):
+            if word.partition("=")[0] in NARROWS:
+                options.add(_kept(word))
+        elif before in NARROWS:
+            options.discard(before)
+            options.add(_kept(f"{before} {word}"))
+        elif word in {"./", "./...", "...", "all"} or (word == "." and is_everything):
+            is_everything = True
+        elif is_path or not before.startswith("-") or "=" in before:
+            targets.add(word.removeprefix("./").rstrip("/"))
+    return targets or (set[str]() if is_everything else {"."}), options
+
+
+def _changed(role: Role, words: Sequence[str], body: str) -> Iterator[str]:
+    """What the words of a command, or the script that is its input, say that it changes."""
+    rest = [word for word in words[1:] if word and not word.startswith("-")]
+    if words[:1] == ["git"]:
+        rest = words[words.index("--") + 1 :] if "--" in words else rest[1:]
+    if role in {"writes", "deletes", "restores"} or words[:1] == ["tee"]:
+        yield from rest
+    elif role == "copies":
+        yield from rest[-1:]
+    elif role == "edits":
+        yield from rest[max(1, sum(word.startswith("-") and word.endswith("e") for word in words[1:])) :]
+    elif role == "script":
+        given = [word for before, word in pairwise(words) if before in {"-c", "-e"}]
+        yield from files_of_script("\n".join((body, *given)))
+
+
+def files_of_script(script: str) -> Iterator[str]:
+    """The files that a script in Python or JavaScript writes."""
+    found = [one[2] or one[4] for one in _WRITTEN_BY_SCRIPT.finditer(script)]
+    yield from filter(None, found)
+    if None in found or ".write_text(" in script or ".write_bytes(" in script:
+        yield from (path for _, path in _ASSIGNED.findall(script))
+
+
+def _title(one: _Simple) -> str:
+    """What a command made: `git commit "Mend the sums"`; "" if its words name no title."""
+    options = [at for at, word in enumerate(one.words) if word.startswith("-")]
+    name = " ".join(one.words[: options[0]]) if options else ""
+    for at in options:
+        word, _, value = one.words[at].partition("=")
+        if word in {"--message", "--title", "-t"} or (not word.startswith("--") and word.endswith("m")):
+            value = value or "".join(one.words[at + 1 : at + 2])
+            lines = (one.body if value.startswith("$(") else value).strip().splitlines()
+            return f'{name} "{lines[0].strip()}"' if lines else ""
+    return ""
+
+
+def _kept(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} {crc32(text.encode('utf-8', 'replace')):x}"

@@ -1,0 +1,122 @@
+"""The table of programs: what a command of a shell does, by its program, its verb and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+Role = Literal[
+    "check", "shows", "finds", "beside", "writes", "edits", "copies", "deletes", "restores", "makes", "script", "other"
+]
+"""What a command does:
+
+- "check": tests, checks or builds what its words name; without any, everything.
+- "shows": prints files, or what another command prints of them; an error in its output is not its own.
+- "finds": as "shows"; it ends with exit code 1 where it finds nothing, or finds a difference.
+- "beside": stands beside the command that a line is about.
+- "writes", "deletes", "restores": does that to the files that its words name; "edits": its first word is a script;
+  "copies": only its last word is written.
+- "makes": makes something that has a title: a commit, a pull request.
+- "script": its input may be a script that writes files.
+"""
+
+PROGRAMS: dict[str, Role] = {
+    **dict.fromkeys(
+        (
+            *("pytest", "py.test", "unittest", "jest", "vitest", "mocha", "rspec", "tox", "nox", "tsc", "tsgo"),
+            *("pyright", "basedpyright", "mypy", "eslint", "ruff check", "ruff format", "golangci-lint run"),
+            *("npm test", "pnpm test", "yarn test", "bun test", "go test", "go vet", "go build"),
+            *("cargo test", "cargo nextest", "cargo check", "cargo clippy", "cargo build", "gradle test"),
+            *("mvn test", "dotnet test", "dotnet build", "swift test", "swift build"),
+        ),
+        "check",
+    ),
+    **dict.fromkeys(
+        (
+            *(
+                "cat",
+                "head",
+                "tail",
+                "nl",
+                "bat",
+                "less",
+                "more",
+                "awk",
+                "jq",
+                "ls",
+                "sed",
+                "wc",
+                "sort",
+                "uniq",
+                "cut",
+            ),
+            *("tr", "tee", "column", "xxd", "od", "git show", "git log", "git blame", "gh view"),
+            *("gh list", "gh diff", "gh api"),
+        ),
+        "shows",
+    ),
+    **dict.fromkeys(
+        ("grep", "egrep", "rg", "diff", "find", "which", "test", "[", "[[", "git diff", "git grep"), "finds"
+    ),
+    **dict.fromkeys(
+        (
+            *("cd", "echo", "printf", "pwd", "true", "sleep", "export", "source", "set", "kill", "pkill", ".", ":"),
+            *("fi", "done", "esac", "return", "exit", "git restore --staged"),
+        ),
+        "beside",
+    ),
+    **dict.fromkeys(("mv", "touch", "mkdir", "gofmt -w", "goimports -w", "prettier --write", "git mv"), "writes"),
+    **dict.fromkeys(("sed -i", "perl -pi", "perl -0pi", "perl -i"), "edits"),
+    **dict.fromkeys(("cp", "ln", "install"), "copies"),
+    **dict.fromkeys(("rm", "rmdir", "unlink", "git rm"), "deletes"),
+    **dict.fromkeys(("git checkout --", "git restore"), "restores"),
+    **dict.fromkeys(("git commit", "gh create"), "makes"),
+    **dict.fromkeys(("python", "python3", "node", "deno", "bun"), "script"),
+    **dict.fromkeys(("find -exec", "find -delete", "find -execdir", "git rm --cached"), "other"),
+}
+"""The programs that come with the package. A word behind the program is one of the first words that are no options; an
+option is any that begins so. The row with the most words is used."""
+
+RUNNERS = ("uv run", "poetry run", "pdm run", "hatch run", "npx", "bunx", "uvx", "python -m", "python3 -m")
+"""Programs that only run another one."""
+
+PREFIXES = frozenset(
+    (
+        *("sudo", "env", "command", "time", "nohup", "nice", "then", "do", "else", "if", "while", "!", "{"),
+        *("timeout", "gtimeout", "xargs"),
+    )
+)
+"""Words in front of a program, with their options and numbers."""
+
+NARROWS = frozenset(
+    (
+        *("-k", "-m", "-t", "-g", "-run", "-skip", "-short", "-list", "--ignore", "--ignore-glob", "--exclude"),
+        *("--deselect", "--skip", "--grep", "--filter", "--select", "--only", "--testNamePattern", "--lf"),
+        *("--testPathPattern", "--last-failed", "--changed", "--collect-only", "--co", "--list", "--dry-run"),
+        *("--help", "--version"),
+    )
+)
+"""Options with which a check covers less, or nothing."""
+
+VERB_WITHIN = 4
+"""Among so many words at the start of a command its verb is looked for: `git -C folder diff`."""
+
+_ROWS: dict[str, list[tuple[str, list[str]]]] = {}
+for _row in sorted(PROGRAMS, key=lambda row: -len(row.split())):
+    _ROWS.setdefault(_row.split()[0], []).append((_row, _row.split()[1:]))
+
+
+def program_of(words: Sequence[str]) -> tuple[str, Role]:
+    """The row of a command, or its program if there is none, and what it does."""
+    program = words[0].rpartition("/")[2]
+    for row, rest in _ROWS.get(program, ()):
+        if all(_has(words, one) for one in rest):
+            return row, PROGRAMS[row]
+    return program, "other"
+
+
+def _has(words: Sequence[str], wanted: str) -> bool:
+    """Whether a command has this verb, or an option that begins so. `--` alone is the end of options."""
+    if wanted == "--" or not wanted.startswith("-"):
+        return wanted in words[1 : None if wanted == "--" else VERB_WITHIN]
+    return any(word.startswith(wanted) for word in words[1:])
