@@ -169,7 +169,7 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
     is_said = result.failed or (stated is None and not passed and begins_as_error(text))
     failed = ((is_said or bool(code)) and not found_nothing) or is_denied
     if not failed and is_run and not action.is_view:
-        failed = bool(red) or (bool(error) and (code is None or found_nothing))
+        failed = bool(red) or error.startswith("Error:") or (bool(error) and (code is None or found_nothing))
     running = _RUNNING.search(header[0] if header else body[:SCANNED]) if stated is None and is_run else None
     status: Status = "failed" if failed else "running" if running else "ok"
     shown = (
