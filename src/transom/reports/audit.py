@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from transom.core.message import Addressed, Assistant, Call, Fact, Text, ToolResult, User, parts_of
 from transom.core.tokens import TokenCounter
 from transom.importers.recorded import Recorded
-from transom.strategies.digest.tool_lines import call_facts, one_line
-from transom.strategies.digest.tool_outcomes import HEADER
+from transom.strategies.actions.action import action_of
+from transom.strategies.actions.outcome import HEADER
 from transom.strategies.sentences.salience import statements
+from transom.strategies.text.one_line import one_line
 
 SAID = 0.6
 """The share of the telling words of a text that must be there for the text to count as told."""
@@ -138,7 +139,7 @@ class _Since:
                     self._decisions.setdefault(statement.text, at)
         if isinstance(fact, Assistant):
             for call in fact.calls:
-                for name in call_facts(call).changes:
+                for name in action_of(call).changes:
                     self._files[name] = at
 
     def lost(self, conversation: str, at: int, left_with: str) -> AuditedCompaction:
@@ -212,7 +213,7 @@ class _Calls:
         self._since[key] = where, text
         if not self._is_compacted or before is None or not is_first or before[1] != text or len(text) < LEAST_RESULT:
             return None
-        about = one_line(f"{call.name} {call_facts(call).subject}", SHOWN)
+        about = one_line(f"{call.name} {action_of(call).about}", SHOWN)
         return RepeatedCall(message=where, before=before[0], text=about, tokens=self._counter.count(text))
 
 
