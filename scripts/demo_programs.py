@@ -87,10 +87,9 @@ from msgspec.structs import replace
 
 from transom.core.budget import Budget
 from transom.core.edit import Trim, Undo
-from transom.core.frame import Frame
 from transom.core.message import Assistant
 from transom.core.plan import plan
-from transom.core.plan_request import PlanRequest
+from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.reducer import build_view
 from transom.policies import policy_named
 from transom.strategies.thoughts import DropThoughts
@@ -110,7 +109,7 @@ def thinking(turns):
 
 def view_and_plan(log, context):
     view = build_view(Entries(log), COUNTER)
-    return view, plan(PlanRequest(view, Frame(), Budget(context=context), POLICY))
+    return view, plan(PlanRequest(view, WindowOptions(), Budget(context=context), POLICY))
 
 
 def dropped(done):
