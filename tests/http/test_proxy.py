@@ -223,3 +223,27 @@ def test_a_large_body_passes() -> None:
         answer = post(f"{url}/v1/chat/completions", json=body)
     assert answer.status_code == 200
     assert faults(server) == NONE
+
+
+def test_a_websocket_is_answered_with_426_which_sends_codex_to_http() -> None:
+    upgrade = {
+        "connection": "Upgrade",
+        "upgrade": "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "eA==",
+    }
+    with proxy(MemoryStore()) as (server, url):
+        answer = get(f"{url}/v1/responses", headers=upgrade)
+    assert (answer.status_code, server.requests) == (426, [])
+
+
+@pytest.mark.parametrize("header", ["x-claude-code-session-id", "x-transom-session"])
+def test_a_request_for_a_title_takes_the_name_of_no_session_of_an_agent(header: str) -> None:
+    store = MemoryStore()
+    with proxy(store) as (_, url):
+        body = {"model": "m", "max_tokens": 99}
+        for tools in ([], [{"name": "look", "input_schema": {"type": "object", "properties": {}}}]):
+            extra = {"tools": tools, "messages": [{"role": "user", "content": f"{TASK} {len(tools)}"}]}
+            post(f"{url}/v1/messages", json={**body, **extra}, headers={header: "s"})
+    named = {name: next(iter(store.open(name).read(0, 1))).body.parts[0].text[-1] for name in store.names()}
+    assert named["s"] == ("0" if header == "x-transom-session" else "1")
