@@ -25,7 +25,7 @@ from transom.strategies.actions.arguments import (
     noun_of,
 )
 from transom.strategies.actions.commands import Command, commands_in, paths_in
-from transom.strategies.actions.edits import Edit, edits_in, telling_line
+from transom.strategies.actions.edits import Edit, edits_in, informative_line
 from transom.strategies.actions.tools import (
     CHANGING,
     COMMANDS,
@@ -75,7 +75,7 @@ class Action(Struct, frozen=True, gc=False):
       those that it puts back as they were; `deleted`: those that are gone.
     - `commands`: what it runs in a shell; `is_view`: they only print files; `finds`: they end with exit code 1 where
       they find nothing; `echoes`: they print the exit code of another one. `deed`: what they made, such as a commit.
-    - `edits`: what it puts in place of what. `did`: the most telling line of them; `added`: whether they added it.
+    - `edits`: what it puts in place of what. `did`: the most informative line of them; `added`: whether they added it.
     """
 
     tool: str
@@ -135,7 +135,7 @@ def action_of(call: Call, tools: Sequence[ToolRow] = TOOLS) -> Action:
     deleted = {edit.file for edit in edits if edit.deletes}.union(changes if _deletes(words, values) else ())
     for one in commands:
         deleted = deleted | one.changes if one.role == "deletes" else deleted - one.changes
-    did, added = telling_line(edits) if kind in {"edit", "delete"} else ("", True)
+    did, added = informative_line(edits) if kind in {"edit", "delete"} else ("", True)
     start = next((one.start for one in commands if one.role != "beside"), 0)
     if start and is_run:
         about = [shell[start:]]
@@ -239,14 +239,14 @@ def bare_command(command: str) -> str:
 
 
 def _bare(text: str, commands: Sequence[Command]) -> str:
-    telling = [one for one in commands if one.role != "beside"]
-    if not telling:
+    main = [one for one in commands if one.role != "beside"]
+    if not main:
         return ""
-    last = telling[-1]
-    while len(telling) > 1 and last.program in {"tail", "head"}:
-        last = telling[telling.index(last) - 1]
-        telling = telling[: telling.index(last) + 1]
-    return text[telling[0].start : last.stop].strip()
+    last = main[-1]
+    while len(main) > 1 and last.program in {"tail", "head"}:
+        last = main[main.index(last) - 1]
+        main = main[: main.index(last) + 1]
+    return text[main[0].start : last.stop].strip()
 
 
 def _targets(call: Call, values: Sequence[tuple[str, str]]) -> frozenset[str]:
@@ -278,8 +278,8 @@ def _is_view(commands: Sequence[Command]) -> bool:
 
 def _finds(commands: Sequence[Command]) -> bool:
     """Whether commands end with exit code 1 where they find nothing."""
-    telling = [one for one in commands if one.role != "beside"]
-    return bool(telling) and "finds" in {telling[0].role, telling[-1].role}
+    main = [one for one in commands if one.role != "beside"]
+    return bool(main) and "finds" in {main[0].role, main[-1].role}
 
 
 def _at_length(values: Sequence[tuple[str, str]], about: Sequence[str]) -> tuple[str, bool]:

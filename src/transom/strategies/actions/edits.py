@@ -1,4 +1,4 @@
-"""What an edit or a patch puts in place of what, and its most telling line."""
+"""What an edit or a patch puts in place of what, and its most informative line."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def _of_patch(patch: str) -> Iterator[Edit]:
             yield Edit(file, old, new, whole=kind == "Add", deletes=kind == "Delete")
 
 
-def telling_line(edits: Sequence[Edit]) -> tuple[str, bool]:
-    """The most telling of the lines that edits add, or else take away, and whether they add it; "" if there is none."""
+def informative_line(edits: Sequence[Edit]) -> tuple[str, bool]:
+    """The most informative of the lines that edits add, or else take away, and whether they add it; "" if there is none."""
     old = [line.strip() for edit in edits for line in edit.old[:SCANNED].splitlines()]
     new = [line.strip() for edit in edits for line in edit.new[:SCANNED].splitlines()]
     is_prose = any(edit.file.endswith(_PROSE) for edit in edits)

@@ -23,7 +23,7 @@ class ToolRow(Struct, frozen=True):
     - "run": how a test run ended, or a short output, else the number of lines. `about` is a command for a shell.
     - "read", "fetch": the number of lines.
     - "search": the matches if they are few and short, else how many there are.
-    - "edit", "delete": the most telling line that the call put in or took out. It changes what its arguments name.
+    - "edit", "delete": the most informative line that the call put in or took out. It changes what its arguments name.
     - "ask": the first line. It is quoted like a message of the user, who wrote it.
     - "delegate": the number of lines. It is quoted like an answer of the model, since another agent wrote it.
     - "plan": nothing.

@@ -119,7 +119,7 @@ class ClipToFit(Struct, frozen=True):
 
 
 class Stub(Struct, frozen=True):
-    """A reference to a tool result, its outcome, and its most telling lines: `preview` tokens of them."""
+    """A reference to a tool result, its outcome, and its most informative lines: `preview` tokens of them."""
 
     preview: int = 200
 

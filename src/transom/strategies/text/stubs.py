@@ -95,9 +95,9 @@ def outcome(result: ToolResult, tool: str = "") -> str:
 
 
 def stub(view: View, target: Target, part: ShownPart, preview: int) -> Trim:
-    """The trim that replaces a result's text by a stub: a marker, and `preview` tokens of its most telling lines.
+    """The trim that replaces a result's text by a stub: a marker, and `preview` tokens of its most informative lines.
 
-    In a file "error" is a word like others; of a success only the summaries are telling.
+    In a file "error" is a word like others; of a success only the summaries are informative.
     """
     reference, result = target.reference(part.entry), view.fetch(part.entry).body
     call = view.call_of(view.unit(view.unit_of[part.entry]), part.entry)
