@@ -66,7 +66,7 @@ def _of_patch(patch: str) -> Iterator[Edit]:
 
 
 def informative_line(edits: Sequence[Edit]) -> tuple[str, bool]:
-    """The most informative of the lines that edits add, or else take away, and whether they add it; "" if there is none."""
+    """The most informative line that edits add, or else take away, and whether they add it; "" if there is none."""
     old = [line.strip() for edit in edits for line in edit.old[:SCANNED].splitlines()]
     new = [line.strip() for edit in edits for line in edit.new[:SCANNED].splitlines()]
     is_prose = any(edit.file.endswith(_PROSE) for edit in edits)
