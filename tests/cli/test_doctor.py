@@ -64,7 +64,7 @@ def test_what_is_too_old_or_missing_is_a_problem():
     new = Package(name="xllamacpp", installed="2026.10", least="2026.1")
     gone = Package(name="msgspec", installed=None, least="0.19")
     extras = [extra_of("local", [old, new]), extra_of("map", [new, gone]), extra_of("openai", [new])]
-    assert [one.state for one in extras] == ["incomplete", "not installed", "installed"]
+    assert [one.state for one in extras] == ["too old", "not installed", "installed"]
     problems = [each.problem for each in problems_of([gone, new], extras, [])]
     assert problems == [
         "msgspec is not installed; Transom needs 0.19 or later",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transom import Conversation
+from transom.cli.locate import LAST_STORE
 
 
 @pytest.fixture(autouse=True)
@@ -44,4 +45,10 @@ def test_a_store_and_sessions(run, home):
 
 def test_the_store_of_the_last_replay_is_named_once(run):
     assert run("demo")[0] == 0
+    assert run()[1].count("There is a store: ") == 1
+
+
+def test_a_store_that_was_named_in_another_way_is_named_once(run):
+    assert run("demo")[0] == 0
+    LAST_STORE.write_text(f"sqlite:///./{LAST_STORE.read_text().strip().removeprefix('sqlite:///')}")
     assert run()[1].count("There is a store: ") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,19 @@ def test_approve_may_let_a_call_wait_and_sees_whether_it_needs_approval() -> Non
     result = conv.run("Go", provider=Scripted(ASKS, "Done."), tools=till.tools, approve=approve)
     assert [call.needs_approval for call in seen] == [True, False, False, True]
     assert ([call.index for call in result.pending], sorted(till.paid)) == ([3], [5, 50])
+
+
+def test_an_async_rule_is_refused() -> None:
+    async def rule(amount: int) -> bool:
+        return amount > 10
+
+    class Rule:
+        async def __call__(self, amount: int) -> bool:
+            return amount > 10
+
+    for one in (rule, partial(rule), Rule()):
+        with pytest.raises(InvalidSetting, match="needs_approval: the function must not be async"):
+            FunctionTool(Till().pay, needs_approval=one)
 
 
 def test_a_rule_that_fails_means_that_a_call_needs_approval(caplog: pytest.LogCaptureFixture) -> None:

@@ -112,6 +112,8 @@ def test_a_call_without_a_window_fails() -> None:
     assert result.failures[0].failed_calls == 14 - result.failures[0].call
     (result,) = checked("max_tokens = 100000", policy="passthrough").failed
     assert result.failures[0].problem.startswith("it gets no window")
+    (result,) = checked(f'contains = "{TASK}"', budget=20).failed
+    assert (result.failures[0].call, result.failures[0].failed_calls) == (1, 13), "no call gets a window"
 
 
 def test_limits() -> None:
@@ -124,6 +126,7 @@ def test_limits() -> None:
     (failure,) = result.failures
     assert failure.problem.startswith("the cached share is ")
     assert [(edit.kind, edit.why) for edit in failure.edits] == [("fold", "compaction")]
+    assert list(failure.lines())[1].startswith("broken by the fold in entry ")
     priced = f"{CHECKS}\npriced_by = {{input = 2.0, output = 9.0, cache_read = 0.2}}"
     assert checked("max_cost = 0.05", priced).failed == []
     (result,) = checked("max_cost = 0.01", priced).failed

@@ -20,7 +20,7 @@ from transom.policies import policy_named
 from transom.providers import PROVIDERS
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall
 from transom.reports.intervals import paired_difference, wilson
-from transom.reports.shadow import Shadow, is_same_action, plan_shadow, run_shadow
+from transom.reports.shadow import Shadow, action_text, is_same_action, plan_shadow, run_shadow
 
 NEVER = "Never delete one."
 
@@ -158,3 +158,8 @@ def test_the_command(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 def provider(model: str, *, base_url: str | None = None) -> Scripted:
     return careful()
+
+
+def test_an_action_is_on_one_line() -> None:
+    turn = Assistant(parts=(), calls=(Call(id="1", name="ls", args='{\n  "folder": 1\n}'),))
+    assert action_text(turn) == 'ls({ "folder": 1 })'

@@ -172,9 +172,9 @@ class Audit(Struct, frozen=True, kw_only=True):
     """Say what the compactions that Claude Code and Codex made themselves have lost, by their session files.
 
     For each compaction: the messages of the user, the changed files and the decisions before it that are not told any
-    more, and the calls that were made again behind it for the same result. A text counts as told if 60% of its words of
-    four letters and more are in what the model was left with, so a paraphrase counts. A summary that only the provider
-    can read cannot be judged, and is left out.
+    more, and the calls that were made again behind it for the same result. A text counts as told if 60% of its words
+    (four letters and more, or with a digit) are in what the model was left with, so a paraphrase counts. A summary that
+    only the provider can read cannot be judged, and is left out.
     """
 
     files: o.Files

@@ -48,7 +48,7 @@ class Package(Struct, frozen=True, kw_only=True):
 
 
 class Extra(Struct, frozen=True, kw_only=True):
-    """An extra. `state`: "installed", "not installed", or "incomplete": a part of it is missing or too old."""
+    """An extra. `state`: "installed", "not installed": a package is missing, or "too old"."""
 
     name: str
     state: str
@@ -136,7 +136,7 @@ def extra_of(name: str, needed: list[Package]) -> Extra:
     """Say whether an extra is installed."""
     there = [one for one in needed if one.installed is not None]
     complete = len(there) == len(needed) and not any(one.is_too_old for one in needed)
-    state = "installed" if complete else "incomplete" if len(there) == len(needed) else "not installed"
+    state = "installed" if complete else "too old" if len(there) == len(needed) else "not installed"
     return Extra(name=name, state=state, packages=needed, install=install_command(name))
 
 
@@ -160,7 +160,7 @@ def problems_of(needed: list[Package], extras: list[Extra], stores: list[StoreHe
             what = f"{package.name} is {has}; Transom needs {package.least} or later"
             yield Problem(problem=what, do="install Transom again")
     for extra in extras:
-        if extra.state == "incomplete":
+        if extra.state == "too old":
             old = ", ".join(f"{one.name} {one.installed}" for one in extra.packages if one.is_too_old)
             yield Problem(problem=f"the extra {extra.name} is too old: {old}", do=extra.install)
     for store in stores:
@@ -182,7 +182,7 @@ def show(console: Console, report: Report) -> None:
         has = ", ".join(f"{one.name} {one.installed}" for one in extra.packages[:4])
         more = f", and {len(extra.packages) - 4} more" if len(extra.packages) > 4 else ""
         line = (f"{has}{more}", "") if extra.state != "not installed" else (extra.install, "dim")
-        mark = {"installed": ("yes  ", "green"), "incomplete": ("old  ", "red"), "not installed": ("no   ", "dim")}
+        mark = {"installed": ("yes  ", "green"), "too old": ("old  ", "red"), "not installed": ("no   ", "dim")}
         print_line(console, f"  {extra.name:<{width}}", mark[extra.state], line)
     print_line(console, ("\nStores", "bold"))
     if not report.stores:

@@ -34,8 +34,8 @@ def stores_here() -> list[str]:
     """
     found = [LAST_STORE.read_text(encoding="utf-8").strip()] if LAST_STORE.is_file() else []
     paths = sorted([*FOLDER.glob("*.db"), *Path().glob("*.db")])
-    mentioned = [url.partition("?")[0].removeprefix("sqlite:///") for url in found]
-    return found + [path.as_posix() for path in paths if path.as_posix() not in mentioned and is_ours(path)]
+    mentioned = {Path(url.partition("?")[0].removeprefix("sqlite:///")).resolve() for url in found}
+    return found + [path.as_posix() for path in paths if path.resolve() not in mentioned and is_ours(path)]
 
 
 def is_ours(path: Path) -> bool:

@@ -16,7 +16,7 @@ MOST_STORES = 3
 
 
 def run() -> int:
-    """Print the commands that make sense here. Nothing is opened and nothing is written."""
+    """Print the commands that make sense here. No store is opened, and nothing is written."""
     console = terminal()
     print_line(console, (f"Transom {version('transom')}", "bold"), ": keeps every event of an agent's conversation,")
     print_line(console, "and builds for each model call the window that the model should see.")

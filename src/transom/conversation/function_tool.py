@@ -47,7 +47,8 @@ class FunctionTool:
     function is then called with the arguments as keywords, as the model wrote them: only that they are an object with
     all `required` properties is checked. `timeout`: seconds until the call counts as failed. `needs_approval`: whether
     a person must approve a call before it runs: True, or a function that is called with the arguments of the call, as
-    keywords. See `Conversation.approve`. Raises InvalidSetting for a function that has no schema.
+    keywords. The call runs at once only if it returns `False`; if it returns anything else or fails, the call waits. It
+    must not be async. See `Conversation.approve`. Raises InvalidSetting for a function that has no schema.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class FunctionTool:
         self.function, self.timeout = function, check.positive("timeout", timeout, check.LONGEST)
         if not isinstance(needs_approval, bool) and not callable(cast("object", needs_approval)):
             raise InvalidSetting(f"needs_approval: must be True, False or a function, not {quote(needs_approval)}")
+        if _is_async(needs_approval):
+            raise InvalidSetting("needs_approval: the function must not be async; give one that returns True or False")
         self._needs_approval = needs_approval
         source = _source(function)
         named = name or source.name
@@ -100,13 +103,19 @@ class FunctionTool:
         return self._arguments.read(read_object(written))
 
     def needs_approval(self, arguments: Arguments) -> bool:
-        """Whether a person must approve a call with these arguments. A function that fails to say it means yes."""
+        """Whether a person must approve a call with these arguments. Only `False` means no."""
         asked = self._needs_approval
         try:
             return asked if isinstance(asked, bool) else asked(**arguments) is not False
         except Exception:
             _logger.exception("needs_approval of the tool %s failed: the call waits for approval", self.name)
             return True
+
+
+def _is_async(function: object) -> bool:
+    """Whether calling this gives something to be awaited."""
+    call = getattr(function, "__call__", None)  # noqa: B004 - of an object whose method is async
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 ToolLike = Raw | Tool | FunctionTool | Callable[..., Any]

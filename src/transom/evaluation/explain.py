@@ -79,7 +79,8 @@ class Explanations(list[Explanation]):
 
     `costs`: with prices, the costs that were compared when the compaction of a call was chosen; with `why` "soon",
     those that were compared when a summary was asked for. None if nothing was compacted and no summary asked for.
-    `no_summary`: why no summary would be asked for now, such as too little room; empty if one may be.
+    `no_summary`: why no summary would be asked for now, such as too little room, or else why the window does not show
+    the newest one; empty if neither is so.
     """
 
     def __init__(

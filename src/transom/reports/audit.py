@@ -68,7 +68,7 @@ class AuditedCompaction(Struct, frozen=True, kw_only=True):
 
     - `conversation`, `message`: where its summary is. `tokens_before`, `tokens_after`: of the messages since the
       compaction before, and of what the model was left with.
-    - `is_readable`: whether the file has its summary. If not, only `repeated` says something.
+    - `is_readable`: whether the file has its summary. If not, only `tokens_before` and `repeated` say something.
     - `requests`, `files`, `decisions`: how many there were since the compaction before. `lost_requests`: messages of
       the user. `lost_files`: files that were changed and are not named any more. `lost_decisions`: sentences.
     - `repeated`: calls after it, up to the next compaction.

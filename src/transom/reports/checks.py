@@ -60,7 +60,8 @@ class CheckFailure(Struct, frozen=True, kw_only=True):
     - `conversation`: its id. `call`: the first call at which it failed; None if it is not about a single call.
     - `problem`: one sentence. `failed_calls`: how many calls failed.
     - `left_at`: of a missing text, the first call without it since it was last there. `entries`: the entries that have
-      the text, and what became of them at that call. `edits`: the edits by which it left.
+      the text, and what became of them at that call. `edits`: the edits by which it left, or
+      by which the cached prefix was broken.
     """
 
     conversation: str
@@ -79,7 +80,8 @@ class CheckFailure(Struct, frozen=True, kw_only=True):
         for edit in self.edits:
             who = "made by hand" if edit.plan is None else f"plan {edit.plan}"
             what = f"the {edit.kind} in entry {edit.entry}, of {edit.covers}"
-            yield f"it left at call {self.left_at} by {what}: {edit.why} ({who})"
+            begin = f"it left at call {self.left_at} by" if self.left_at else "broken by"
+            yield f"{begin} {what}: {edit.why} ({who})"
         for row in self.entries:
             why = "" if self.edits or not row.why else f", {row.why}"
             yield f"entry {row.entry} ({row.role}) is {row.state}{why}: {row.text}"
@@ -313,11 +315,9 @@ class _CacheJudge(_First):
             return CheckFailure(conversation=self._conversation, call=None, problem=problem)
         lost, number, window = self._worst
         assert window.breaks is not None
-        problem += f"; this call breaks most of the cached prefix, {lost:,} tokens"
+        problem += f"; the largest break is at this call: {lost:,} tokens"
         edits = _edits(window.view, (window.breaks.entry,))
-        return CheckFailure(
-            conversation=self._conversation, call=number, problem=problem, left_at=number, edits=tuple(edits)
-        )
+        return CheckFailure(conversation=self._conversation, call=number, problem=problem, edits=tuple(edits))
 
 
 class _TextJudge:
@@ -338,6 +338,11 @@ class _TextJudge:
         """Whether the conversation has the text anywhere before a call."""
         return bool(self._first)
 
+    @property
+    def _is_always_refused(self) -> bool:
+        """Whether no call gets a window, so that nobody can say what was said before it."""
+        return bool(self._missing) and all(isinstance(one, BudgetImpossible) for one in self._missing.values())
+
     def see(self, call: RecordedCall, window: Window) -> None:
         self._number = call.number
         self._add_entries(window.view)
@@ -357,8 +362,10 @@ class _TextJudge:
 
     def failure(self) -> CheckFailure | None:
         wanted = [number if number > 0 else self._number + 1 + number for number in self._check.calls]
-        if not wanted:
-            due = range(self._first, self._number + 1) if self._first else range(0)
+        if not wanted and (self._first or self._is_always_refused):
+            due = range(self._first or 1, self._number + 1)
+        elif not wanted:
+            due = range(0)
         elif self.is_said or self._check.conversation:
             due = sorted(set(wanted))
         else:  # another conversation has it

@@ -236,7 +236,7 @@ def _sentence(added: float | None, low: float, high: float) -> str:
         )
     return (
         f"No harm beyond chance was found: {added:+.0%} of the calls (95% interval {low:+.0%} to {high:+.0%}); "
-        f"a larger sample would find a harm that is smaller than {max(high, 0.0):.0%}."
+        f"a harm of up to {max(high, 0.0):.0%} of the calls may have been missed."
     )
 
 
@@ -253,7 +253,7 @@ def is_same_action(one: Assistant, other: Assistant) -> bool:
 def action_text(turn: Assistant) -> str:
     """What a turn does, on one line: its calls, or else what it says."""
     if turn.calls:
-        return "; ".join(f"{call.name}({call.args})" for call in turn.calls)
+        return " ".join("; ".join(f"{call.name}({call.args})" for call in turn.calls).split())
     return " ".join(_said(turn).split())
 
 

@@ -16,7 +16,7 @@ SAME = 0.03
 """Shares that differ by less count as equal."""
 
 SAME_COST = 0.02
-"""Costs that differ by less, as a share of the lower one, count as equal."""
+"""Costs that differ by less count as equal: from the cheapest one, and in the reasons from the taken one."""
 
 FEW = 5
 """With fewer conversations than this the figures are called a hint."""
@@ -50,7 +50,7 @@ def verdict(results: Mapping[str, Compared]) -> Verdict:
         if one.stats.refused == least and not one.stats.invalid and not one.stats.over
     }
     if not fit:
-        return _untold("every policy that sends all calls builds windows that are wrong")
+        return _untold("every policy that refuses the fewest calls builds windows that are wrong")
     if len(results) == 1:
         return _untold("there is only one policy: name several with --policies")
     if not any(one.stats.compactions or one.stats.sent_share != 1 for one in results.values()):
@@ -59,7 +59,7 @@ def verdict(results: Mapping[str, Compared]) -> Verdict:
     best = _best(best, found_share)
     name = min(best, key=lambda each: (_cost_rank(best, each), best[each].stats.breaks))
     others = {other: one for other, one in results.items() if other != name}
-    reasons = "; ".join(filter(None, (_reason(results[name], other, one, least) for other, one in others.items())))
+    reasons = "; ".join(_reason(results[name], other, one, least) for other, one in others.items())
     few = results[name].stats.conversations
     hint = f" Only {few} conversation{'s' * (few > 1)}: a hint, no proof." if few < FEW else ""
     sentence = f"{name}. It {_facts(results[name])}. Of the others, {reasons}.{hint}"

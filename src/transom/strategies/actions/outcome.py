@@ -110,7 +110,8 @@ class Outcome(Struct, frozen=True, gc=False):
     - `status`: "failed" if its exit code or its words say so; "refused" if somebody did not let it run; "running" if it
       still ran when this came (in `session`). `code`: its exit code, if it is known.
     - `says`: the words that its line has of the result; "" if the number of `lines` says more.
-    - `tested`: it is the output of a test run, a build or a check; `ran`: one that passed, and tested something.
+    - `tested`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
+      summary says that something passed and nothing failed.
     - `made`: what was made or changed, with its state: `("HATHAT", "booked")`, `("3f2a1bc", "")` of a commit.
     - `receipt`: it only says that something was launched. `is_missing`: it failed for a file or a test that is not
       there. `is_echoed`: only what the command itself prints says that it failed.
