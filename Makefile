@@ -83,7 +83,7 @@ agents: setup  ## Claude Code, Codex, Gemini CLI, qwen-code and mini-swe-agent t
 	node .venv/agents/node_modules/@anthropic-ai/claude-code/install.cjs
 	$(UV) venv --quiet --allow-existing .venv/agents/mini
 	$(UV) pip install --quiet --python .venv/agents/mini mini-swe-agent
-	PATH="$(CURDIR)/$(AGENTS):$$PATH:$(CURDIR)/.venv/agents/mini/bin" $(CURDIR)/.venv/bin/python tests/campaigns/agents.py $(if $(N),--steps $(N))
+	PATH="$(CURDIR)/$(AGENTS):$$PATH:$(CURDIR)/.venv/agents/mini/bin" $(CURDIR)/.venv/bin/python tests/campaigns/real_agents.py $(if $(N),--steps $(N))
 
 growth: setup  ## twice the size of anything costs about twice the time; N= multiplies all sizes
 	$(RUN) python tests/campaigns/growth.py --n $(or $(N),1)

@@ -1,7 +1,7 @@
 """What real agents sent, in small files: long texts are cut to their beginning and their length.
 
 A line is a request: path, headers that matter, body. "⟨+4900⟩" at the end of a text stands for as many characters,
-which `read` fills in with words. `tests/campaigns/agents.py --record` writes them.
+which `read` fills in with words. `tests/campaigns/real_agents.py --record` writes them.
 """
 
 from __future__ import annotations

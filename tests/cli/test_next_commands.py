@@ -19,6 +19,8 @@ def store(request, run):
     options = () if request.param is None else ("--store", request.param)
     messages = chat(12, size=300)
     messages[3]["content"] = "needle one\n- needle two\nneedle three\n" + messages[3]["content"]
+    newest = max(at for at, message in enumerate(messages) if message["role"] == "tool")
+    messages[newest]["content"] = "\n".join(f"file {n}" for n in range(80))
     write_jsonl("chats.jsonl", {"id": "it's 42", "messages": messages}, {"id": "420", "messages": chat(2)})
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--policy", "default:clip=0.1", *options)[0] == 0
     if request.param is not None:

@@ -49,7 +49,9 @@ FINDS_NOTHING = {"grep"}
 """The commands that look in Bob's conversation for what Ana said: exit code 1."""
 
 WITHOUT_A_STORE = {"replay", "compare", "demo", "import", "map", "clean", "chat", "inspect", "mcp", "proxy", "run"}
-"""They read files, one conversation that is named, or serve until they are stopped (which has tests of its own)."""
+WITHOUT_A_STORE |= {"audit", "check", "doctor", "shadow"}
+"""They read files, one conversation that is named, or nothing of anybody; or they serve until they are stopped (which
+has tests of its own)."""
 
 
 @pytest.fixture

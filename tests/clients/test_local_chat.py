@@ -53,7 +53,7 @@ def test_a_wrong_configured_limit_recovers_in_at_most_three_attempts(local, conf
         assert len(failed) <= 2
         assert list(conv.view.learned_limits) == (["openai:smollm2"] if failed else [])
         for learned in conv.view.learned_limits.values():  # in our tokens: the server counts a few more
-            assert 0.98 * WINDOW <= learned <= WINDOW
+            assert 0.95 * WINDOW <= learned <= WINDOW
         assert failed or configured == 600, "its compactions end below 512 tokens by themselves"
         assert failures_of(conv, "Say it again.", unaware) == []
     unaware.close()

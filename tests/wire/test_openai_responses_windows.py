@@ -306,9 +306,10 @@ def test_what_is_joined_of_a_prefix_is_a_prefix(items, chat, at):
 @given(ITEMS)
 def test_a_fact_says_what_came_in_its_own_items_once(items):
     """Reading what a window says, and saying it, changes nothing any more; from the second time on where two calls have
-    one id: what is left out between them may make their turns one."""
+    one id, or a result has no call: what is left out between turns may make them one."""
     once = request_of(read({"input": items}))
     again = request_of(read(once))
     labels = [item["call_id"] for item in once["input"] if "call_id" in item and "output" not in item]
-    assert same(again, once) or len(set(labels)) < len(labels)
+    stray = [item["call_id"] for item in items if "output" in item and item["call_id"] not in labels]
+    assert same(again, once) or len(set(labels)) < len(labels) or stray
     assert same(request_of(read(again)), again)

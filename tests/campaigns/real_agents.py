@@ -1,6 +1,6 @@
 """Real agents through `transom run`, against a strict server on the loopback: one log each, resumed once.
 
-    python tests/campaigns/agents.py [--steps 60] [--agent claude] [--record FOLDER]
+    python tests/campaigns/real_agents.py [--steps 60] [--agent claude] [--record FOLDER]
 
 The agents are programs on the PATH; `make agents` installs them. Each runs half of the steps, ends, and is resumed by
 its own means. `--record`: writes what the agents send, scrubbed of this machine's paths, for
