@@ -168,3 +168,16 @@ def test_a_server_that_is_silent_or_dies_makes_the_call_a_failed_one(over_stdio:
     said = ["".join(part.text for part in entry.body.parts) for entry in conv.log if isinstance(entry.body, ToolResult)]  # type: ignore[union-attr]
     lost = texts.tool_failed("MCPError: Connection closed")
     assert said == ["2", texts.tool_timed_out(0.3), lost, lost]
+
+
+@pytest.mark.parametrize("server", ["npx foo", ["npx", "foo"], object()])
+def test_headers_are_refused_without_a_url(server: object) -> None:
+    with pytest.raises(InvalidSetting, match="headers: are for a server with a URL"):
+        McpServer(server, headers={"Authorization": "Bearer x"})
+
+
+@pytest.mark.parametrize("server", ["https://example.com/mcp", object()])
+@pytest.mark.parametrize("given", [{"env": {"A": "1"}}, {"cwd": "/tmp"}])
+def test_env_and_cwd_are_refused_without_a_command(server: object, given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting, match="env, cwd: are for a server that is a command"):
+        McpServer(server, **given)

@@ -88,6 +88,20 @@ def test_a_summary_that_tells_everything_loses_nothing() -> None:
     assert (found.lost_requests, found.lost_files, found.lost_decisions) == ((), (), ())
 
 
+@pytest.mark.parametrize(
+    ("told", "lost"),
+    [
+        ("Edited guide.md.", False),
+        ("修改了guide.md文件", False),
+        ("Edited userguide.md", True),
+        ("See guide.mdx", True),
+    ],
+)
+def test_a_file_is_told_by_its_whole_name(told: str, lost: bool) -> None:
+    (found,) = session(Path("s.jsonl"), f"{RENAMED} {told}")
+    assert bool(found.lost_files) is lost
+
+
 def rollout(path: Path, payload: dict[str, Any]) -> list[AuditedCompaction]:
     """A session of Codex with one compaction."""
 

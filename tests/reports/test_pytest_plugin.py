@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from transom.reports.checks import CheckFailure
+from transom.reports.pytest_plugin import CheckFailedError
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "check"
 
 
@@ -30,3 +33,8 @@ def test_the_example_is_collected_and_fails_when_the_policy_changes(tmp_path: Pa
     assert "by the fold in entry 99, of entries 3–34: compaction (plan 99)" in out
     assert "wrong.check.toml: Expected `array` of length >= 1 - at `$.files`" in out
     assert "Traceback" not in out
+
+
+def test_what_a_file_holds_reaches_the_terminal_with_escapes() -> None:
+    failure = CheckFailure(conversation="a\x1b[31m", call=1, problem="its window does not have this text")
+    assert str(CheckFailedError((failure,))) == "call 1 of a\\x1b[31m: its window does not have this text"

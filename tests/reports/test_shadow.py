@@ -156,6 +156,19 @@ def test_the_command(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert TASK not in out
 
 
+def test_files_of_the_same_name_are_all_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(PROVIDERS, "scripted", "test_shadow:provider")
+    for name in ("x", "y"):
+        Path(name).mkdir()
+        write_recordings(Path(name, "chats.jsonl"), one=recording(8, task=f"Count the files of {name}."))
+    args = ["shadow", "x", "y", "--budget", "2500", "--policy", "sliding", "--model", "scripted", "--calls", "12"]
+    main([*args, "--yes", "--json"])
+    answers = json.loads(capsys.readouterr().out)["result"]["answers"]
+    assert {one["conversation"] for one in answers} == {"one", "one-2"}
+
+
 def provider(model: str, *, base_url: str | None = None) -> Scripted:
     return careful()
 

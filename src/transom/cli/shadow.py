@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Container
+
+from msgspec.structs import replace
 from rich.console import Console
 
 from transom.cli.commands import Shadow
@@ -36,7 +40,8 @@ def run(options: Shadow) -> int:
     for file in options.files:
         reader = read_input(file, format_name=options.format, questions=False)
         for record, _, _ in readable_conversations(reader, file):
-            records.setdefault(record.id, record)
+            name = _free_name(record.id, records)
+            records[name] = replace(record, id=name)
     found = list(records.values())
     plan = report.plan_shadow(
         found, provider, budget=budget, policy=policy, calls=options.calls, max_tokens=options.max_tokens
@@ -60,6 +65,12 @@ def run(options: Shadow) -> int:
     else:
         _print(terminal(), plan, result)
     return HARM if result.added is not None and result.added_interval[0] > 0 else 0
+
+
+def _free_name(name: str, used: Container[str]) -> str:
+    """The id of a conversation, with a number behind it if another file has one with this id."""
+    names = itertools.chain((name,), (f"{name}-{number}" for number in itertools.count(2)))
+    return next(one for one in names if one not in used)
 
 
 def _about(plan: report.ShadowPlan) -> str:

@@ -56,7 +56,7 @@ class McpServer(Toolset):
     run starts the server and ends it. To keep it for several runs, open it yourself: `with files:`.
 
     `name`: the prefix of a tool whose name another tool has too; by default the server's own name. `headers`: of each
-    HTTP request. `env`, `cwd`: of the command, beside the few variables that the official client passes on.
+    HTTP request to a URL. `env`, `cwd`: of the command, beside the few variables that the official client passes on.
     `allowed_tools`: the only tools that the model has, by the names that the server uses. `needs_approval`: the tools
     whose calls a person must approve, or True for all. `timeout`: seconds for each call. `start_timeout`: seconds for
     the start.
@@ -79,6 +79,10 @@ class McpServer(Toolset):
         timeout: float = 60,
         start_timeout: float = 30,
     ) -> None:
+        if headers is not None and not _is_url(server):
+            raise InvalidSetting("headers: are for a server with a URL; a command has env, and a client its own")
+        if (env is not None or cwd is not None) and not _is_command(server):
+            raise InvalidSetting("env, cwd: are for a server that is a command; one with a URL has headers")
         self._server, self._headers, self._env, self._cwd = server, headers, env, cwd
         self._given_name = _plain(name)
         self.name = self._given_name or "mcp"
@@ -165,13 +169,13 @@ class McpServer(Toolset):
 
         server, target = self._server, self._server
         async with AsyncExitStack() as stack:
-            if self._headers is not None and isinstance(server, str):
+            if self._headers is not None:
                 import httpx2  # noqa: PLC0415 - the client of mcp
 
                 timeout = httpx2.Timeout(self._start_timeout, read=None)  # each request has its own limit
                 http = httpx2.AsyncClient(headers=dict(self._headers), timeout=timeout)
                 target = streamable_http_client(server, http_client=await stack.enter_async_context(http))
-            elif isinstance(server, (str, list, tuple)) and not _is_url(cast("object", server)):
+            elif _is_command(server):
                 words = shlex.split(server) if isinstance(server, str) else [*cast("Sequence[str]", server)]
                 env = None if self._env is None else dict(self._env)
                 target = StdioServerParameters(command=words[0], args=words[1:], env=env, cwd=self._cwd)
@@ -324,6 +328,10 @@ def _label(server: object) -> str:
 
 def _is_url(server: object) -> bool:
     return isinstance(server, str) and server.startswith(("http://", "https://"))
+
+
+def _is_command(server: object) -> bool:
+    return isinstance(server, (str, list, tuple)) and not _is_url(cast("object", server))
 
 
 def _reason(error: BaseException) -> str:

@@ -147,14 +147,10 @@ class Scripted:
 
         client = openai.OpenAI(api_key="none", http_client=Scripted("It is sunny.").http_client())
         """
-        from transom.providers.scripted import http_client  # noqa: PLC0415 - needs the SDK's httpx
-
         return http_client(self, "Client")
 
     def async_http_client(self) -> Any:
         """Do the same as `http_client`, for an async client of the SDK."""
-        from transom.providers.scripted import http_client  # noqa: PLC0415 - needs the SDK's httpx
-
         return http_client(self, "AsyncClient")
 
     # ---- how

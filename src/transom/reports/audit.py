@@ -149,7 +149,7 @@ class _Since:
         words, folded = _words(left_with), left_with.casefold()
         requests = [one for one in self._requests if not _is_kept(self._whole[one.message], words)]
         decisions = [(text, where) for text, where in self._decisions.items() if not _is_kept(text, words)]
-        files = [(name, where) for name, where in self._files.items() if _base(name) not in folded]
+        files = [(name, where) for name, where in self._files.items() if not _is_named(_base(name), folded)]
         return AuditedCompaction(
             conversation=conversation,
             message=at,
@@ -240,6 +240,12 @@ def _words(text: str) -> frozenset[str]:
 def _key_words(text: str) -> Iterator[str]:
     """The words that tell a text: those of four letters and more, and everything with a digit."""
     return (found[0].casefold() for found in _WORD.finditer(text))
+
+
+def _is_named(file: str, text: str) -> bool:
+    """Whether a text has the name of a file, and not only as a part of another name. Letters of a language that is
+    written without blanks may stand beside it."""
+    return re.search(rf"(?<![\w.-]){re.escape(file)}(?![\w-])", text, re.ASCII) is not None
 
 
 def _is_kept(text: str, left_with: frozenset[str]) -> bool:

@@ -74,7 +74,8 @@ class CheckFailure(Struct, frozen=True, kw_only=True):
 
     def lines(self) -> Iterator[str]:
         """Yield the failure as lines for people."""
-        more = f" (and at {self.failed_calls - 1:,} other calls)" if self.failed_calls > 1 else ""
+        others = self.failed_calls - 1
+        more = f" (and at {others:,} other call{'s' * (others > 1)})" if others > 0 else ""
         where = f"call {self.call} of {self.conversation}" if self.call else self.conversation
         yield f"{where}: {self.problem}{more}"
         for edit in self.edits:

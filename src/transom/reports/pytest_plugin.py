@@ -27,7 +27,9 @@ class CheckFailedError(Exception):
     """A check that failed."""
 
     def __init__(self, failures: tuple[CheckFailure, ...]) -> None:
-        super().__init__("\n".join(line for failure in failures for line in failure.lines()))
+        from transom.texts import escaped  # noqa: PLC0415 - see the docstring of the module
+
+        super().__init__("\n".join(escaped(line) for failure in failures for line in failure.lines()))
 
 
 class CollectedFile(pytest.File):

@@ -189,6 +189,10 @@ def stub_size(preview: int) -> int:
 # ---- room
 
 
+MERGED = 0.42
+"""The share of the free room (`free_room`) of a record that stands for all old turns."""
+
+
 def free_room(limit: float, fixed: float) -> float:
     """The tokens that a conversation has beside its `fixed` part: head, first task, newest user message.
 

@@ -26,6 +26,7 @@ from transom.strategies.actions.arguments import (
 )
 from transom.strategies.actions.commands import Command, commands_in, paths_in
 from transom.strategies.actions.edits import Edit, edits_in, informative_line
+from transom.strategies.actions.programs import is_shell
 from transom.strategies.actions.tools import (
     CHANGING,
     COMMANDS,
@@ -58,6 +59,8 @@ TYPED = ("chars", "input", "keys", "text", "data")
 NO_NAMES = frozenset[str]()
 """One object for all: each set of its own is one more for Python's garbage collector to look at."""
 
+_RUNS = frozenset(("run", "type"))
+"""The kinds of calls that run a command."""
 _IN_SCRIPT = re.compile(r'\bcmd"?\s*:\s*("(?:[^"\\]|\\.)*+")')
 """A command inside of a script that runs it."""
 _SAYS_WHAT_IT_IS = re.compile(r"\S\s+\S|[^\W\d_][\w.]*[/@_-]\w|\d-\d|://")
@@ -101,7 +104,7 @@ class Action(Struct, frozen=True, gc=False):
     @property
     def is_run(self) -> bool:
         """Whether it runs a command, or types into one that runs."""
-        return self.kind in {"run", "type"}
+        return self.kind in _RUNS
 
     @property
     def is_edit(self) -> bool:
@@ -130,7 +133,7 @@ def action_of(call: Call, tools: Sequence[ToolRow] = TOOLS) -> Action:
     if not patched and words & CHANGING and kind not in {"plan", "type"}:
         changes |= _targets(call, values)
     names = named.union(patched, (value for key, value in values if is_name(key, value)))
-    is_run = kind in {"run", "type"}
+    is_run = kind in _RUNS
     about_names = names if kind in {"read", "fetch", "search", "other"} else NO_NAMES
     deleted = {edit.file for edit in edits if edit.deletes}.union(changes if _deletes(words, values) else ())
     for one in commands:
@@ -182,7 +185,7 @@ def _about(
     kind, found = row_of(words, values, tools)
     if kind == "delegate":
         return kind, [value for key, value in values if key in DESCRIBES][:1] or found
-    if kind == "run" and found and _is_shell(found[0]):
+    if kind == "run" and found and is_shell(found[0]):
         found = found[-1:]  # the command as a list: ["bash", "-lc", "make"]
     if kind == "type":
         return kind, list(_typed(values))
@@ -216,12 +219,7 @@ def command_of(call: Call, values: Sequence[tuple[str, str]]) -> str:
     if len(values) == 1 and not values[0][0]:
         return "\n".join(map(_string_value, _IN_SCRIPT.findall(call.args)))
     given = [value for key, value in values if key in COMMANDS]
-    return given[-1] if given and _is_shell(given[0]) else " ".join(given)
-
-
-def _is_shell(program: str) -> bool:
-    """Whether a program is a shell, whose last argument is then the command."""
-    return program.rpartition("/")[2] in {"bash", "sh", "zsh"}
+    return given[-1] if given and is_shell(given[0]) else " ".join(given)
 
 
 def _string_value(literal: str) -> str:
@@ -233,12 +231,9 @@ def _string_value(literal: str) -> str:
         return literal[1:-1]
 
 
-def bare_command(command: str) -> str:
-    """A command without the folder and the variables it is run with, a time limit, and a cut of its output."""
-    return _bare(command, commands_in(command)) or command
-
-
 def _bare(text: str, commands: Sequence[Command]) -> str:
+    """A command without the folder and the variables it is run with, a time limit, and a cut of its output; "" if
+    nothing is left."""
     main = [one for one in commands if one.role != "beside"]
     if not main:
         return ""

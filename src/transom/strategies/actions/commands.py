@@ -12,7 +12,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from transom.strategies.actions.programs import NARROWS, PREFIXES, RUNNERS, Role, program_of
+from transom.strategies.actions.programs import NARROWS, PREFIXES, RUNNERS, Role, is_shell, program_of
 
 SCANNED = 16_000
 """Characters of a command that are looked at."""
@@ -188,11 +188,7 @@ def _bare(one: _Simple, places: Sequence[int]) -> Iterator[_Simple]:
             at += 1
         else:
             break
-    if (
-        words[at : at + 1]
-        and words[at].rpartition("/")[2] in {"bash", "sh", "zsh"}
-        and "c" in "".join(words[at + 1 : at + 2])
-    ):
+    if words[at : at + 1] and is_shell(words[at]) and "c" in "".join(words[at + 1 : at + 2]):
         for inner in _simple(" ".join(words[at + 2 : at + 3])):
             inner.start, inner.stop = one.start or places[at], one.stop
             inner.end = inner.end or one.end

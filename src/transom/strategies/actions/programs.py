@@ -106,6 +106,11 @@ for _row in sorted(PROGRAMS, key=lambda row: -len(row.split())):
     _ROWS.setdefault(_row.split()[0], []).append((_row, _row.split()[1:]))
 
 
+def is_shell(program: str) -> bool:
+    """Whether a program is a shell. Its last argument is then a command."""
+    return program.rpartition("/")[2] in {"bash", "sh", "zsh"}
+
+
 def program_of(words: Sequence[str]) -> tuple[str, Role]:
     """The row of a command, or its program if there is none, and what it does."""
     program = words[0].rpartition("/")[2]

@@ -24,6 +24,7 @@ from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.actions.tools import TOOLS, ToolRow
 from transom.strategies.candidates import (
+    MERGED,
     cut_before_user,
     foldable_runs,
     free_room,
@@ -123,7 +124,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     keep_recent: float = 0.25
     cap: float = 0.6
     layer: float = 0.5
-    merge: float = 0.42
+    merge: float = MERGED
     least: float = 0.035
     quiet: float = 0.2
     least_quiet: float = 0.0

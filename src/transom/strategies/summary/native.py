@@ -1,4 +1,4 @@
-"""The provider's own compaction in place of old turns, with a record of them as its twin.
+"""The provider's own compaction in place of old turns, with a record of them beside it.
 
 The fold has the record as its text, and names the summary with the compaction. In the dialect of the compaction the
 window shows that; in any other, and once no fold names it any more, the record. So search, reading back and undo need
@@ -18,7 +18,7 @@ from transom.core.policy import Target
 from transom.core.summary import Summarise, Summary
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
-from transom.strategies.candidates import foldable_runs, free_room
+from transom.strategies.candidates import MERGED, foldable_runs, free_room
 from transom.strategies.digest.digest_text import digest_text
 from transom.strategies.digest.index import Index
 from transom.strategies.summary.folds import shows_summary, without_summary
@@ -26,9 +26,6 @@ from transom.strategies.summary.wants import LEAST_GAIN, MOST_TOKENS
 
 WHY = "compaction"
 """Why a fold is there that shows the provider's own compaction."""
-
-RECORD = 0.42
-"""The share of F that the record has, which takes over where the compaction cannot be shown."""
 
 
 class NativeCompaction(Struct, frozen=True, kw_only=True):
@@ -61,16 +58,16 @@ class NativeCompaction(Struct, frozen=True, kw_only=True):
         run = [slot for slot in view.slots if slot.last <= summary.last]
         if not run or run[-1].last != summary.last or foldable_runs(view, target, run) != [run]:
             return
-        size = RECORD * free_room(target.limit.tokens, target.fixed_size.tokens)
-        twin = digest_text(view, target, run, run, size, 1.0)
+        size = MERGED * free_room(target.limit.tokens, target.fixed_size.tokens)
+        record = digest_text(view, target, run, run, size, 1.0)
         task = view.first_task  # it is in the compaction; what the model works on now is shown again
         holds_task = task is not None and task != view.newest_user and run[0].first <= task <= summary.last
         yield Fold(
             first=run[0].first,
             last=summary.last,
-            text=twin.text,
+            text=record.text,
             excerpted=(task,) if holds_task and task is not None else (),
-            quotes=twin.quotes,
+            quotes=record.quotes,
             summary=seq,
             why=WHY,
         )
