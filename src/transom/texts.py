@@ -468,6 +468,10 @@ def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:
     return f"\n[{ref}, {role}] {disarmed(text, keys)}"
 
 
+CALL_CHARACTERS = 200
+"""Characters of the arguments by which a note names a call."""
+
+
 def late_result_note(ref: str, tool: str, text: str) -> str:
     """A note with a real result that came after its call had been closed as aborted."""
     name = plain_name(tool) or "a tool call"
@@ -486,6 +490,11 @@ def approved_result_note(ref: str, tool: str, text: str) -> str:
     """The note that gives the result of a call after the user has decided about it; until then it was said to wait."""
     name = plain_name(tool) or "a tool call"
     return f"[result of {name}, {ref}; the call above it waited for the user's approval]\n{disarmed(text)}"
+
+
+def call_with(arguments: str) -> str:
+    """The line of such a note that tells one call of a tool from the others."""
+    return f"the call with {arguments[:CALL_CHARACTERS]}"
 
 
 def arguments_changed(arguments: str) -> str:

@@ -99,7 +99,7 @@ def test_some_calls_wait_and_all_others_run_at_once(dialect: str, run: Callable[
     result = run(later, provider=provider, tools=till.tools)
     assert (result.text, result.pending, till.paid) == ("Done.", (), [5, 50])
     assert steps(later) == [(0, "pending"), (3, "pending"), (0, "approved"), (3, "rejected"), (0, "started")]
-    assert sorted(shown(later)) == ["Too much.", "paid 5", "paid 50", "seen"]
+    assert sorted(shown(later)) == [f"{texts.DENIED} Too much.", "paid 5", "paid 50", "seen"]
     assert provider.violations == []
     must_be_as_defined(later)
 
@@ -118,8 +118,10 @@ def test_a_run_goes_on_only_when_all_is_decided_or_the_user_speaks() -> None:
     conv.approve(last)
     result = conv.run(**settings)
     assert (result.text, result.pending, till.paid) == ("Done.", (), [5, 50, 70])
+    # two calls of the reply pay: the note says which of them it is about
+    told = f"{texts.call_with(last.arguments)}\npaid 70"
     (note,) = [entry.body for entry in conv.log if isinstance(entry.body, Note)]
-    assert note.text == texts.approved_result_note(f"entry {note.refs[0]}", "pay", "paid 70") == shown(conv)[-1]
+    assert note.text == texts.approved_result_note(f"entry {note.refs[0]}", "pay", told) == shown(conv)[-1]
     assert provider.violations == []
 
 
@@ -341,3 +343,21 @@ def test_another_process_decides_after_the_first_one_died(tmp_path: Path) -> Non
         assert conv.run(provider=provider, tools=till.tools, wait=60).text == "Done."
         assert (till.paid, conv.pending(), provider.violations) == ([60], [], [])
         assert sorted(shown(conv)) == [texts.ABORTED, "paid 60", "seen"]
+
+
+def test_a_rejection_that_comes_after_a_message_is_told_as_one() -> None:
+    till = Till()
+    settings: dict[str, Any] = {"provider": Scripted(ASKS, "Wait.", "I see."), "tools": till.tools}
+    with opened("memory:") as conv:
+        conv.run("Pay.", **settings)
+        first, last = conv.pending()
+        conv.run("Hurry.", **settings)
+        conv.approve(first)
+        conv.reject(last, "Done by card.")
+        conv.run(**settings)
+        notes = [entry.body.text for entry in conv.log if isinstance(entry.body, Note)]
+        assert [f"{texts.DENIED} Done by card." in text for text in notes] == [True, False]
+        assert [texts.call_with(call.arguments) in text for call, text in zip((last, first), notes, strict=True)] == [
+            True,
+            True,
+        ]

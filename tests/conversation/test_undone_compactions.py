@@ -55,3 +55,18 @@ def values(seed: int, count: int) -> str:
         f"size={rand.randint(1, 99999)})"
         for at in range(count)
     )
+
+
+def test_undo_again_and_again_ends_at_the_window_that_nothing_was_folded_in() -> None:
+    with transom.Conversation.open("memory:", "c", budget=3_000, policy="codex") as conv:
+        for number in range(60):
+            conv.user(f"Question {number}: what is at pier {number * 37}? " + values(number, 12))
+            conv.request()
+            conv.observe({"role": "assistant", "content": f"Ship {number} is at pier {number * 37}."})
+        assert len(conv.view.live_edits) > 0
+        undone = 0
+        while len(conv.view.live_edits) > 0:
+            assert conv.undo()
+            undone += 1
+            assert undone < 100
+        assert all(not hasattr(slot, "seq") for slot in conv.view.slots)

@@ -23,14 +23,15 @@ from transom.reports import shadow as report
 from transom.tokenizer import o200k
 
 HARM = 1
-"""The exit code if the window changes the next action beyond chance."""
+"""The exit code if the window changes the next action beyond chance, or if nothing could be compared."""
 
 MOST_SHOWN = 5
 """The most calls that are printed at which the window changed the action and chance did not."""
 
 
 def run(options: Shadow) -> int:
-    """Draw the sample, say what it costs, ask, and print the shares. Exit code 1 if the window does harm."""
+    """Draw the sample, say what it costs, ask, and print the shares. Exit code 1 if the window does harm, or no call could be
+    compared."""
     check_files(options.files)
     provider = provider_named(options.model)
     policy = policy_named(options.policy)
@@ -64,7 +65,7 @@ def run(options: Shadow) -> int:
         print_json({"policy": policy.name, "budget": options.budget, "plan": plan, "result": result})
     else:
         _print(terminal(), plan, result)
-    return HARM if result.added is not None and result.added_interval[0] > 0 else 0
+    return HARM if result.added is None or result.added_interval[0] > 0 else 0
 
 
 def _free_name(name: str, used: Container[str]) -> str:

@@ -188,9 +188,14 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
             if isinstance(part, Text | Media)
         ]
         text = "\n".join(parts)
+        if result.failed and not text.startswith("["):
+            text = texts.tool_failed(text)
+        call = turn.calls[index]
+        if sum(other.name == call.name for other in turn.calls) > 1:  # which of them the note is about
+            text = f"{texts.call_with(call.args)}\n{text}"
         if len(text) > most:
             text = text[: most // 2] + texts.bare_marker(ref(seq)) + text[-most // 2 :]
-        notes.append(Note(key="", text=note_text(ref(seq), turn.calls[index].name, text), refs=(seq,)))
+        notes.append(Note(key="", text=note_text(ref(seq), call.name, text), refs=(seq,)))
     draft.add_facts(notes)
 
 

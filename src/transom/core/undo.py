@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from itertools import takewhile
 
+from msgspec.structs import replace
+
 from transom.core.draft import Draft
 from transom.core.edit import Fold, Pin, Undo
 from transom.core.entry import Entry, Sent
@@ -34,9 +36,12 @@ def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
         draft.propose(Undo(edit=seq, why=why))
     for seq in [] if plan is None else _summaries_of(view, plan):
         draft.propose(Undo(edit=seq, why=why))
+    undone = len(draft.entries)
     for edit in [] if plan is None else _taken_back(view, plan):
         draft.propose(edit)
-    return tuple(draft.entries)
+    # What is placed again belongs to no plan: else the next undo would take this one back, and the two would alternate.
+    placed_again = (replace(entry, plan=None) for entry in draft.entries[undone:])
+    return (*draft.entries[:undone], *placed_again)
 
 
 def _summaries_of(view: View, plan: int) -> list[int]:
