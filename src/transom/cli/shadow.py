@@ -26,12 +26,11 @@ HARM = 1
 """The exit code if the window changes the next action beyond chance, or if nothing could be compared."""
 
 MOST_SHOWN = 5
-"""The most calls that are printed at which the window changed the action and chance did not."""
 
 
 def run(options: Shadow) -> int:
-    """Draw the sample, say what it costs, ask, and print the shares. Exit code 1 if the window does harm, or no call could be
-    compared."""
+    """Draw the sample, say what it costs, ask, and print the shares. Exit code 1 if the window does harm, or if no call
+    could be compared."""
     check_files(options.files)
     provider = provider_named(options.model)
     policy = policy_named(options.policy)
