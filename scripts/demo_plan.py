@@ -60,15 +60,18 @@ PLAN: tuple[Turn, ...] = (
         "I am new to this code base. Before I change anything, explain how a window gets built: start where a"
         " caller asks for one and end where there are messages. File and line, please."
     ),
-    agent("I look at what there is first, then follow one call from the outside in.", listing("src/transom")),
     agent(
-        "A caller begins in `conversation/conversation.py`. I read it whole.",
-        read("src/transom/conversation/conversation.py"),
+        "I look at what there is first, then follow one call from the outside in.", listing("src/transom/conversation")
+    ),
+    agent(
+        "A caller begins in `conversation/conversation.py`. I read how one is opened, then `request`.",
+        read("src/transom/conversation/conversation.py", 1, 190),
+        read("src/transom/conversation/conversation.py", 493, 550),
     ),
     agent("`request()` calls `plan` and renders its window. Next: the plan.", read(f"{CORE}/plan.py")),
     agent(
         "A plan works on a view, and applies each entry that it proposes. The view next, and the reducer.",
-        read(f"{CORE}/view.py"),
+        read(f"{CORE}/view.py", 1, 240),
         search(r"def apply\b|_APPLY|def assemble"),
     ),
     agent("", read(f"{CORE}/reducer.py", 1, 140)),
@@ -99,7 +102,7 @@ PLAN: tuple[Turn, ...] = (
     agent(
         "The plan closes calls. I look for the rule, and for what the model reads.",
         search("ABORTED|_close_calls|open_calls"),
-        read("src/transom/texts.py"),
+        read("src/transom/texts.py", 1, 80),
     ),
     agent("", python(OPEN_CALL)),
     agent(
@@ -134,7 +137,7 @@ PLAN: tuple[Turn, ...] = (
         read(f"{STRATEGIES}/fold/omission.py"),
     ),
     agent("", read("src/transom/policies/plain.py"), read(f"{STRATEGIES}/fold/last_resort.py")),
-    agent("", read(f"{CORE}/policy.py"), read(f"{CORE}/budget.py")),
+    agent("", read(f"{CORE}/policy.py", 1, 180), read(f"{CORE}/budget.py")),
     agent(
         "Where is the whole text stored? I check before I claim it.",
         read("src/transom/stores/blobs.py"),
@@ -196,8 +199,8 @@ PLAN: tuple[Turn, ...] = (
         edit(
             f"{STRATEGIES}/thoughts.py",
             "        for unit in turns[: -self.keep]:\n",
-            "        for unit in turns[: -self.keep]:\n            if view.user_restored(unit) and not target.hard:\n"
-            "                continue\n",
+            "        for unit in turns[: -self.keep]:\n            if view.user_restored(unit) and not "
+            "target.over_limit:\n                continue\n",
         ),
     ),
     agent("", tests("tests/strategies/test_thoughts.py")),
@@ -227,7 +230,7 @@ PLAN: tuple[Turn, ...] = (
     agent("", read("src/transom/testing/random_logs.py", 1, 120), search("frozen=True, kw_only=True", STRATEGIES)),
     agent(
         "How does the planner decide when to compact? That decides whether this strategy should ask for more at once.",
-        read(f"{CORE}/budget_enforcer.py"),
+        read(f"{CORE}/budget_enforcer.py", 1, 260),
     ),
     agent(
         "",
@@ -240,7 +243,7 @@ PLAN: tuple[Turn, ...] = (
         read(f"{CORE}/edit.py"),
         read(f"{CORE}/entry.py"),
     ),
-    agent("", read("src/transom/evaluation/explain.py"), read("src/transom/conversation/replaying/replay.py")),
+    agent("", read("src/transom/evaluation/explain.py", 1, 120), read("src/transom/conversation/replaying/replay.py")),
     agent("Last, the same through a store on disk, closed and opened again.", python(REOPENED)),
     agent(
         "Done, and measured.\n\n`strategies/thoughts.py` drops the reasoning of all but the newest `keep` turns. It "

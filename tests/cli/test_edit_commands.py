@@ -43,7 +43,7 @@ def test_edits_lists_which_edits_are_live_and_what_they_save(run, monkeypatch):
         entry["tokens"] for entry in json.loads(run("log", "demo", "--json")[1])["entries"] if "tokens" in entry
     )
     assert sum(edit["saves"] for edit in found) < whole
-    assert layers[0]["text"].startswith("entries 3–14, digest: [entry 3 to entry 14, ")
+    assert layers[0]["text"].startswith("entries 3–21, digest: [entry 3 to entry 21, ")
     monkeypatch.setenv("COLUMNS", "100")
     assert run("pin", "demo", 3)[0] == 0
     found = edits(run)
