@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transom.strategies.actions.edits import edits_in, telling_line
+from transom.strategies.actions.edits import file_edits_in, informative_line
 
 DECORATED = "import pytest\n\n@pytest.mark.browser\nclass TestTimeline:\n"
 
@@ -26,20 +26,25 @@ DECORATED = "import pytest\n\n@pytest.mark.browser\nclass TestTimeline:\n"
     ],
 )
 def test_the_line_that_tells_most_is_new_and_no_import_comment_or_bracket(old, new, line):
-    assert telling_line(edits_in([("file_path", "a.py"), ("old_string", old), ("new_string", new)])) == (line, True)
+    assert informative_line(file_edits_in([("file_path", "a.py"), ("old_string", old), ("new_string", new)])) == (
+        line,
+        True,
+    )
 
 
 def test_a_line_with_names_that_were_not_there_before_comes_first():
     old = "if kind != flush:\n    fail(kind)"
     new = "kind, payload = read(reader)\nif kind != flush:\n    fail(reader)"
-    assert telling_line(edits_in([("old_string", old), ("new_string", new)]))[0] == "kind, payload = read(reader)"
+    assert (
+        informative_line(file_edits_in([("old_string", old), ("new_string", new)]))[0] == "kind, payload = read(reader)"
+    )
     new = "if flush != kind:\n    fail(kind)\n    raise LeaseError(payload)"
-    assert telling_line(edits_in([("old_string", old), ("new_string", new)]))[0] == "raise LeaseError(payload)"
+    assert informative_line(file_edits_in([("old_string", old), ("new_string", new)]))[0] == "raise LeaseError(payload)"
 
 
 def test_a_number_sign_begins_a_heading_in_prose_and_a_comment_in_code():
     values = [("old_string", "text"), ("new_string", "and more text\n## How it ends")]
-    assert telling_line(edits_in([("file_path", "/app/README.md"), *values]))[0] == "## How it ends"
-    assert telling_line(edits_in([("file_path", "/app/a.py"), *values]))[0] == "and more text"
+    assert informative_line(file_edits_in([("file_path", "/app/README.md"), *values]))[0] == "## How it ends"
+    assert informative_line(file_edits_in([("file_path", "/app/a.py"), *values]))[0] == "and more text"
     patch = "*** Begin Patch\n*** Update File: docs/a.md\n@@\n+first words\n+## How it ends\n*** End Patch"
-    assert telling_line(edits_in([("patch", patch)]))[0] == "## How it ends"
+    assert informative_line(file_edits_in([("patch", patch)]))[0] == "## How it ends"

@@ -9,14 +9,14 @@ import pytest
 import transom
 from transom.core.message import Call
 from transom.strategies.actions.arguments import arguments
-from transom.strategies.actions.edits import edits_in
+from transom.strategies.actions.edits import file_edits_in
 from transom.strategies.actions.relations import may_touch, replaced, spans_of_quotes, whole_lines
 
 READ = ["   1\tdef run(job):", "   2\t    lock(job)", "   3\t    return job.start()", "   4\t", "   5\tdef stop():"]
 
 
 def edits_of(call):
-    return edits_in(list(arguments(call)))
+    return file_edits_in(list(arguments(call)))
 
 
 def edit(old, new):

@@ -354,7 +354,8 @@ def _cost_text(one: Compared, prices: TokenPrices | None) -> str:
 
 
 def print_verdict_table(results: Results, prices: TokenPrices | None) -> None:
-    """Print the figures that people ask for first, a row for each policy. What is wrong has a column only if it is."""
+    """Print the figures that people ask for first, a row for each policy. A column for
+    invalid or too large windows is there only if there are any."""
     console, rows = terminal(), list(results.values())
     measures: dict[str, Callable[[Compared], str]] = {
         "requests_kept_share": lambda one: number_text(one.requests_share, ".0%"),

@@ -31,7 +31,7 @@ OPTION_GROUPS = {
 """The groups of options by the names of their parameters, in the order of a help page. All others come first."""
 
 FEW = 6
-"""A page with at most so many options has them in one list."""
+"""The most options of a page that has them in one list."""
 
 COMMAND_GROUPS = {
     "Begin": ("demo", "chat", "replay", "import", "doctor"),

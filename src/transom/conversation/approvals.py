@@ -17,7 +17,7 @@ from transom.conversation import argument_checks as check
 from transom.conversation.appending.log_writer import LogWriter, tagged
 from transom.conversation.events import ToolCalled
 from transom.core.codec import plain
-from transom.core.entry import Approval, Body, CallPlace, Decision, Entry, Meta
+from transom.core.entry import Approval, ApprovalState, Body, CallPlace, Entry, Meta
 from transom.core.message import Assistant, ToolResult
 from transom.core.pairing import call_labels
 from transom.core.view import View
@@ -109,7 +109,7 @@ def reject(writer: LogWriter, dialect: Dialect, call: ToolCalled | str, why: str
     return writer.append_new(entries_for)[-1].seq
 
 
-def _step(call: ToolCalled, state: Decision, *, arguments: str = "", why: str = "") -> Approval:
+def _step(call: ToolCalled, state: ApprovalState, *, arguments: str = "", why: str = "") -> Approval:
     return Approval(place=(call.turn, call.index), state=state, arguments=arguments, why=why)
 
 

@@ -40,7 +40,7 @@ class Toolset(ABC):
 
 
 def opened_tools(tools: Sequence[object], stack: ExitStack) -> list[object]:
-    """The tools, with those of each toolset in its place, opened until the end of the stack.
+    """The tools of a run. Each toolset is opened, stays open until the stack ends, and its tools stand in its place.
 
     A tool of a toolset whose name another tool has too, or a tool that a run answers itself, gets the name of its
     toolset as a prefix.

@@ -56,7 +56,7 @@ class Forked(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
 CallPlace = tuple[int, int]
 """A tool call: the key of its turn's unit, and its index in the turn."""
 
-Decision = Literal["pending", "approved", "rejected", "started"]
+ApprovalState = Literal["pending", "approved", "rejected", "started"]
 
 
 class Approval(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="approval"):
@@ -73,7 +73,7 @@ class Approval(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
     """
 
     place: CallPlace
-    state: Decision
+    state: ApprovalState
     arguments: str = ""
     why: str = ""
 

@@ -2,7 +2,7 @@
 
 A session file keeps what was before a compaction, and the summary that the model had afterwards. So both can be
 compared. Whether a text is still told is judged by its words, since a summary uses its own: a text is lost if less than
-SAID of its telling words are in what the model was left with.
+SAID of its key words are in what the model was left with.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from transom.strategies.sentences.salience import statements
 from transom.strategies.text.one_line import one_line
 
 SAID = 0.6
-"""The share of the telling words of a text that must be there for the text to count as told."""
+"""The share of the key words of a text that must be there for the text to count as told."""
 LEAST_RESULT = 80
 """Characters of a result from which it counts as work: a shorter one says only that something was done."""
 SHOWN = 160
 """Characters of a text in a report."""
 MOST_WORDS = 400
-"""The telling words of a long text that are looked for: the first ones, since a request precedes what is pasted."""
+"""The key words of a long text that are looked for: the first ones, since a request precedes what is pasted."""
 
 DECISION = "decision"
 """The reason for which a sentence is a decision."""

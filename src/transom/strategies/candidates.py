@@ -177,12 +177,12 @@ def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Uni
 
 
 def is_large(part: ShownPart, preview: int) -> bool:
-    """Whether a text is worth a stub with a preview of so many tokens: it is more than twice as long as its stub."""
+    """Whether a text is worth a stub with a preview of this many tokens: it is more than twice as long as its stub."""
     return part.shown_tokens > 2 * stub_size(preview)
 
 
 def stub_size(preview: int) -> int:
-    """Tokens of a stub with a preview of so many tokens, about."""
+    """Tokens of a stub with a preview of this many tokens, about."""
     return preview + STUB_MARKER
 
 
@@ -211,7 +211,7 @@ def how_many_fit(
     folds: bool = False,
     notes: bool = False,
 ) -> int:
-    """How many of these slots, from the first on, come to at most so many `tokens`, `units` and `messages`.
+    """How many of these slots, from the first on, come to at most this many `tokens`, `units` and `messages`.
 
     It stops at the first fold, unless `folds` counts them like units. Notes take no room, since a plan adds them at
     the end and its next run must find the same slots (law 8); `notes` counts them all the same, where tokens are

@@ -59,7 +59,7 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
 
 
 def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None:
-    """The trim of the longest text of a message that brings the whole message down to so many tokens."""
+    """The trim of the longest text of a message that brings the whole message down to this many tokens."""
     parts = list(shown_parts(view, unit, "text"))
     if not parts:
         return None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Approval, Body, Decision, Entry, Forked, Meta, Sent
+from transom.core.entry import Approval, ApprovalState, Body, Entry, Forked, Meta, Sent
 from transom.core.message import (
     REASONING_REFUSED,
     Assistant,
@@ -260,7 +260,7 @@ def _approval(builder: LogBuilder, step: Step) -> None:
     elif 3 <= step.d <= 6:
         builder.append(ToolResult(parts=(Text("done"),), place=place, synthetic=step.d == 6))
     else:
-        state: Decision = ("pending", "approved", "started", "rejected")[step.b % 4]
+        state: ApprovalState = ("pending", "approved", "started", "rejected")[step.b % 4]
         builder.append(Approval(place=place, state=state, arguments="{}" if step.c >= 8 else ""))
 
 

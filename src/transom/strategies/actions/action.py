@@ -25,7 +25,7 @@ from transom.strategies.actions.arguments import (
     noun_of,
 )
 from transom.strategies.actions.commands import Command, commands_in, paths_in
-from transom.strategies.actions.edits import Edit, edits_in, informative_line
+from transom.strategies.actions.edits import FileEdit, file_edits_in, informative_line
 from transom.strategies.actions.programs import is_shell
 from transom.strategies.actions.tools import (
     CHANGING,
@@ -97,7 +97,7 @@ class Action(Struct, frozen=True, gc=False):
     finds: bool = False
     echoes: bool = False
     deed: str = ""
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[FileEdit, ...] = ()
     did: str = ""
     added: bool = True
 
@@ -120,7 +120,7 @@ def action_of(call: Call, tools: Sequence[ToolRow] = TOOLS) -> Action:
     """What a call did, by the first row of the table that fits."""
     values = [(key, value) for key, value in arguments(call) if value.strip()]
     words = verbs(call.name, values)
-    edits = edits_in(values)
+    edits = file_edits_in(values)
     patched = list(dict.fromkeys(edit.file for edit in edits)) if "File: " in call.args and "*** " in call.args else []
     kind, about = _about(call, values, words, tools, patched)
     shell = command_of(call, values)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from transom.strategies.actions.programs import NARROWS, PREFIXES, RUNNERS, Role, is_shell, program_of
 
-SCANNED = 16_000
+SCANNED_COMMAND = 16_000
 """Characters of a command that are looked at."""
 
 _MOST_WORDS, LONGEST = 40, 200
@@ -77,7 +77,7 @@ class _Simple(Struct):
 
 def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
     """The simple commands of a text, in order; a pipe separates commands too. `folder`: where it begins."""
-    found = list(_simple(text[:SCANNED]))
+    found = list(_simple(text[:SCANNED_COMMAND]))
     commands: list[Command] = []
     for at, one in enumerate(found):
         words = one.words[:_MOST_WORDS]
@@ -90,8 +90,8 @@ def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
         targets, options = (
             _covered(program, rest) if role == "check" else ({_kept(" ".join((*one.words[1:], one.body)))}, set[str]())
         )
-        behind = [other for before, other in pairwise(found[at:]) if before.end == "|"][: _piped(found, at)]
-        later = {
+        behind = found[at + 1 : at + 1 + _piped(found, at)]
+        later = {  # a file that is shown afterwards hides nothing
             word
             for other in found[at + 1 :]
             if other.words[:1] and other.words[0] in _SHOWS_ALL
@@ -120,7 +120,7 @@ def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
 
 def paths_in(text: str) -> frozenset[str]:
     """The words of a command that look like paths: with a slash or an extension."""
-    return frozenset(_PATH.findall(text[: SCANNED // 4]))
+    return frozenset(_PATH.findall(text[: SCANNED_COMMAND // 4]))
 
 
 def is_file(word: str) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from transom.strategies.actions.arguments import ADDED, PATHS, REPLACED, WRITTEN
 
-SCANNED = 8_000
+SCANNED_EDIT = 8_000
 """Characters of a text that are looked at."""
 
 PATCH = "*** "
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[^\W\d]\w{2,}")
 _PROSE = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".txt")
 
 
-class Edit(Struct, frozen=True, gc=False):
+class FileEdit(Struct, frozen=True, gc=False):
     """An edit of a `file`: what it puts (`new`) in place of what (`old`). `whole`: the text is all of the file;
     `deletes`: the file is gone."""
 
@@ -40,7 +40,7 @@ class Edit(Struct, frozen=True, gc=False):
     deletes: bool = False
 
 
-def edits_in(values: Sequence[tuple[str, str]]) -> tuple[Edit, ...]:
+def file_edits_in(values: Sequence[tuple[str, str]]) -> tuple[FileEdit, ...]:
     """The edits in the arguments of a call: the hunks of a patch ("*** Update File: …"), else its old and new texts."""
     if any(PATCH in value and "File: " in value for _, value in values):
         return tuple(_of_patch("\n".join(value for _, value in values)))
@@ -49,11 +49,11 @@ def edits_in(values: Sequence[tuple[str, str]]) -> tuple[Edit, ...]:
     new = [value for key, value in values if key in ADDED]
     if old or new:
         sides = zip(old, new, strict=True) if len(old) == len(new) else [("", one) for one in new or old]
-        return tuple(Edit(file, before, after) for before, after in sides)
-    return tuple(Edit(file, new=value, whole=True) for key, value in values if key in WRITTEN)
+        return tuple(FileEdit(file, before, after) for before, after in sides)
+    return tuple(FileEdit(file, new=value, whole=True) for key, value in values if key in WRITTEN)
 
 
-def _of_patch(patch: str) -> Iterator[Edit]:
+def _of_patch(patch: str) -> Iterator[FileEdit]:
     sections = list(_SECTION.finditer(patch))
     for at, found in enumerate(sections):
         body = patch[found.end() : sections[at + 1].start() if at + 1 < len(sections) else len(patch)]
@@ -62,13 +62,13 @@ def _of_patch(patch: str) -> Iterator[Edit]:
         for hunk in hunks or [""]:
             lines = hunk.splitlines()
             old, new = ("\n".join(line[1:] for line in lines if line[:1] in (sign, " ")) for sign in "-+")
-            yield Edit(file, old, new, whole=kind == "Add", deletes=kind == "Delete")
+            yield FileEdit(file, old, new, whole=kind == "Add", deletes=kind == "Delete")
 
 
-def informative_line(edits: Sequence[Edit]) -> tuple[str, bool]:
+def informative_line(edits: Sequence[FileEdit]) -> tuple[str, bool]:
     """The most informative line that edits add, or else take away, and whether they add it; "" if there is none."""
-    old = [line.strip() for edit in edits for line in edit.old[:SCANNED].splitlines()]
-    new = [line.strip() for edit in edits for line in edit.new[:SCANNED].splitlines()]
+    old = [line.strip() for edit in edits for line in edit.old[:SCANNED_EDIT].splitlines()]
+    new = [line.strip() for edit in edits for line in edit.new[:SCANNED_EDIT].splitlines()]
     is_prose = any(edit.file.endswith(_PROSE) for edit in edits)
     before, after = set(old), set(new)
     added = [line for line in new if line and line not in before]

@@ -20,7 +20,7 @@ from transom.strategies.text.terminal import without_controls
 
 Status = Literal["ok", "failed", "refused", "running"]
 
-SCANNED = 4_000
+SCANNED_OUTPUT = 4_000
 """Characters at either end of a result that are looked at."""
 
 SHORT_OUTPUT, SHORT_LINES, SHORT_MATCHES = 160, 4, 120
@@ -147,9 +147,9 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
         return Outcome("refused", says=one_line(key_line(body), OUTCOME))
     is_run, is_file = action.is_run, action.kind in {"read", "fetch"} or action.is_edit
     stated = stated_code(text)
-    code = _own_code(text, stated[0], *stated[1], header_end, action) if stated else None
+    code = own_code = _own_code(text, stated[0], *stated[1], header_end, action) if stated else None
     if code is None and action.echoes:
-        echoed = [int(one) for one in _ECHOED.findall(body[-SCANNED:])]
+        echoed = [int(one) for one in _ECHOED.findall(body[-SCANNED_OUTPUT:])]
         code = next((one for one in echoed if one), 0) if echoed else None
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
     if lines > 1 and _FOUND.fullmatch(body.lstrip("\n").split("\n", 1)[0].strip()):
@@ -158,12 +158,9 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
         lines = 0
     found = list(_summaries(body)) if action.kind in {"run", "type", "other"} else []
     passed = found[-1][1] if found and all(not _failures(line) for line, _ in found) and _passes(found[-1][0]) else 0
-    error = (
-        _error_line(body[0 if passed and _error_line(body, "test") else passed :])
-        if is_run or action.kind == "other"
-        else ""
-    )
-    passed = 0 if _error_line(body, "test") else passed
+    if passed and _error_line(body, "test"):
+        passed = 0  # a failed test outweighs a summary that passed
+    error = _error_line(body[passed:]) if is_run or action.kind == "other" else ""
     red = found[-1][0] if found and _failures(found[-1][0]) else ""
     found_nothing = action.finds and code == 1
     is_denied = is_file and lines == 1 and len(body) <= REFUSAL and bool(_DENIES.match(_TAG.sub("", body.strip())))
@@ -171,7 +168,7 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
     failed = ((is_said or bool(code)) and not found_nothing) or is_denied
     if not failed and is_run and not action.is_view:
         failed = bool(red) or error.startswith("Error:") or (bool(error) and (code is None or found_nothing))
-    running = _RUNNING.search(header[0] if header else body[:SCANNED]) if stated is None and is_run else None
+    running = _RUNNING.search(header[0] if header else body[:SCANNED_OUTPUT]) if stated is None and is_run else None
     status: Status = "failed" if failed else "running" if running else "ok"
     shown = (
         _line_of_failure(body, red, found, error if not (is_said or code) else "") if failed or result.synthetic else ""
@@ -187,9 +184,7 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
         made=tuple(_made(body, action)) if not failed else (),
         session=(running[1] or running[2]) if running else "",
         receipt=_receipt(body) if action.kind in {"delegate", "run", "other"} else "",
-        is_echoed=failed
-        and not is_said
-        and not (stated and _own_code(text, stated[0], *stated[1], header_end, action)),
+        is_echoed=failed and not is_said and not own_code,
         is_missing=failed and bool(_DENIES.search(shown)) and "command not found" not in shown,
     )
 
@@ -221,7 +216,7 @@ def _end_of_reminder(text: str, end: int) -> int:
 
 def _summaries(text: str) -> Iterator[tuple[str, int]]:
     """The lines near the end of a text that sum up a test run, each with where it ends."""
-    at = max(0, len(text) - SCANNED)
+    at = max(0, len(text) - SCANNED_OUTPUT)
     for line in text[at:].splitlines(keepends=True):
         at += len(line)
         found = line.strip("\r\n").strip(" =-")
@@ -249,7 +244,7 @@ def _passes(summary: str) -> bool:
 def _error_line(text: str, group: str = "") -> str:
     """The first line that begins like an error, near the end of a text, else near its beginning; "" if there is none.
     `group`: only of this kind."""
-    for part in (text[-SCANNED:], text[:SCANNED] if len(text) > SCANNED else ""):
+    for part in (text[-SCANNED_OUTPUT:], text[:SCANNED_OUTPUT] if len(text) > SCANNED_OUTPUT else ""):
         if found := next((one for one in _ERROR.finditer(part) if not group or one[group]), None):
             raised = _RAISED.search(part, found.start()) if found["trace"] else None
             start = raised.start() if raised else part.rfind("\n", 0, found.end()) + 1
@@ -265,12 +260,12 @@ def _line_of_failure(body: str, red: str, found: list[tuple[str, int]], error: s
 
 def _says(body: str, lines: int, action: Action, found: list[tuple[str, int]], error: str, passed: int) -> str:
     """The words of a result that its line has; "" if the number of lines says more."""
-    first = next((line for line in body[:SCANNED].splitlines() if _LETTERS.search(line)), "")
+    first = next((line for line in body[:SCANNED_OUTPUT].splitlines() if _LETTERS.search(line)), "")
     if action.is_edit:
         return ""
     if action.kind in {"other", "ask"} or ((found or error) and not action.is_view):
         if _JSON.match(body) and len(body) > OUTCOME:
-            states = [one[0] for one in _OBJECT.finditer(body[:SCANNED]) if one[1] == "status"]
+            states = [one[0] for one in _OBJECT.finditer(body[:SCANNED_OUTPUT]) if one[1] == "status"]
             return states[0] if len(states) == 1 else ""
         line = next((line for line, end in reversed(found) if not passed or end <= passed), "")
         return one_line(line or error or first or body, OUTCOME)
@@ -292,10 +287,10 @@ def _made(body: str, action: Action) -> Iterator[tuple[str, str]]:
     of its JSON, with its state."""
     if action.commands:
         if any(one.program in {"git", "git commit", "gh create"} for one in action.commands):
-            found = [next(filter(None, one.groups())) for one in _MADE.finditer(body[-SCANNED:])]
+            found = [next(filter(None, one.groups())) for one in _MADE.finditer(body[-SCANNED_OUTPUT:])]
             yield from ((" ".join(one.split()), "") for one in found[:MOST_MADE])
     elif action.changes and not action.is_edit and _JSON.match(body):
-        values = dict(reversed(_OBJECT.findall(body[:SCANNED])))
+        values = dict(reversed(_OBJECT.findall(body[:SCANNED_OUTPUT])))
         made = next((value for key, value in values.items() if key != "status" and value not in action.names), "")
         if state := values.get("status", ""):
             yield from ((name, state) for name in (made, *sorted(action.changes))[:1] if name)
@@ -312,13 +307,13 @@ def _receipt(text: str) -> str:
 
 
 def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> str:
-    """How a call ended, in a few words; empty where that it did not fail is all there is to say. What the tool itself
-    said is in quotation marks, unless what is `quoted` of it below begins with that."""
+    """How a call ended, in a few words. Empty if the call succeeded and there is nothing else to say. What the tool
+    itself said is in quotation marks, unless what is `quoted` of it below begins with that."""
     if outcome is None:
         return "no result"
     if outcome.status == "refused":
         return "refused by the user"
-    is_below = " ".join(quoted[: 2 * SCANNED].split()).startswith(outcome.says.removesuffix(" …"))
+    is_below = " ".join(quoted[: 2 * SCANNED_OUTPUT].split()).startswith(outcome.says.removesuffix(" …"))
     own = _own(outcome.says) if outcome.says and not (quoted and is_below) else ""
     if outcome.failed:
         ended = f"exit {outcome.code}" if outcome.code else "failed"

@@ -33,24 +33,8 @@ PROGRAMS: dict[str, Role] = {
     ),
     **dict.fromkeys(
         (
-            *(
-                "cat",
-                "head",
-                "tail",
-                "nl",
-                "bat",
-                "less",
-                "more",
-                "awk",
-                "jq",
-                "ls",
-                "sed",
-                "wc",
-                "sort",
-                "uniq",
-                "cut",
-            ),
-            *("tr", "tee", "column", "xxd", "od", "git show", "git log", "git blame", "gh view"),
+            *("cat", "head", "tail", "nl", "bat", "less", "more", "awk", "jq", "ls", "sed", "wc", "sort", "uniq"),
+            *("cut", "tr", "tee", "column", "xxd", "od", "git show", "git log", "git blame", "gh view"),
             *("gh list", "gh diff", "gh api"),
         ),
         "shows",
@@ -99,7 +83,7 @@ NARROWS = frozenset(
 """Options with which a check covers less, or nothing."""
 
 VERB_WITHIN = 4
-"""Among so many words at the start of a command its verb is looked for: `git -C folder diff`."""
+"""The verb of a command is one of its first words: `git -C folder diff`."""
 
 _ROWS: dict[str, list[tuple[str, list[str]]]] = {}
 for _row in sorted(PROGRAMS, key=lambda row: -len(row.split())):

@@ -14,7 +14,7 @@ from itertools import takewhile
 from transom.core.edit import Span
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.commands import Command
-from transom.strategies.actions.edits import SCANNED, Edit
+from transom.strategies.actions.edits import SCANNED_EDIT, FileEdit
 from transom.strategies.text.spans import joined
 
 Lines = Sequence[str]
@@ -72,13 +72,13 @@ def _covers(target: str, other: str) -> bool:
     return other.startswith((f"{target}/", f"{target}::"))
 
 
-def edits_answer(later: Sequence[Edit], earlier: Sequence[Edit]) -> bool:
+def edits_answer(later: Sequence[FileEdit], earlier: Sequence[FileEdit]) -> bool:
     """Whether edits of a file did what the earlier ones were to do: they replaced the same text or more, or most lines
     of it; they wrote the whole file; or they are the same."""
     if any(one.whole for one in later) or later == earlier:
         return True
     mine, other = (
-        [_words(line) for one in edits for line in one.old[:SCANNED].split("\n")] for edits in (later, earlier)
+        [_words(line) for one in edits for line in one.old[:SCANNED_EDIT].split("\n")] for edits in (later, earlier)
     )
     mine, other = list(filter(None, mine)), list(filter(None, other))
     text, wanted = " ".join(mine), " ".join(other)
@@ -92,7 +92,7 @@ def _words(line: str) -> str:
     return " ".join(line.split())
 
 
-def replaced(edit: Edit) -> tuple[Lines, int, int]:
+def replaced(edit: FileEdit) -> tuple[Lines, int, int]:
     """The old lines of an edit, without blank ones at either end, and from where to where it puts something else in
     their place; if both are the same, between two lines."""
     old, new = edit.old.splitlines(), edit.new.splitlines()
@@ -106,14 +106,14 @@ def replaced(edit: Edit) -> tuple[Lines, int, int]:
     return old[first:last], min(max(before, first), last) - first, min(max(stop, first), last) - first
 
 
-def may_touch(edits: Sequence[Edit], quoted: Sequence[Lines]) -> bool:
+def may_touch(edits: Sequence[FileEdit], quoted: Sequence[Lines]) -> bool:
     """Whether edits may have changed quoted lines: they did, or it is not known what they replaced."""
     if not quoted or not edits or any(not one.old.strip() for one in edits):
         return True
     return any(touches(edit, lines) for edit in edits if edit.old != edit.new for lines in quoted)
 
 
-def touches(edit: Edit, quoted: Lines) -> bool:
+def touches(edit: FileEdit, quoted: Lines) -> bool:
     """Whether an edit may have changed quoted lines, or put something between them. The quoted lines may have numbers
     or marks in front; the first and the last line of the edit may be a part of a line. What stands beside a single
     quoted line is not known: something beside it may be between it and the next one."""

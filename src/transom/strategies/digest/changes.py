@@ -23,7 +23,7 @@ TEMPORARY = ("/tmp/", "/private/", "/var/")  # noqa: S108 (only compared)
 """How the paths of files begin that a list of changes leaves out first."""
 
 MOST, TOKENS_PER_CHANGE = 8, 160
-"""How many files or objects a list of changes has; in a large record, one for so many of its tokens."""
+"""How many files or objects a list of changes has; in a large record, one for this many of its tokens."""
 
 
 IN_A_ROW = frozenset(("read", "fetch"))

@@ -97,6 +97,7 @@ def digest_text(
     is_talk = talk >= MOSTLY_TALK
     best: tuple[int, Digested] | None = None
     share, more = 1.0, 0.0
+    # Too large: quote less. Too small: more room. After one that fits, a larger one that does not ends the search.
     for _ in range(TRIES):
         messages = (
             QuotedMessages() if is_talk else found.messages.chosen(share * OF_USER * size, share * OF_AGENT * size)
@@ -275,8 +276,8 @@ class _FoldedTurns:
         return of_entry[passage.text] if of_entry else QUIET
 
     def _is_noise(self, passage: Passage) -> bool:
-        """Whether a passage is not quoted for its names or words: of a check it says nothing that failed, or it is none
-        for reading."""
+        """Whether a passage is never quoted for its names or words: it is unreadable, or it is output of a check that
+        says nothing of a failure."""
         unreadable = self._noise(passage).is_unreadable(passage.start, passage.end)
         return unreadable or self.failures.is_noise(passage)
 
@@ -298,7 +299,7 @@ class _FoldedTurns:
         return set[str]().union(*(covered_names(self.index, self.view, one) for one in self.beside))
 
     def quotes(self, room: float, names: float, already: Spans, *, by_words: bool) -> Spans:
-        """The spans to quote in so many tokens: the chosen passages with their margins. `names`: the share of the
+        """The spans to quote in this many tokens: the chosen passages with their margins. `names`: the share of the
         tokens for passages that are chosen for their names. `already`: what is quoted in any case."""
         if room <= 0:
             return {}

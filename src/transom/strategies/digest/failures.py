@@ -12,7 +12,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.commands import Command
-from transom.strategies.actions.edits import Edit
+from transom.strategies.actions.edits import FileEdit
 from transom.strategies.actions.outcome import Outcome, is_test_output
 from transom.strategies.actions.relations import edits_answer, is_one_of, run_answers, runs_of
 from transom.strategies.digest.failure_lines import failure_spans
@@ -23,7 +23,7 @@ LONGEST = 3_000
 """Characters of an output that may be chosen for a quote."""
 
 NEAR = 20
-"""How many runs of a program, and edits of a file, after a failure are looked at, whether they answer it."""
+"""How far to look for a success that answers a failure: runs of the same program, or edits of the same file."""
 
 PASTED = 200
 """Tokens of a message from which it may be a pasted test run."""
@@ -151,6 +151,6 @@ class _LaterCalls:
         return None
 
 
-def _edits(ended: Ended, file: str) -> list[Edit]:
+def _edits(ended: Ended, file: str) -> list[FileEdit]:
     """The edits of a file by a call."""
     return [edit for edit in ended.action.edits if edit.file == file]

@@ -50,7 +50,7 @@ REACH = 256_000
 """Tokens of a log that are indexed: as many as a compaction can choose from in the time it has."""
 
 FEWEST, MANY = 2, 16
-"""At least and at most so many windows full of tokens are indexed: the least for large windows, the most for small."""
+"""How much of the log is indexed, in windows: fewer for large windows, more for small ones."""
 
 LEAST_COUNTED = 32
 """Tokens that an entry counts at least where the reach is measured. A compaction looks at each entry in reach, so there
@@ -316,7 +316,7 @@ def _tally(counts: Counter[str], of: Iterable[str], times: int) -> None:
 
 
 def _first(view: View, n: int, reach: int) -> int:
-    """The first entry of an index that reaches so many tokens back from entry `n`."""
+    """The first entry of an index that reaches this many tokens back from entry `n`."""
     seq, tokens = n, 0
     while seq > 0 and tokens < reach:
         seq -= 1
@@ -328,7 +328,7 @@ def _first(view: View, n: int, reach: int) -> int:
 
 
 def _counted(tokens: int) -> int:
-    """What an entry of so many tokens counts where the reach is measured."""
+    """What an entry of this many tokens counts where the reach is measured."""
     return max(LEAST_COUNTED, tokens)
 
 

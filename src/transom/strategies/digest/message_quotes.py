@@ -77,7 +77,7 @@ class _Message(Struct, frozen=True):
     times: int = 1
 
     def cost(self, characters: int) -> float:
-        """The tokens of so many characters of it in a record, about."""
+        """The tokens of this many of its characters in a record, about."""
         return characters * self.words.rate + TAG
 
 
@@ -109,7 +109,7 @@ class MessageQuotes:
         return self._quoted([(one, SAID) for one in self._said]) if tokens <= room else None
 
     def _by_words(self, room: float) -> QuotedMessages:
-        """The sentences of the user with most words that no other has, in so many tokens."""
+        """The sentences of the user with most words that no other has, in this many tokens."""
         view, index = self.view, self.index
         said = {(one.seq, one.words.number) for one in self._said}
         seqs = list(dict.fromkeys(one.seq for one in self._said))
@@ -130,8 +130,8 @@ class MessageQuotes:
         return QuotedMessages(whole, choice.spent)
 
     def _fitting(self, messages: Sequence[_Message], most: Sequence[int], room: float) -> QuotedMessages:
-        """Quotes of these messages in so many tokens, the older ones shorter than the newer ones where there is no room
-        for all; then the oldest are left out."""
+        """Quotes of these messages in this many tokens, the older ones shorter than the newer ones where there is no
+        room for all; then the oldest are left out."""
         limits = [most[0]] * len(messages)
 
         def cost(at: int) -> float:
@@ -153,7 +153,7 @@ class MessageQuotes:
         return self._quoted(list(zip(messages, limits, strict=True))[first:])
 
     def _quoted(self, messages: Sequence[tuple[_Message, int]]) -> QuotedMessages:
-        """Quotes of these messages, of each at most so many tokens."""
+        """Quotes of these messages, of each at most this many tokens."""
         spans: Spans = {}
         tokens = 0.0
         for one, most in messages:
@@ -260,7 +260,7 @@ def _place(one: _Message) -> tuple[int, int]:
 
 
 def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:
-    """Spans of a text in at most so many characters: its beginning, its end, and between them the sentences that tell
+    """Spans of a text in at most this many characters: its beginning, its end, and between them the sentences that tell
     most."""
     pieces = [
         (start + at, start + end)

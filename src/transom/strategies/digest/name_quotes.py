@@ -29,7 +29,7 @@ def name_quotes(
     quoted: Collection[int],
     room: float,
 ) -> list[Passage]:
-    """Passages of one name each, in so many tokens, those of most worth for each token first.
+    """Passages of one name each, in this many tokens, those of most worth for each token first.
 
     `needed`: the names for which each passage may be quoted; `factors`: how much they are worth there. A name is taken
     where this is greatest, and from the newest of these places. `quoted`: the entries that have a line already.

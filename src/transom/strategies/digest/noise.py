@@ -18,18 +18,18 @@ from transom.core.edit import Span
 from transom.strategies.text.spans import joined
 from transom.strategies.text.terminal import CONTROL, REDRAWN
 
-SCANNED = 200_000
+SCANNED_FOR_NOISE = 200_000
 """Characters at the start of a text that are looked at."""
 
 RUN, SHORT_RUN, SHORT_RUNS = 160, 40, 4
-"""Characters without a blank from which they may be data, and characters and number of adjacent lines that may be
-together."""
+"""From this length on, characters without a blank may be data. Shorter ones may be data if this many stand in adjacent
+lines."""
 
 LONG_LINE, FEW_BLANKS = 400, 16
-"""Characters of a line from which it may be minified code, if fewer than one in so many is a blank."""
+"""From this length on, a line may be minified code, if it has fewer blanks than one in this many characters."""
 
 LINES, BEFORE = 12, 6
-"""Adjacent lines that have the shape of one of so many before them, from which they are repeated."""
+"""From this many adjacent lines on, lines count as repeated. Each has the shape of one of the few before it."""
 
 CODES = 0.2
 """The share of a line that is control codes, from which it is noise."""
@@ -69,7 +69,7 @@ def noise_of(text: str, *, is_result: bool = True) -> Noise:
     only (`is_result`)."""
     if len(text) < RUN:
         return QUIET
-    text = text[:SCANNED]
+    text = text[:SCANNED_FOR_NOISE]
     spans = sorted((*_data(text), *_frames(text)))
     repeated = tuple(_repeated(text)) if is_result and text.lstrip()[:1] not in {"{", "["} else ()
     return Noise(tuple(joined(spans)), repeated) if spans or repeated else QUIET

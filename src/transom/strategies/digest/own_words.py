@@ -43,7 +43,7 @@ class OwnWords(Struct, frozen=True, gc=False):
 
     @staticmethod
     def of(number: int, text: str, spans: Sequence[Span], tokens: int) -> OwnWords:
-        """These spans of a text of so many tokens."""
+        """These spans of a text that has this many tokens."""
         words = [text[start:end] for start, end in spans]
         return OwnWords(number, tuple(spans), sum(map(len, words)), max(0.01, tokens / len(text)), hash("".join(words)))
 
@@ -69,7 +69,8 @@ def own_words(text: str) -> list[Span]:
 
 
 def _without_pasted(text: str, start: int, stop: int) -> list[Span]:
-    """A span of a message without fenced blocks and lines that are no prose, if it is long; itself if that is all."""
+    """A long span without fenced blocks and lines that are no prose. The span itself if it is short, or if nothing else
+    is left."""
     if text.count("\n", start, stop) < FEW_LINES and stop - start < 3 * PASTED_LINE:
         return [(start, stop)]
     found: list[Span] = []

@@ -1,4 +1,4 @@
-"""Maximum coverage: a greedy choice of passages that hold as many needed names as possible in so many tokens.
+"""Maximum coverage: a greedy choice of passages that hold as many needed names as possible in a number of tokens.
 
 The greedy algorithm for a monotone submodular gain under a knapsack, by gain per cost, with a lazy queue (Minoux 1978).
 Gains are whole numbers, so that their sum is the same in any order. It is approximately greedy: once an entry's tag is

@@ -20,7 +20,7 @@ REPEATED_WORD = 0.5
 """The worth of each further passage with the same word, as a share of the one before."""
 
 SHORT = 100
-"""Messages of up to so many tokens count whole."""
+"""Messages of up to this many tokens count whole."""
 
 
 def cover_words(

@@ -50,7 +50,7 @@ MIN_TOKENS = 10
 """With fewer tokens left there is no room for another sentence."""
 
 QUOTED_PART = 10
-"""One in so many of the tokens that a fold frees are for its quotes even where the goal is out of reach, if the limit
+"""One in this many of the tokens that a fold frees are for its quotes even where the goal is out of reach, if the limit
 allows it."""
 
 

@@ -103,7 +103,7 @@ def _quotes(view: View, target: Target, keys: Sequence[int], most: int) -> Itera
 
 
 def _excerpt(target: Target, seq: int, fact: Fact, most: int) -> str:
-    """At most so many tokens of a fact's texts and calls; a part of another kind is named."""
+    """At most this many tokens of a fact's texts and calls; a part of another kind is named."""
     pieces = [own_text(fact)] if own_text(fact) else []
     for _, part in addressed_parts(fact):
         if isinstance(part, Text):

@@ -108,7 +108,7 @@ def _covering_passages(
 
 
 def _choose(index: Index, passages: Sequence[Passage], room: float) -> set[int]:
-    """The positions of the passages to keep in so many tokens."""
+    """The positions of the passages to keep in this many tokens."""
     last = len(passages) - 1
     chosen, choice, names = {0, last}, PassageChoice(passages), [passage.names for passage in passages]
     left = room - sum(passages[at].tokens + passages[at].margin for at in chosen)

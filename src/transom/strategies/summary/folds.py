@@ -22,7 +22,7 @@ RECORD_ONLY = "digest"
 """Why a fold is there whose text is a record alone."""
 
 SPARE = 1.6
-"""The end of a run that begins with the summary has turns of so many times its tokens, beside what their record
+"""The end of a run that begins with the summary has turns of this many times its tokens, beside what their record
 takes."""
 
 

@@ -123,7 +123,7 @@ def _source(view: View, unit: Unit) -> SourceTurn:
 def _exact_values(
     view: View, target: Target, units: Sequence[Unit], tokens: float
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of these turns that something still refers to, in so many tokens: those that the user typed, then the
+    """The names of these turns that something still refers to, in this many tokens: those that the user typed, then the
     user's others, then by weight, the newest first; and those of them that were typed. What the user did not type must
     be named again in a turn that stays. Names of tools and of their arguments are none: every request has them in its
     tools."""

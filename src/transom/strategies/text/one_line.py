@@ -21,7 +21,7 @@ def cut_at_word(text: str, most: int) -> str:
 
 
 def values_in_a_line(values: Sequence[str], most: int) -> str:
-    """Values in one line of about so many characters; of a long path the end, which tells the most."""
+    """Values in one line of about this many characters; of a long path the end, which tells the most."""
     shown: list[str] = []
     for value in values:
         is_path = len(value) <= LONGEST_PATH and "/" in value and len(value.split()) == 1

@@ -13,7 +13,7 @@ SNAP = 0.15
 """A half ends at the end of a line, if there is one within this share of the half."""
 
 WORD = 32
-"""Otherwise it ends at a blank, if there is one within so many characters: half a number is another number."""
+"""Otherwise it ends at a blank, if there is one within this many characters: half a number is another number."""
 
 Shortened = tuple[tuple[Span, ...], str]
 """What a trim leaves of a text: the spans that stay, and the note in their gap."""
