@@ -3,9 +3,11 @@
     python benchmarks/fires.py DATA [--n 4] [--below 1]
 
 Every recorded call and result is parsed, and conversations of every family are replayed at small budgets, `--n` of each
-(0: none). Printed are the rows of the table of tools,
-and the patterns of `strategies` that matched fewer than `--below` times, with how often they were tried. A pattern that
-never matches is to be deleted; a new one comes with its count.
+(0: none). Printed are the rows of the table of tools, and
+those of the table of programs and the patterns of `strategies` that matched fewer than `--below` times, with how often
+they were tried. A pattern that is tried and never matches is to be deleted; a new one comes with its count. A pattern
+that is never tried belongs to another policy than `default`. A program that no recording uses may still be common in
+projects that were not recorded: Rust, Java, .NET.
 """
 
 from __future__ import annotations
@@ -136,11 +138,12 @@ def main() -> None:
 def parse(record: Recorded) -> None:
     """Parse every call and result of a conversation, and look for noise in every result."""
     _, facts = record.facts()
+    actions: dict[str, action.Action] = {}
     for _, fact in facts:
         for call in fact.calls if isinstance(fact, Assistant) else ():
-            action.action_of(call)
+            actions[call.id] = action.action_of(call)
         if isinstance(fact, ToolResult):
-            outcome_of(fact)
+            outcome_of(fact, actions.get(fact.call, action.UNKNOWN))
             for text, _ in readable(fact):
                 noise_of(text, is_result=True)
         elif isinstance(fact, User):

@@ -23,25 +23,23 @@ Role = Literal[
 PROGRAMS: dict[str, Role] = {
     **dict.fromkeys(
         (
-            *("pytest", "py.test", "unittest", "jest", "vitest", "mocha", "rspec", "tox", "nox", "tsc", "tsgo"),
+            *("pytest", "unittest", "jest", "vitest", "mocha", "rspec", "tox", "tsc", "tsgo"),
             *("pyright", "basedpyright", "mypy", "eslint", "ruff check", "ruff format", "golangci-lint run"),
             *("npm test", "pnpm test", "yarn test", "bun test", "go test", "go vet", "go build"),
-            *("cargo test", "cargo nextest", "cargo check", "cargo clippy", "cargo build", "gradle test"),
-            *("mvn test", "dotnet test", "dotnet build", "swift test", "swift build"),
+            *("cargo test", "cargo check", "cargo clippy", "cargo build"),
+            *("mvn test", "dotnet test", "dotnet build"),
         ),
         "check",
     ),
     **dict.fromkeys(
         (
-            *("cat", "head", "tail", "nl", "bat", "less", "more", "awk", "jq", "ls", "sed", "wc", "sort", "uniq"),
-            *("cut", "tr", "tee", "column", "xxd", "od", "git show", "git log", "git blame", "gh view"),
+            *("cat", "head", "tail", "nl", "awk", "jq", "ls", "sed", "wc", "sort", "uniq", "cut"),
+            *("tr", "tee", "xxd", "od", "git show", "git log", "git blame", "gh view"),
             *("gh list", "gh diff", "gh api"),
         ),
         "shows",
     ),
-    **dict.fromkeys(
-        ("grep", "egrep", "rg", "diff", "find", "which", "test", "[", "[[", "git diff", "git grep"), "finds"
-    ),
+    **dict.fromkeys(("grep", "rg", "diff", "find", "which", "test", "[", "[[", "git diff", "git grep"), "finds"),
     **dict.fromkeys(
         (
             *("cd", "echo", "printf", "pwd", "true", "sleep", "export", "source", "set", "kill", "pkill", ".", ":"),
@@ -51,12 +49,12 @@ PROGRAMS: dict[str, Role] = {
     ),
     **dict.fromkeys(("mv", "touch", "mkdir", "gofmt -w", "goimports -w", "prettier --write", "git mv"), "writes"),
     **dict.fromkeys(("sed -i", "perl -pi", "perl -0pi", "perl -i"), "edits"),
-    **dict.fromkeys(("cp", "ln", "install"), "copies"),
-    **dict.fromkeys(("rm", "rmdir", "unlink", "git rm"), "deletes"),
+    **dict.fromkeys(("cp", "ln"), "copies"),
+    **dict.fromkeys(("rm", "rmdir", "git rm"), "deletes"),
     **dict.fromkeys(("git checkout --", "git restore"), "restores"),
     **dict.fromkeys(("git commit", "gh create"), "makes"),
-    **dict.fromkeys(("python", "python3", "node", "deno", "bun"), "script"),
-    **dict.fromkeys(("find -exec", "find -delete", "find -execdir", "git rm --cached"), "other"),
+    **dict.fromkeys(("python", "python3", "node"), "script"),
+    **dict.fromkeys(("find -exec", "find -delete", "git rm --cached"), "other"),
 }
 """The programs that come with the package. A word behind the program is one of the first words that are no options; an
 option is any that begins so. The row with the most words is used."""
