@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ from strict_provider import ANSWER, TASK, StrictProvider, strict_provider
 from transom.http import Gateway
 from transom.proxy.app import ProxySettings
 from transom.proxy.serve import serving
-from transom.stores import open_store
 
 DOCS = Path(__file__).parents[2] / "docs"
 FUNCTION = {"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
@@ -62,22 +60,3 @@ def test_the_page_of_the_proxy(server: StrictProvider) -> None:
         reply = names["client"].chat.completions.create(model="m", messages=[{"role": "user", "content": TASK}])
     assert reply.choices[0].message.content.startswith("Step 1")
     assert server.invalid == []
-
-
-def test_the_page_of_frameworks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each adapter's code as it stands, with a server that answers at once."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    monkeypatch.setenv("OPENAI_AGENTS_DISABLE_TRACING", "1")
-    *pairs, messages = blocks("frameworks.md")
-    for before, after in zip(pairs[::2], pairs[1::2], strict=True):
-        assert {*before.split("\n")} - {*after.split("\n")}  # what changes
-        with strict_provider(1) as state:
-            monkeypatch.setenv("OPENAI_BASE_URL", f"{state.url}/v1")
-            exec(compile(after, "frameworks.md", "exec"), {"tools": []})
-            said = json.dumps(state.requests)
-        assert ("Plan a trip." in said, state.invalid) == (True, [])
-        assert "trip" in open_store("agent.db").names()
-        for path in tmp_path.glob("agent.db*"):
-            path.unlink()
-    exec(compile(messages, "frameworks.md", "exec"), {})
