@@ -10,23 +10,24 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 from msgspec import Struct
 
+from reading.readability import Readability, readability
 from transom.cli.commands import Compare
-from transom.cli.compare import Results, choose, columns_of, compare, readability_columns
-from transom.cli.report import Column, number_text
+from transom.cli.compare import Results, choose, columns_of, compare
+from transom.cli.report import number_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.replaying.replay import replay
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.errors import BudgetImpossible
-from transom.evaluation.compare import Compared, tokens_of
+from transom.evaluation.compare import tokens_of
 from transom.evaluation.grounding import texts_of
 from transom.importers import Recorded, read
 from transom.policies import POLICIES, policy_named
@@ -64,6 +65,18 @@ SHARE = 0.4
 
 RARE = 3
 """A pair of characters is distinctive if no more messages of its dialogue hold it."""
+
+READING: dict[str, tuple[str, Callable[[Readability], float | None]]] = {
+    "in order": (".1%", lambda one: one.order),
+    "turns with a line": (".1%", lambda one: one.line_share),
+    "quote boundaries": (".0%", lambda one: one.boundaries),
+    "ends inside a word": (",", lambda one: one.inside_words),
+    "misquoted": (",", lambda one: one.misquoted),
+    "unmarked stale quotes": (",", lambda one: one.unmarked_stale),
+    "whole turns, at first": (".0%", lambda one: one.whole_after),
+    "whole turns": (".0%", lambda one: one.whole),
+}
+"""How well windows read, right after each compaction: the heads of the columns, their formats and their figures."""
 
 HEADER = """# The policies compared
 
@@ -148,25 +161,40 @@ def parts(folder: Path, names: Sequence[str], every: int, jobs: int | None) -> I
             every=every,
         )
         chosen, _ = choose(wanted)
-        results = compare(chosen, names, Budget(context=family.budget), jobs=jobs)
-        yield section(family, len(chosen), results)
+        budget = Budget(context=family.budget)
+        results = compare(chosen, names, budget, jobs=jobs)
+        yield section(family, len(chosen), results, read_windows(chosen, names, budget, jobs))
     yield banked([*read(folder / f"{BANK}.jsonl.gz")][::every], names, jobs)
 
 
-def section(family: Family, many: int, results: Results) -> str:
+def read_windows(
+    chosen: Sequence[Recorded], names: Sequence[str], budget: Budget, jobs: int | None
+) -> dict[str, Readability]:
+    """How well the windows read, by policy."""
+    with ProcessPoolExecutor(jobs) as pool:
+        return {
+            name: sum_of(pool.map(partial(readability, budget=budget, policy=policy_named(name)), chosen))
+            for name in names
+        }
+
+
+def sum_of(parts: Iterable[Readability]) -> Readability:
+    return reduce(Readability.plus, parts, Readability())
+
+
+def section(family: Family, many: int, results: Results, reading: Mapping[str, Readability]) -> str:
     """One family: a row for each policy."""
     title = f"{family.name} at {family.budget:,}: {family.what}, conversations: {many:,}"
-    folding = {name: one for name, one in results.items() if one.readability.windows}
-    lines = [f"## {title}\n", *rows_of(results, columns_of(results)), ""]
-    if columns := readability_columns(results):
-        lines += ["Right after each compaction:\n", *rows_of(folding, columns), ""]
+    columns = columns_of(results)
+    figures = ([name, *(text(one) for _, text in columns)] for name, one in results.items())
+    lines = [f"## {title}\n", *table(["policy", *(figure.label for figure, _ in columns)], figures), ""]
+    if folding := {name: one for name, one in reading.items() if one.windows}:
+        rows = (
+            [name, *(number_text(figure(one), form) for form, figure in READING.values())]
+            for name, one in folding.items()
+        )
+        lines += ["Right after each compaction:\n", *table(["policy", *READING], rows), ""]
     return "\n".join(lines)
-
-
-def rows_of(results: Results, columns: Sequence[Column[Compared]]) -> Iterator[str]:
-    """A table with a row for each policy."""
-    rows = ([name, *(text(one) for _, text in columns)] for name, one in results.items())
-    return table(["policy", *(figure.label for figure, _ in columns)], rows)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

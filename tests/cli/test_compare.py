@@ -10,10 +10,9 @@ import pytest
 from conversation_files import chat, write_jsonl
 
 from transom.cli.compare import print_table
-from transom.cli.figures import COMPARE, READABILITY, REPLAY, VERDICT
+from transom.cli.figures import COMPARE, REPLAY, VERDICT
 from transom.cli.picture import Point, draw_picture, pareto_front
 from transom.evaluation.compare import Compared
-from transom.evaluation.readability import Readability
 from transom.evaluation.replay_stats import ReplayStats
 from transom.extras import install_command
 from transom.policies import POLICIES
@@ -148,10 +147,7 @@ def test_a_row_for_each_policy(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "150")
     wide = run(*args)[1]
     rows = [line.split()[0] for line in wide.split("Which to take")[0].splitlines() if line.strip()]
-    assert [name for name in rows if name in POLICIES] == ["default", "sliding", "passthrough", "default", "sliding"], (
-        "a second table of those that fold"
-    )
-    assert "How well windows read, right after each compaction" in wide
+    assert [name for name in rows if name in POLICIES] == ["default", "sliding", "passthrough"]
     assert narrow.split("Which to take")[0].count(" passthrough ") == 2, "two tables where one has no room"
     assert max(map(len, narrow.splitlines())) <= 80
     assert "Refused calls are counted in no other column but calls." in " ".join(wide.split())
@@ -161,20 +157,15 @@ def test_a_row_for_each_policy(run, monkeypatch):
 @pytest.mark.parametrize("calls", [1, 1_234_567])
 def test_no_heading_is_cut(capsys, monkeypatch, columns, calls):
     monkeypatch.setenv("COLUMNS", str(columns))
-    one = Compared(
-        stats=ReplayStats(calls=calls, refused=calls, questions=1),
-        consecutive_breaks=calls,
-        readability=Readability(windows=calls, pairs=calls, inside_words=calls, misquoted=calls, unmarked_stale=calls),
-    )
-    figures = (*COMPARE, *READABILITY)
+    one = Compared(stats=ReplayStats(calls=calls, refused=calls, questions=1), consecutive_breaks=calls)
     print_table(dict.fromkeys(POLICIES, one))
     out = capsys.readouterr().out
     heads = [line.removeprefix(" policy") for line in out.splitlines() if line.startswith(" policy ")]
-    assert " ".join(heads).split() == [word for figure in figures for word in figure.head.split("\n")[-1].split()]
-    assert all(line in out for figure in figures for line in figure.head.split("\n"))
+    assert " ".join(heads).split() == [word for figure in COMPARE for word in figure.head.split("\n")[-1].split()]
+    assert all(line in out for figure in COMPARE for line in figure.head.split("\n"))
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= columns
-    assert len(heads) == (4 if calls == 1 else 6) or columns < 80
+    assert len(heads) == (3 if calls == 1 else 4) or columns < 80
 
 
 def chat_about_files(turns):
@@ -313,7 +304,7 @@ def test_the_front_has_the_points_that_no_other_beats():
     assert [point.name for point in pareto_front([*points, easy])] == ["low", "best", "expensive"]
 
 
-@pytest.mark.parametrize(("command", "figures"), [("compare", (*VERDICT, *COMPARE, *READABILITY)), ("replay", REPLAY)])
+@pytest.mark.parametrize(("command", "figures"), [("compare", (*VERDICT, *COMPARE)), ("replay", REPLAY)])
 def test_help_explains_each_figure(run, command, figures):
     help_text = " ".join(run(command, "--help")[1].split())
     for figure in figures:
@@ -324,7 +315,6 @@ def test_each_figure_of_compare_is_measured_and_in_json(run):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(2)})
     found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
     assert {figure.name for figure in COMPARE} <= found.keys()
-    assert {figure.name for figure in READABILITY} <= found["readability"].keys()
 
 
 def test_the_first_table_has_what_people_ask_and_a_verdict(run, monkeypatch):

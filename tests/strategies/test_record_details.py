@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from benchmarks.reading.quote_ends import end_of, start_of
 
 import transom
 from transom.core.edit import Span
 from transom.core.message import Call
-from transom.evaluation.quote_ends import end_of, start_of
 from transom.strategies.actions.action import action_of
 from transom.strategies.digest.passages import call_text, inner_words, json_elements, split, with_margins
 from transom.strategies.digest.plans import TaskBoard, items_text, plan_text

@@ -9,7 +9,7 @@ from msgspec import Struct
 from transom.cli import options as o
 from transom.cli.app import command
 from transom.cli.chat_help import SLASH_COMMANDS
-from transom.cli.figures import COMPARE, NAMES, READABILITY, REPLAY, VERDICT, block_text, explained, help_text
+from transom.cli.figures import COMPARE, NAMES, REPLAY, VERDICT, block_text, explained, help_text
 
 STATES = {
     "kept": "In the window as it was logged.",
@@ -62,12 +62,7 @@ class Replay(Struct, frozen=True, kw_only=True):
     "compare",
     "Replay recorded conversations under several policies.",
     example="compare chats.jsonl --budget 32k --policies default,sliding,codex",
-    epilog=help_text(
-        VERDICT,
-        block_text("With --all", COMPARE),
-        NAMES,
-        block_text("With --all, how well windows read, right after each compaction", READABILITY),
-    ),
+    epilog=help_text(VERDICT, block_text("With --all", COMPARE), NAMES),
 )
 class Compare(Struct, frozen=True, kw_only=True):
     """Replay recorded conversations under several policies, compare the windows, and say which policy to take.

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from transom.cli.commands import Compare
 from transom.cli.compare_summaries import WITH_MODEL, rows_of, settings_for, summaries_line, with_summaries
-from transom.cli.figures import COMPARE, INVALID, OVER, READABILITY, VERDICT, Figure
+from transom.cli.figures import COMPARE, INVALID, OVER, VERDICT, Figure
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines
 from transom.cli.locate import command
 from transom.cli.picture import Point, draw_picture, picture_paths
@@ -31,7 +31,6 @@ from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
 from transom.evaluation.compare import Compared, Label, Seen, compared, tokens_of
 from transom.evaluation.cost import share
-from transom.evaluation.readability import Readability
 from transom.importers import LabelledQuestion, Recorded
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import POLICIES, policy_named
@@ -61,18 +60,6 @@ MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
     "ms_per_call": (".2f", lambda one: one.stats.ms_per_call),
 }
 """The format and the function of each figure; a function returns None where there is nothing to measure."""
-
-READABILITY_MEASURES: dict[str, tuple[str, Callable[[Readability], float | None]]] = {
-    "order": (".1%", lambda one: one.order),
-    "turns_with_line": (".1%", lambda one: one.line_share),
-    "quote_boundaries": (".0%", lambda one: one.boundaries),
-    "inside_words": (",", lambda one: one.inside_words),
-    "misquoted": (",", lambda one: one.misquoted),
-    "unmarked_stale_quotes": (",", lambda one: one.unmarked_stale),
-    "whole_turns_after": (".0%", lambda one: one.whole_after),
-    "whole_turns": (".0%", lambda one: one.whole),
-}
-"""The same for the figures of the second table, which are computed from `Compared.readability`."""
 
 SETTINGS = ("budget", "prices", "priced_by", "model", "min_messages", "max_messages", "min_tokens", "every")
 """The options that the results depend on, beside the files and the policy."""
@@ -293,15 +280,9 @@ def _draw(results: Results, paths: Sequence[Path], title: str) -> None:
 
 
 def columns_of(results: Results) -> list[Column[Compared]]:
-    """Return the columns of the first table. The one for evidence is only there if questions are labelled."""
+    """Return the columns of the table. The one for evidence is only there if questions are labelled."""
     questions = any(one.stats.questions for one in results.values())
     return [_column(figure) for figure in COMPARE if questions or figure.name != "evidence_recall"]
-
-
-def readability_columns(results: Results) -> list[Column[Compared]]:
-    """Return the columns of the second table; none if no window was compacted."""
-    compacted = any(one.readability.windows for one in results.values())
-    return [_readability_column(figure) for figure in READABILITY] if compacted else []
 
 
 def category_columns(results: Results) -> list[Column[Compared]]:
@@ -324,11 +305,6 @@ def _category_column(name: str, count: int) -> Column[Compared]:
 def _column(figure: Figure) -> Column[Compared]:
     form, measure = MEASURES[figure.name]
     return figure, lambda one: number_text(measure(one), form)
-
-
-def _readability_column(figure: Figure) -> Column[Compared]:
-    form, measure = READABILITY_MEASURES[figure.name]
-    return figure, lambda one: number_text(measure(one.readability) if one.readability.windows else None, form)
 
 
 def priced_by(model: str | None) -> TokenPrices | None:
@@ -384,11 +360,6 @@ def print_table(results: Results) -> None:
         console.print("\nEvidence found, by category of question", style="bold")
         for part in _tables(console, list(results.items()), columns):
             console.print(part)
-    if columns := readability_columns(results):
-        rows = [(name, one) for name, one in results.items() if one.readability.windows]
-        console.print("\nHow well windows read, right after each compaction", style="bold")
-        for part in _tables(console, rows, columns):
-            console.print(part)
     console.print(f"Each column is explained by `{command()} compare --help`.", style="dim")
 
 
@@ -407,7 +378,6 @@ def _tables(
 def numbers(one: Compared) -> dict[str, Any]:
     """Return a result as JSON values: its sums and every figure."""
     sums = {"grounding": one.grounding, "anthropic": one.anthropic, "openai": one.openai}
-    readability = {name: measure(one.readability) for name, (_, measure) in READABILITY_MEASURES.items()}
     return {
         **asdict(one.stats),
         **{name: measure(one) for name, (_, measure) in MEASURES.items()},
@@ -418,5 +388,4 @@ def numbers(one: Compared) -> dict[str, Any]:
             name: {"questions": count, "evidence_recall": found / count}
             for name, (count, found) in sorted(one.evidence_by_category.items())
         },
-        "readability": {**asdict(one.readability), **readability},
     }

@@ -166,60 +166,6 @@ COMPARE: tuple[Figure, ...] = (
     TIME,
 )
 
-READABILITY: tuple[Figure, ...] = (
-    Figure(
-        "order",
-        "in order",
-        "in\norder",
-        "Of all pairs of visible things (messages, lines and quotes of a record): the share that the window has in the "
-        "order in which they happened.",
-    ),
-    Figure(
-        "turns_with_line",
-        "turns with a line",
-        "turns\nwith\na line",
-        "Of the folded turns: the share that has a line in a record, or is counted in one. A marker which only says "
-        "that turns are left out is no line.",
-    ),
-    Figure(
-        "quote_boundaries",
-        "quote boundaries",
-        "quote\nbound-\naries",
-        "Of the beginnings and ends of quoted passages: the share at the beginning or end of a line or sentence.",
-    ),
-    Figure(
-        "inside_words",
-        "ends inside a word",
-        "ends\ninside\na word",
-        "Beginnings and ends of quoted passages that are inside a word. Must be 0.",
-    ),
-    Figure(
-        "misquoted",
-        "misquoted",
-        "mis-\nquoted",
-        "Quoted passages that are not, word for word, in the entry that they are attributed to. Must be 0.",
-    ),
-    Figure(
-        "unmarked_stale_quotes",
-        "unmarked stale quotes",
-        "unmarked\nstale\nquotes",
-        "Quotes of a tool's result whose file or record a later call changed, where the window neither says so nor has "
-        "the later call itself.",
-    ),
-    Figure(
-        "whole_turns_after",
-        "whole turns, at first",
-        "whole\nturns,\nat first",
-        "Turns that are in the window whole, right after a compaction, as a share of the room: of the budget without "
-        "the system prompt and the first message.",
-    ),
-    Figure("whole_turns", "whole turns", "whole\nturns", "The same, on average over all windows with a fold."),
-)
-"""How well windows read.
-
-All but the last are measured only right after each compaction: the windows behind it begin alike.
-"""
-
 NAMES = "A name is a path, URL, identifier, id, number of 4 digits or more, or quoted string."
 
 

@@ -1,7 +1,7 @@
 """Compares policies on recorded conversations.
 
-It asks: are the windows valid, what do they cost, how often does the cached prefix break, do they contain what the next
-step needs, and how well do they read?
+It asks: are the windows valid, what do they cost, how often does the cached prefix break, and do they contain what the
+next step needs?
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from transom.core.unit import Unit
 from transom.core.window import Window
 from transom.evaluation.cost import Cost, cost, share
 from transom.evaluation.grounding import Grounding, History, grounding, texts_of, usable
-from transom.evaluation.readability import Readability, ReadabilityJudge
 from transom.evaluation.replay_stats import ReplayStats, newest_fold, replay_stats
 from transom.evaluation.requests_kept import UserRequests
 from transom.prices import ANTHROPIC, OPENAI, Prices, RequestTokens
@@ -63,7 +62,6 @@ class Compared(Struct, frozen=True, kw_only=True):
     - `grounding`: names that the next step needs.
     - `evidence`: for each question the share of its evidence that is usable, summed. `evidence_by_category`: for each
       category of questions their number and the same sum.
-    - `readability`: how well the windows read right after each compaction.
     - `summaries`, `failed_summaries`: how many a model made, and how often it made none; 0 where no model was asked.
     """
 
@@ -79,7 +77,6 @@ class Compared(Struct, frozen=True, kw_only=True):
     grounding: Grounding = Grounding()
     evidence: float = 0.0
     evidence_by_category: Mapping[str, tuple[int, float]] = {}
-    readability: Readability = Readability()
     summaries: int = 0
     failed_summaries: int = 0
 
@@ -98,7 +95,6 @@ class Compared(Struct, frozen=True, kw_only=True):
             grounding=self.grounding.plus(other.grounding),
             evidence=self.evidence + other.evidence,
             evidence_by_category=_sums(self.evidence_by_category, other.evidence_by_category),
-            readability=self.readability.plus(other.readability),
             summaries=self.summaries + other.summaries,
             failed_summaries=self.failed_summaries + other.failed_summaries,
         )
@@ -182,7 +178,6 @@ class _Judge:
         self._history, self._read, self._tokens = History(), 0, 0
         self._newest, self._broke = -1, False
         self._turns, self._intact, self._seen = 0, set[int](), 0
-        self._readability = ReadabilityJudge()
         self.sent: list[RequestTokens] = []
         self.whole: list[int] = []
 
@@ -216,7 +211,6 @@ class _Judge:
         self.sent.append((stats.tokens, stats.shared_tokens))
         self.whole.append(stats.passthrough)
         found = grounding(self._history, texts, self._messages[at], self._tokens, self._budget)
-        readability = self._readability.judged(window, compacted=bool(stats.compactions))
         return Compared(
             stats=stats,
             requests=len(self._requests),
@@ -225,7 +219,6 @@ class _Judge:
             reasoning_turns=self._turns,
             reasoning_kept=min(self._turns, self._reasoning_kept(window)),
             grounding=found,
-            readability=readability,
         )
 
     def _reasoning_kept(self, window: Window) -> int:

@@ -13,14 +13,17 @@ from msgspec import Struct
 from transom.core.message import Assistant, Fact, User
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
-from transom.evaluation.readability import quoted_call
 from transom.evaluation.record_lines import Quote, Record, parsed_record
-from transom.strategies.digest.passages import readable
+from transom.strategies.digest.passages import arguments, readable
 from transom.strategies.text.identifiers import is_between_strings, names_in
 from transom.strategies.text.terms import stem, words_in
+from transom.texts import quote_marks
 
 FEW = 8
 """The most names, and the most words, that are listed for a quote."""
+
+_GAP = re.compile("\n…\n| …\n| … ")
+"""Between two passages of one quote."""
 
 _RUN = re.compile(r"[^\W\d_]{3,}")
 
@@ -92,8 +95,26 @@ def _entry_of(view: View, quote: Quote) -> int | None:
     if not 0 <= quote.first < view.length or view.unit_of[quote.first] < 0:
         return None
     unit = view.unit(view.unit_of[quote.first])
-    call = quoted_call(view, unit, quote)
-    return unit.seqs[0] if call is None else unit.seqs[1 + unit.answered_calls.index(call)]
+    passages = [_plain(piece).strip("…\n") for piece in _GAP.split(quote.text)]
+    for seq in unit.seqs:
+        text = "\n".join(_plain(text) for text in _texts_of(view, seq))
+        if all(passage in text for passage in passages):
+            return seq
+    return unit.seqs[0]
+
+
+def _texts_of(view: View, seq: int) -> Iterator[str]:
+    """Yield the texts of a fact, and the arguments of its calls."""
+    fact = view.fetch(seq).body
+    assert isinstance(fact, Fact)
+    yield from (text for text, _ in readable(fact))
+    for call in fact.calls if isinstance(fact, Assistant) else ():
+        yield from (value for _, value in arguments(call))
+
+
+def _plain(text: str) -> str:
+    """A text with the marks that a quote has in place of its own, and without escapes."""
+    return quote_marks(text)[1:-1].replace("\\", "")
 
 
 class _Reasons:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
+from benchmarks.reading.quote_ends import end_of, passages_of, start_of
+from benchmarks.reading.readability import Readability, ReadabilityJudge, pairs_in_order
+from benchmarks.reading.stale_quotes import Touched, leaves, touched
 
 from transom.core.edit import Fold
 from transom.core.entry import Entry
 from transom.core.message import Call
 from transom.core.reducer import build_view
 from transom.core.window import assemble
-from transom.evaluation.quote_ends import end_of, passages_of, start_of
-from transom.evaluation.readability import Readability, ReadabilityJudge, pairs_in_order
 from transom.evaluation.record_lines import Quote, Record, RecordLine, parsed_record
-from transom.evaluation.stale_quotes import Touched, leaves, touched
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries, WordCounter
 

@@ -15,15 +15,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from transom.core.budget import Budget
 from transom.core.message import Assistant, Fact, Note
+from transom.core.policy import Policy
 from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.core.view import View
 from transom.core.window import Window
 from transom.evaluation.cost import share
-from transom.evaluation.quote_ends import QuotedPassage, passages_of
 from transom.evaluation.record_lines import Quote, Record, RecordLine, parsed_record
-from transom.evaluation.stale_quotes import ChangeHistory, StaleQuote, stale_quotes
+from transom.evaluation.replay_stats import newest_fold
+from transom.importers import Recorded
+from transom.reports.recorded_calls import recorded_calls
 from transom.strategies.digest.passages import arguments, readable
+
+from .quote_ends import QuotedPassage, passages_of
+from .stale_quotes import ChangeHistory, StaleQuote, stale_quotes
 
 LEAST_ROOM = 0.25
 """The least share of a budget that counts as room, however long the system prompt and the first message are."""
@@ -92,6 +98,16 @@ class Readability(Struct, frozen=True, kw_only=True):
     def whole(self) -> float | None:
         """The share of the room that whole turns take, on average over all windows with a fold."""
         return share(self.whole_shares, self.folded_windows)
+
+
+def readability(record: Recorded, *, budget: Budget, policy: Policy) -> Readability:
+    """How well the windows of a recorded conversation read under a policy."""
+    judge, total, newest = ReadabilityJudge(), Readability(), -1
+    for call in recorded_calls(record, budget=budget, policy=policy):
+        if call.window is not None:
+            total = total.plus(judge.judged(call.window, compacted=newest_fold(call.window) > newest))
+            newest = max(newest, newest_fold(call.window))
+    return total
 
 
 class Findings(Struct, frozen=True, kw_only=True):
@@ -280,11 +296,6 @@ def pairs_in_order(entries: Iterable[int]) -> int:
         count += bisect_right(before, entry)
         insort(before, entry)
     return count
-
-
-def quoted_call(view: View, unit: Unit, quote: Quote) -> int | None:
-    """Return the index of the call whose result a quote is from; None if the quote is from the turn itself."""
-    return _passages(view, unit, quote)[1]
 
 
 def _passages(view: View, unit: Unit, quote: Quote) -> tuple[list[QuotedPassage], int | None]:

@@ -1,0 +1,1 @@
+"""How well a window reads: a yardstick of `policies.py`."""
