@@ -20,7 +20,7 @@ from transom.errors import BudgetImpossible, InvalidSetting
 from transom.providers.scripted import Scripted, call
 from transom.wire.dialects import DIALECTS
 
-PAGE = Path(__file__).parents[2] / "docs" / "modes.md"
+PAGE = Path(__file__).parents[3] / "docs" / "modes.md"
 
 PROFILE = Profile(rules="You book trips.", tool_policy="Look before you book.", persona="You are Ada, a travel agent.")
 BOOK = Directive(run_id="r1", text="Book the trip.", step="Find a flight.", step_context="At most 200 euros.")
