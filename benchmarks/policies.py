@@ -22,7 +22,7 @@ from transom.cli.commands import Compare
 from transom.cli.compare import Results, choose, columns_of, compare
 from transom.cli.report import number_text
 from transom.conversation.conversation import Conversation
-from transom.conversation.replaying.replay import replay
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.message import Raw

@@ -36,7 +36,7 @@ from typing import Any
 from policies import BANK, DIALOGUES, FAMILIES, SHARE, bank, chinese
 from transom.cli.replay import timed_steps
 from transom.conversation.conversation import Conversation
-from transom.conversation.replaying.replay import ReplayStep
+from transom.conversation.replay import ReplayStep
 from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.core.unit import FoldedSlot

@@ -243,7 +243,7 @@ PLAN: tuple[Turn, ...] = (
         read(f"{CORE}/edit.py"),
         read(f"{CORE}/entry.py"),
     ),
-    agent("", read("src/transom/evaluation/explain.py", 1, 120), read("src/transom/conversation/replaying/replay.py")),
+    agent("", read("src/transom/evaluation/explain.py", 1, 120), read("src/transom/conversation/replay.py")),
     agent("Last, the same through a store on disk, closed and opened again.", python(REOPENED)),
     agent(
         "Done, and measured.\n\n`strategies/thoughts.py` drops the reasoning of all but the newest `keep` turns. It "

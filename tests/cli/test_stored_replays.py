@@ -70,7 +70,7 @@ def test_the_same_run_again_replaces_the_one_before(run, folder):
     assert [*stored(run)][4:] == ["chat 1 (run 5)"], "its number is higher than those in the store"
 
 
-def test_a_killed_run_is_continued(run, folder):
+def test_a_killed_run_is_replaced(run, folder):
     write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(40, size=100)} for n in range(10)))
     store = folder / ".transom" / "replays.db"
     started = start_command(*REPLAY, 5_000)
@@ -81,44 +81,24 @@ def test_a_killed_run_is_continued(run, folder):
     os.kill(started.pid, signal.SIGKILL)
     assert finish(started)[0] == -signal.SIGKILL
     assert 0 < len(stored(run)) < 10
-    first = json.loads(run("log", "chat 0", "--json")[1])
     assert run(*REPLAY, 5_000)[0] == 0
-    assert [*stored(run)] == [f"chat {n}" for n in range(10)]
-    assert json.loads(run("log", "chat 0", "--json")[1]) == first
-    assert run(*REPLAY, 5_000)[0] == 0
-    assert [*stored(run)] == [f"chat {n} (run 2)" for n in range(10)], "the first run was finished"
+    assert [*stored(run)] == [f"chat {n} (run 2)" for n in range(10)]
 
 
 @pytest.mark.parametrize("store", ["both.db", "both/"])
 def test_of_two_replays_into_one_store_one_is_refused(run, folder, store):
     write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(60, size=100)} for n in range(4)))
     command = (*REPLAY, 5_000, "--store", store, "--json")
-    codes, errors = [], []
-    for process in [start_command(*command) for _ in range(2)]:
-        code, _, err = finish(process)
-        codes.append(code)
-        errors.append(re.sub(r".* is locked: waiting for another process\n", "", err))  # on a busy machine
-    assert sorted(codes) in ([0, 2], [0, 0]), errors  # both are right if one only read what the other had stored
-    for code, err in zip(codes, errors, strict=True):
-        assert (code, err.count("\n"), "another process is writing conversation" in err) in (
-            (0, 0, False),
-            (2, 1, True),
-        )
-    assert run(*command)[0] == 0
+    done = [finish(process) for process in [start_command(*command) for _ in range(2)]]
+    assert sorted(code for code, _, _ in done) == [0, 2], done
+    (error,) = [err for code, _, err in done if code]
+    error = re.sub(r".* is locked: waiting for another process\n", "", error)  # on a busy machine
+    assert re.fullmatch(r"transom: .*(is in use by|is in the store already).*\n", error), error
     assert run(*REPLAY, 5_000, "--store", "alone.db")[0] == 0
     for n in range(4):
         logs = [json.loads(run("log", f"chat {n}", "--json", "--store", place)[1]) for place in (store, "alone.db")]
         kinds = [[entry["kind"] for entry in log["entries"]] for log in logs]
         assert kinds[0] == kinds[1]
-
-
-def test_a_replay_of_another_policy_into_the_same_store_names_what_differs(run, folder):
-    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)})
-    assert run(*REPLAY, 4_000, "--store", "a.db")[0] == 0
-    code, out, err = run(*REPLAY, 5_000, "--store", "a.db", "--prices", "openai")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    start = "transom: conversation 'one' is in the store already and cannot be continued: context was 4000, is 5000, "
-    assert err.startswith(start + "prices was none, is "), err
 
 
 def entries(store):

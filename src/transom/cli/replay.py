@@ -18,8 +18,7 @@ from transom.cli.progress import ProgressBar
 from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
 from transom.cli.window_file import STDOUT, window_line, windows_file
 from transom.conversation.conversation import Conversation
-from transom.conversation.replaying.replay import Placed, Question, ReplayStep, replay
-from transom.conversation.replaying.sole_writer import SoleWriterLog
+from transom.conversation.replay import Placed, Question, ReplayStep, replay
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Instruction, Raw
@@ -78,10 +77,8 @@ def replayed(options: Replay) -> Outcome:
                 )
                 files = tuple(replayer.replay_file(file, done) for done, file in enumerate(options.files))
     except KeyboardInterrupt as interrupt:
-        to_go_on = (
-            "the same command continues" if run is not None else f"continue with --store '{without_password(url)}'"
-        )
-        interrupt.add_note("nothing was stored" if url == "memory:" else to_go_on)
+        if url == "memory:":
+            interrupt.add_note("nothing was stored")
         raise
     if run is not None:
         runs.finish(run)
@@ -146,7 +143,7 @@ class _Replayer:
         """Replay one conversation. For the progress bar it is the work from `begin` to `end`, counted in files."""
         dialect = dialect_named(self._options.dialect or record.dialect)
         conversation = Conversation(
-            SoleWriterLog(self._store.open(runs.stored_name(self._run, self._take_name(record.id)))),
+            self._store.open(runs.stored_name(self._run, self._take_name(record.id))),
             budget=self._budget,
             policy=self._policy,
             counter=o200k(),
@@ -156,17 +153,19 @@ class _Replayer:
         tools = record.tools_for(dialect.name)
         total, tokens, newest = ReplayStats(conversations=1), list[int | None](), -1
         steps = timed_steps(conversation, facts, record.questions, tools=tools, injected=record.injected_in(facts))
-        for step, request, seconds in steps:
-            if self._windows is not None:
-                self._windows.write(window_line(record.id, step, request))
-            files_done = begin + (end - begin) * step.at / max(1, len(record.messages))
-            self._bar.update(files_done / len(self._options.files), record.source)
-            self._lock_notice.step()
-            total = total.plus(self._checked(record, dialect, step, request, newest)).plus(ReplayStats(seconds=seconds))
-            if step.question is None:
-                tokens.append(None if step.window is None else step.window.tokens)
-                newest = newest if step.window is None else max(newest, newest_fold(step.window))
-        conversation.close()
+        with conversation, conversation.lease():  # another process may replay into the same store
+            for step, request, seconds in steps:
+                if self._windows is not None:
+                    self._windows.write(window_line(record.id, step, request))
+                files_done = begin + (end - begin) * step.at / max(1, len(record.messages))
+                self._bar.update(files_done / len(self._options.files), record.source)
+                self._lock_notice.step()
+                total = total.plus(self._checked(record, dialect, step, request, newest)).plus(
+                    ReplayStats(seconds=seconds)
+                )
+                if step.question is None:
+                    tokens.append(None if step.window is None else step.window.tokens)
+                    newest = newest if step.window is None else max(newest, newest_fold(step.window))
         self._keep_timeline(Timeline(conversation=record.id, tokens=tuple(tokens)))
         turns = sum(isinstance(fact, Assistant) for _, fact in facts)
         return total.plus(ReplayStats(skipped=turns - total.calls))
@@ -213,10 +212,7 @@ class _Replayer:
 
 
 def _begin_run(options: Replay) -> runs.Run:
-    """Begin or continue a run in the store of this folder.
-
-    Its identity: the files, and the options that windows depend on.
-    """
+    """Begin a run in the store of this folder. Its identity: the files, and the options that windows depend on."""
     names = ("budget", "policy", "prices", "dialect", "format", "questions")
     return runs.begin(options.files, {name: getattr(options, name) for name in names})
 

@@ -1,8 +1,7 @@
 """Where replays are stored: in one SQLite file for each folder, `.transom/replays.db`, with a list of runs beside it.
 
 Every run has a number. The conversations of run 1 are stored under their ids, those of run 2 as `ID (run 2)`, and so
-on. If a run was interrupted, the same command continues it. If it was finished, the same command is a new run, which
-replaces the finished one.
+on. The same command again is a new run, which replaces the earlier ones once it is finished.
 """
 
 from __future__ import annotations
@@ -42,22 +41,18 @@ _STORED_NAME = re.compile(r"(?s)(?P<id>.*) \(run (?P<number>[1-9]\d{0,8})\)")
 class Run(Struct, frozen=True, kw_only=True):
     """A replay run.
 
-    `settings`: the options, the version, and the size and time of each file; `done`: it is finished.
+    `settings`: the options, the version, and the size and time of each file.
     """
 
     number: int
     settings: dict[str, Any]
-    done: bool = False
 
 
 def begin(files: Sequence[Path], settings: dict[str, Any]) -> Run:
-    """Return the unfinished run with the same files and settings, or add a new run to the list. Raises OSError."""
+    """Add a run to the list. Raises OSError."""
     make_folder()
     settings = {"version": version("transom"), "files": [_file_state(file) for file in files], **settings}
     with _edit_runs() as runs:
-        for run in runs:
-            if run.settings == settings and not run.done and Path("-") not in files:
-                return run
         last = max((run.number for run in runs), default=_last_stored_run())
         run = Run(number=last + 1, settings=settings)
         runs.append(run)
@@ -65,14 +60,13 @@ def begin(files: Sequence[Path], settings: dict[str, Any]) -> Run:
 
 
 def finish(run: Run) -> None:
-    """Mark a run as finished, and remove earlier runs with the same settings from the list and the store.
+    """Remove earlier runs with the same settings from the list and the store, because this one is finished.
 
     Raises OSError, TransomError.
     """
     with _edit_runs() as runs:
-        old = [one.number for one in runs if one.settings == run.settings and one.number != run.number]
-        runs[:] = [one for one in runs if one.number not in {run.number, *old}]
-        runs.append(Run(number=run.number, settings=run.settings, done=True))
+        old = [one.number for one in runs if one.settings == run.settings and one.number < run.number]
+        runs[:] = [one for one in runs if one.number not in old]
     if old:
         with closing(SqliteStore(str(STORE), synchronous="normal")) as store:
             names = [name for name in store.names() if split_name(name)[1] in old]

@@ -17,7 +17,7 @@ from typing import IO, Any, TextIO, cast
 
 from transom import private_files
 from transom.cli.terminal import json_escaped
-from transom.conversation.replaying.replay import ReplayStep
+from transom.conversation.replay import ReplayStep
 from transom.core.codec import plain
 
 STDOUT = Path("-")

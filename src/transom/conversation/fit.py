@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
-from transom.conversation.replaying.replay import replay
+from transom.conversation.replay import replay
 from transom.conversation.settings import ConversationOptions, Settings
 from transom.core.log import Log
 from transom.core.message import Raw

@@ -35,7 +35,6 @@ from transom.history.managers import (
     coherent,
 )
 from transom.history.react import react
-from transom.history.runner import ConversationRunner
 from transom.history.session import (
     Session,
     append,
@@ -53,7 +52,6 @@ __all__ = [
     "ComposedManager",
     "ConversationEntry",
     "ConversationRecorded",
-    "ConversationRunner",
     "CurationContext",
     "EngineManager",
     "HistoryCurated",

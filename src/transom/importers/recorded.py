@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from transom.conversation.appending.parse_messages import split_head
-from transom.conversation.replaying.replay import Question
+from transom.conversation.replay import Question
 from transom.core.entry import Meta
 from transom.core.message import Fact, Instruction, Raw, User
 from transom.errors import InvalidMessage, InvalidSetting, quote

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.replaying.replay import replay
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.message import Raw
