@@ -24,7 +24,7 @@ from transom.strategies.digest.failures import Failures
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.message_quotes import MessageQuotes, QuotedMessages, Spans
 from transom.strategies.digest.name_quotes import name_quotes
-from transom.strategies.digest.noise import QUIET, Noise
+from transom.strategies.digest.noise import Noise
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
@@ -146,6 +146,8 @@ class _FoldedTurns:
         ]
         """The units that get a line: all that the index reaches, and those older ones that earlier records quote. Notes
         of state get none."""
+        self.with_calls = [unit for unit in self.units if self.index.at(view, unit.seqs[0]).calls]
+        """Those of them that can have changed something, failed or made a plan."""
         shown = [unit for slot in run for unit in _shown_units(slot) if unit.key < first]
         staying = [unit for unit in (*shown, *indexed) if stays_visible(view, target, unit)]
         count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run) - len(staying)
@@ -251,12 +253,17 @@ class _FoldedTurns:
         return [self._is_noise(passage) for passage in self.passages]
 
     @cached_property
+    def _noisy(self) -> set[int]:
+        """The entries of passages that have any noise in them."""
+        return {seq for seq in {one.entry for one in self.passages} if self.index.at(self.view, seq).noise}
+
+    @cached_property
     def _factors(self) -> list[float]:
         """The worth of each passage's names: less in the result of a search, among lines that all say the same, and
         where a later call changed the file or object that it shows."""
         last = self.index.last_changes()
         factors: dict[int, float] = {}
-        for unit in self.units:
+        for unit in self.with_calls:
             indexed = self.index.at(self.view, unit.seqs[0])
             if any(last.get(name, -1) > unit.seqs[0] for name in indexed.about):
                 factors.update(dict.fromkeys(unit.seqs[1:], STALE))
@@ -265,21 +272,21 @@ class _FoldedTurns:
                     factors[seq] = OF_LISTS
         return [
             OF_LISTS
-            if self._noise(passage).is_repeated(passage.start, passage.end)
+            if passage.entry in self._noisy and self._noise(passage).is_repeated(passage.start, passage.end)
             else factors.get(passage.entry, 1.0)
             for passage in self.passages
         ]
 
     def _noise(self, passage: Passage) -> Noise:
-        """The noise in the text of a passage."""
-        of_entry = self.index.at(self.view, passage.entry).noise
-        return of_entry[passage.text] if of_entry else QUIET
+        """The noise in the text of a passage, whose entry is `_noisy`."""
+        return self.index.at(self.view, passage.entry).noise[passage.text]
 
     def _is_noise(self, passage: Passage) -> bool:
         """Whether a passage is never quoted for its names or words: it is unreadable, or it is output of a check that
         says nothing of a failure."""
-        unreadable = self._noise(passage).is_unreadable(passage.start, passage.end)
-        return unreadable or self.failures.is_noise(passage)
+        if passage.entry in self._noisy and self._noise(passage).is_unreadable(passage.start, passage.end):
+            return True
+        return self.failures.is_noise(passage)
 
     def _quotable(self, unit: Unit) -> Iterator[int]:
         """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the
@@ -354,12 +361,12 @@ class _FoldedTurns:
     def endings(self, size: float) -> list[str]:
         """The last lines: what the turns changed, what an earlier record quotes of it, and the newest plan."""
         lines: list[str] = []
-        if changed := self.changes.named(self.units, size):
+        if changed := self.changes.named(self.with_calls, size):
             lines.append(texts.changed_line(changed))
-        if stale := self.changes.stale(self.units, self.beside):
+        if stale := self.changes.stale(self.with_calls, self.beside):
             lines.append(texts.stale_line(stale))
         whole = [one for one in self.beside if isinstance(one, Unit)]
-        seq, plan = newest_plan(self.view, self.index, self.units, whole, int(PLAN * size * 4))
+        seq, plan = newest_plan(self.view, self.index, self.with_calls, whole, int(PLAN * size * 4))
         if plan:
             lines.append(texts.plan_line(self.target.reference(seq), texts.disarmed(plan, self.view.notes)))
         return lines
@@ -367,7 +374,7 @@ class _FoldedTurns:
     def _turn_of(self, unit: Unit, spans: Spans) -> RecordTurn:
         """A unit as a turn, cached: from one try of a record to the next, most turns quote the same."""
         quoted = {seq: spans[seq] for seq in unit.seqs if seq in spans}
-        key = unit.key, str(quoted)
+        key = unit.key, str(quoted) if quoted else ""
         if (found := self._turns.get(key)) is None:
             found = self._turns[key] = self._turn(unit, quoted)
         return found
@@ -455,8 +462,7 @@ class _FoldedTurns:
     def _quotes_of_calls(self, seq: int, spans: Spans) -> dict[int, tuple[str, list[str]]]:
         """What stands in the line of each call of an entry of which something is quoted, and the quotes, under its
         index."""
-        fact = self._fact(seq)
-        if seq not in spans or not isinstance(fact, Assistant):
+        if seq not in spans or not isinstance(fact := self._fact(seq), Assistant):
             return {}
         first_call = len(self._texts(seq)) - len(fact.calls)
         facts = self.index.at(self.view, seq).calls

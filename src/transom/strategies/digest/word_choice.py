@@ -8,11 +8,9 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from statistics import median
 
-from transom.core.entry import Entry
-from transom.core.message import Assistant, User
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.digest.index import Index
+from transom.strategies.digest.index import Index, Indexed
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.visible import Visible, visible_texts
 
@@ -21,6 +19,9 @@ REPEATED_WORD = 0.5
 
 SHORT = 100
 """Messages of up to this many tokens count whole."""
+
+OF_USER, OF_MODEL = "user", "assistant"
+"""The roles whose messages are compared."""
 
 
 def cover_words(
@@ -39,8 +40,8 @@ def cover_words(
     items = [passage_words for seq in entries for passage_words in words.at(view, index, seq)]
     already: Iterable[str] = (word for one in beside for word in _words_shown(view, index, one))
     times = Counter(chain(already, *(items[at] for at in choice.taken)))
-    verbosity = _verbosity(view, hidden)
-    factors = {seq: _length_factor(view.fetch(seq), verbosity) for seq in entries}
+    verbosity = _verbosity(view, index, hidden)
+    factors = {seq: _length_factor(index.at(view, seq), verbosity) for seq in entries}
     choice.cover(
         left,
         items,
@@ -58,18 +59,18 @@ def _words_shown(view: View, index: Index, one: Visible) -> AbstractSet[str]:
     return set[str]().union(*map(words.of_text, visible_texts(one)))
 
 
-def _verbosity(view: View, units: Sequence[Unit]) -> float:
+def _verbosity(view: View, index: Index, units: Sequence[Unit]) -> float:
     """How short the user's messages are compared with the model's: 0.3 to 1."""
-    lengths: dict[type, list[int]] = {User: [], Assistant: []}
+    lengths: dict[str, list[int]] = {OF_USER: [], OF_MODEL: []}
     for unit in units:
-        entry = view.fetch(unit.seqs[0])
-        if type(entry.body) in lengths:
-            lengths[type(entry.body)].append(sum(entry.tokens))
+        indexed = index.at(view, unit.seqs[0])
+        if indexed.role in lengths:
+            lengths[indexed.role].append(indexed.tokens)
     if not all(lengths.values()):
         return 1.0
-    return min(1.0, max(0.3, median(lengths[User]) / max(1, median(lengths[Assistant]))))
+    return min(1.0, max(0.3, median(lengths[OF_USER]) / max(1, median(lengths[OF_MODEL]))))
 
 
-def _length_factor(entry: Entry, verbosity: float) -> float:
+def _length_factor(indexed: Indexed, verbosity: float) -> float:
     """The worth of a passage by the length of its message and by whose it is."""
-    return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)
+    return min(1.0, SHORT / max(1, indexed.tokens)) * (verbosity if indexed.role == OF_MODEL else 1.0)
