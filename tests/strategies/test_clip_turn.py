@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import transom
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
+from transom.core.unit import FoldedSlot
 from transom.policies import policy_named
 from transom.stores import MemoryStore
+from transom.wire.dialects import dialect_named
 
 ROOM = 10_000
 VARIANTS = ["default", "recall", "summary"]
@@ -152,3 +156,70 @@ def test_a_late_result_is_whole_as_long_as_it_takes_less_than_a_quarter() -> Non
     conversation.user("and?")
     assert len(late) > 40_000
     assert any(late in str(message["content"]) for message in conversation.request()["messages"])
+
+
+def prose(tokens: int) -> str:
+    return "".join(f"<p>pier {at} and ship {at * 7}</p>\n" for at in range(tokens // 13))
+
+
+def write(arguments: object, name: str = "write_file", label: str = "w") -> dict[str, object]:
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {"id": label, "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def turn(*calls: dict[str, object], says: str = "I write.", result: str = "OK") -> list[dict[str, object]]:
+    return [
+        {"role": "assistant", "content": says, "tool_calls": list(calls)},
+        *({"role": "tool", "tool_call_id": one["id"], "content": result} for one in calls),
+    ]
+
+
+def old_turns() -> list[dict[str, object]]:
+    messages: list[dict[str, object]] = [{"role": "user", "content": "Research the harbour, then make a page of it."}]
+    for at in range(24):
+        berths = "\n".join(f"pier {at} berth {n}: ship IMO{at * 1000 + n}" for n in range(30))
+        messages += turn(
+            write({"path": f"/data/pier_{at}.md"}, "read_file", f"c{at}"), says=f"I look at {at}.", result=berths
+        )
+    return messages
+
+
+PAGE = {"path": "/out/index.html", "content": prose(9_000)}
+NEWEST: dict[str, list[dict[str, object]]] = {
+    "a call": turn(write(PAGE)),
+    "several calls": turn(*(write({**PAGE, "content": prose(3_000)}, label=f"w{at}") for at in range(4))),
+    "nested texts": turn(write({"files": [{"lines": [prose(1_500)]} for _ in range(6)]})),
+    "numbers": turn(write({"path": "/out/rows.json", "rows": list(range(9_000))})),
+    "no JSON": turn(write('{"content": "' + prose(9_000))),
+    "text beside a call": turn(write({"path": "a"}, "read_file"), says=prose(9_000)),
+    "a call and its result": turn(write(PAGE), result=prose(9_000)),
+    "an answer": [{"role": "assistant", "content": prose(9_000)}, {"role": "user", "content": "Go on."}],
+    "a question": [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "Use this: " + prose(9_000)}],
+}
+
+
+@pytest.mark.parametrize("dialect", ["openai", "responses", "anthropic", "gemini"])
+@pytest.mark.parametrize("newest", NEWEST)
+def test_records_and_the_task_keep_their_room_beside_a_turn_larger_than_the_window(newest: str, dialect: str) -> None:
+    conversation = Conversation.from_messages([*old_turns(), *NEWEST[newest]], budget=8_000)
+    window = conversation.window()
+    (record,) = (slot for slot in window.slots if isinstance(slot, FoldedSlot))
+    assert window.tokens <= 8_000
+    assert conversation.view.counter.count(record.text) > 800
+    request = transom.render(window, dialect)
+    assert "Research the harbour" in str(request)
+    assert dialect_named(dialect).violations(request) == []
+
+
+def test_of_large_arguments_the_ends_of_long_texts_stay() -> None:
+    conversation = Conversation.from_messages([*old_turns(), *turn(write(PAGE))], budget=8_000)
+    (shown,) = (
+        json.loads(call["function"]["arguments"])
+        for message in conversation.request()["messages"]
+        for call in message.get("tool_calls", ())
+        if call["id"] == "w"
+    )
+    assert shown["path"] == PAGE["path"]
+    assert shown["content"].startswith("<p>pier 0 and")
+    assert "left out; whole in entry" in shown["content"]
+    assert shown["content"].endswith(PAGE["content"][-20:])

@@ -165,12 +165,12 @@ def may_trim(
 
 
 def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Unit]:
-    """The units with results, of more than `over` tokens, that no request has carried and no edit has touched.
+    """The units of more than `over` tokens that no request has carried and no edit has touched.
 
     The newest unit is one of them: on arrival everything is new, and a trim costs nothing.
     """
     for slot in view.slots[max(0, view.shared_slots) :]:
-        if not isinstance(slot, Unit) or len(slot.seqs) == 1 or slot.size.tokens <= over or slot.trims:
+        if not isinstance(slot, Unit) or slot.size.tokens <= over or slot.trims:
             continue
         if may_trim(view, target, slot, newest=True):
             yield slot

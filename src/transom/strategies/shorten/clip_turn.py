@@ -1,4 +1,4 @@
-"""A strategy for arrival: the fresh results of one turn may not fill the room that a compaction has made."""
+"""A strategy for arrival: what is new in one turn may not fill the room that a compaction has made."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.edit import Edit, Trim
+from transom.core.message import Assistant
 from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
@@ -18,7 +19,8 @@ from transom.strategies.candidates import free_room, unsent_units
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage, with_margins
-from transom.strategies.text.parts import ShownPart, result_texts
+from transom.strategies.shorten.clip_arguments import clip_arguments
+from transom.strategies.text.parts import ShownPart, result_texts, shown_parts
 from transom.strategies.text.spans import joined
 from transom.strategies.text.truncation import Shortened, level, shorten
 
@@ -38,28 +40,56 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
 
     As long as the window is below the trigger, nothing is clipped. A clipped result keeps its ends and the passages
     with most of its names. Images stay.
+
+    Two other things that are new in a full window are clipped too, so that records and other turns keep their room:
+    what the model wrote in one turn, its text and the arguments of its calls, if it is more than `written` of F; and a
+    message of the user, the first task aside, if it is more than `asked` of the limit beside the head. Of them the ends
+    stay; arguments stay JSON.
     """
 
     share: float = 0.25
     to: float = 0.64
-    """The results keep this part of what they may take, so that a clip is worth its marker."""
+    """What is clipped keeps this part of what it may take, so that a clip is worth its marker."""
+    written: float = 0.5
+    asked: float = 0.9
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         if view.total.tokens <= target.goal.tokens and view.total.bytes <= target.goal.bytes:
             return
+        beside_head = target.limit.tokens - view.head_size.tokens
         free = free_room(target.limit.tokens, view.head_size.tokens + _required_tokens(view))
         room = max(LEAST_CLIPPED, self.share * free)
-        for unit in unsent_units(view, target, over=room):
-            parts = [part for result in result_texts(view, unit) for part in result]
-            sizes = [part.tokens for part in parts]
-            most = level(sizes, int(self.to * room)) if sum(sizes) > room else inf
-            passages: dict[int, dict[int, list[Passage]]] = {}
-            for part in parts:
-                if part.tokens > most:
-                    index = Index.of(view, target.budget.usable, target.indexes)
-                    if part.entry not in passages:
-                        passages[part.entry] = _by_text(index.at(view, part.entry).passages)
-                    yield _clip(target, index, part, passages[part.entry].get(part.part[1], []), int(most))
+        for unit in unsent_units(view, target, over=min(room, self.asked * beside_head)):
+            results = [part for result in result_texts(view, unit) for part in result]
+            yield from self._clip_results(view, target, results, room)
+            if isinstance(unit.first_fact, Assistant):
+                written = [*shown_parts(view, unit, "text"), *shown_parts(view, unit, "arguments")]
+                yield from self._clip_ends(target, written, max(LEAST_CLIPPED, self.written * free))
+            elif unit.by_user and unit.key != view.first_task:
+                asked = list(shown_parts(view, unit, "text"))
+                yield from self._clip_ends(target, asked, max(LEAST_CLIPPED, self.asked * beside_head))
+
+    def _clip_results(self, view: View, target: Target, parts: Sequence[ShownPart], room: float) -> Iterator[Trim]:
+        most = self._longest(parts, room)
+        passages: dict[int, dict[int, list[Passage]]] = {}
+        for part in parts:
+            if part.tokens > most:
+                index = Index.of(view, target.budget.usable, target.indexes)
+                if part.entry not in passages:
+                    passages[part.entry] = _by_text(index.at(view, part.entry).passages)
+                yield _clip(target, index, part, passages[part.entry].get(part.part[1], []), int(most))
+
+    def _clip_ends(self, target: Target, parts: Sequence[ShownPart], room: float) -> Iterator[Trim]:
+        most = self._longest(parts, room)
+        for part in parts:
+            if part.tokens > most:
+                is_call = part.part[0] == "args"
+                yield clip_arguments(target, part, int(most)) if is_call else _clip_text(target, part, int(most))
+
+    def _longest(self, parts: Sequence[ShownPart], room: float) -> float:
+        """How many tokens each of these parts may have; infinity if they all fit."""
+        sizes = [part.tokens for part in parts]
+        return level(sizes, int(self.to * room)) if sum(sizes) > room else inf
 
 
 def _required_tokens(view: View) -> int:
@@ -73,6 +103,15 @@ def _by_text(passages: Sequence[Passage]) -> dict[int, list[Passage]]:
     for passage in passages:
         of.setdefault(passage.text, []).append(passage)
     return of
+
+
+def _clip_text(target: Target, part: ShownPart, most: int) -> Trim:
+    """Trims a text to its two ends."""
+    reference = target.reference(part.entry)
+    keep, note = shorten(
+        part, most, target.counter, partial(texts.excerpt_marker, reference), texts.bare_marker(reference)
+    )
+    return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why="clip")
 
 
 def _clip(target: Target, index: Index, part: ShownPart, passages: Sequence[Passage], size: int) -> Trim:

@@ -1,0 +1,95 @@
+"""Arguments of a call in fewer tokens, still as JSON: the ends of long texts in them stay, and all that is short."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from transom import texts
+from transom.core.edit import Trim
+from transom.core.policy import Target
+from transom.strategies.actions.arguments import PATHS
+from transom.strategies.text.parts import ShownPart
+from transom.strategies.text.truncation import halves, level
+
+TRIES, RETRY_SHARE = 4, 0.9
+"""How often texts are shortened until the arguments fit, and the share of the estimated size that the next try gets."""
+
+LEAST_KEPT = 16
+"""Characters of a text that are worth keeping beside a marker."""
+
+
+def clip_arguments(target: Target, part: ShownPart, most: int) -> Trim:
+    """Trims arguments to at most `most` tokens. The longest texts in them are shortened first. If that is not enough,
+    or if they are not JSON, only the names of files stay."""
+    reference = target.reference(part.entry)
+    try:
+        value: object = json.loads(part.text)
+        note = _shortened(target, part, value, most, reference)
+    except (ValueError, RecursionError):  # no JSON, or nested too deep
+        value = note = None
+    if note is None:
+        args = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+        paths = {name: path for name in PATHS if isinstance(path := args.get(name), str) and 0 < len(path) < most}
+        note = _json_text(json.loads(texts.trimmed_arguments_but(paths, reference, part.tokens)))
+    return Trim(entry=part.entry, part=part.part, note=note, why="clip")
+
+
+def _shortened(target: Target, part: ShownPart, value: object, most: int, reference: str) -> str | None:
+    """The JSON with its longest texts shortened; None if it does not get small enough."""
+    lengths = [len(text) for text in _texts(value)]
+    per_token = len(part.text) / max(1, part.tokens)
+    room = float(most)
+    for _ in range(TRIES):
+        longest = level(lengths, int(room * per_token) - (len(part.text) - sum(lengths)))
+        if longest < LEAST_KEPT:
+            return None
+
+        def ends(text: str, longest: float = longest) -> str:
+            if len(text) <= longest:
+                return text
+            keep = [text[start:stop] for start, stop in halves(text, int(longest))]
+            marker = texts.excerpt_marker(reference, int((len(text) - sum(map(len, keep))) / per_token))
+            return marker.join(keep)
+
+        note = _json_text(_mapped(value, ends))
+        counted = target.counter.count(note)
+        if counted <= most:
+            return note
+        room *= RETRY_SHARE * most / counted
+    return None
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The texts among the values of some JSON."""
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, str):
+            yield top
+        elif isinstance(top, dict):
+            stack.extend(cast("dict[str, object]", top).values())
+        elif isinstance(top, list):
+            stack.extend(cast("list[object]", top))
+
+
+def _mapped(value: object, change: Callable[[str], str]) -> Any:
+    """JSON with other texts. Raises RecursionError if it is nested too deep."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _mapped(inner, change) for key, inner in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_mapped(inner, change) for inner in cast("list[object]", value)]
+    return value
+
+
+def _json_text(value: object) -> str:
+    """A value as JSON. Half a pair of surrogates, which no request may contain, stays escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text
