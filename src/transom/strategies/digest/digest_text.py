@@ -25,7 +25,7 @@ from transom.strategies.digest.index import Index
 from transom.strategies.digest.message_quotes import MessageQuotes, QuotedMessages, Spans
 from transom.strategies.digest.name_quotes import name_quotes
 from transom.strategies.digest.noise import Noise
-from transom.strategies.digest.passage_choice import PassageChoice
+from transom.strategies.digest.passage_choice import TAG, PassageChoice
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.quotes import text_quote, titled_quotes
@@ -43,11 +43,14 @@ LINES = 0.125
 OF_USER, OF_AGENT = 0.4, 0.18
 """The most of a record for the user's words, and for the agent's; these also have what the user's leave."""
 
-WITH_SURROUNDINGS = 0.7
+WITH_SURROUNDINGS = 1.0
 """The share of the rest that goes to passages, which show what stands around a name; then come names alone."""
 
 MOSTLY_TALK = 0.5
 """How far talk outweighs work where the conversation counts as talk: its passages quote what was said in any case."""
+
+OWN_LINE = 8
+"""Tokens that a turn with calls takes beside what is quoted of it, since it does not share a line, about."""
 
 PLAN = 0.1
 """The share of a record for the newest plan."""
@@ -168,16 +171,18 @@ class _FoldedTurns:
         """The entries of the run; the turns that the fold hides, and their tokens."""
         return range_reference(self.view, self.target, self.run), self.older + len(self.units), self.tokens
 
-    def text(self, quoted: Spans, endings: Sequence[str], lines: float) -> str:
-        """The record that quotes these spans."""
+    def text(self, quoted: Spans, endings: Sequence[str], lines: float, names: Sequence[Passage] = ()) -> str:
+        """The record that quotes these spans, and these names alone."""
         readable_back = is_offered(texts.READ, self.view.head.tools)
         title = texts.record_title(*self.totals, readable=readable_back)
-        return record_text(title, self.turns(quoted), endings, lines)
+        return record_text(title, self.turns(quoted, names), endings, lines)
 
-    def digested(self, quoted: Spans, endings: Sequence[str], lines: float) -> tuple[int, Digested]:
-        """The record that quotes these spans, and its tokens."""
-        text = self.text(quoted, endings, lines)
-        return self.target.counter.count(text), Digested(text, tuple(sorted(quoted)))
+    def digested(
+        self, quoted: Spans, endings: Sequence[str], lines: float, names: Sequence[Passage] = ()
+    ) -> tuple[int, Digested]:
+        """The record that quotes these spans and names, and its tokens."""
+        text = self.text(quoted, endings, lines, names)
+        return self.target.counter.count(text), Digested(text, tuple(sorted({*quoted, *(one.entry for one in names)})))
 
     def filled(
         self, quoted: Spans, endings: Sequence[str], lines: float, made: tuple[int, Digested], size: float
@@ -188,16 +193,11 @@ class _FoldedTurns:
         room, best = size - made[0], made
         before: Sequence[Passage] = ()
         for _ in range(FILLS):
-            chosen = name_quotes(
-                self.passages, self._text_of, needed, self.index.weight, self._factors, quoted.keys(), room
-            )
+            chosen = name_quotes(self.passages, self._text_of, needed, self.index.weight, self._factors, room)
             if len(chosen) == len(before):  # there are no others
                 break
             before = chosen
-            spans: Spans = {}
-            for one in chosen:
-                spans.setdefault(one.entry, {}).setdefault(one.text, []).append((one.start, one.end))
-            now = self.digested(_merged(quoted, spans), endings, lines)
+            now = self.digested(quoted, endings, lines, chosen)
             if best[0] < now[0] <= LARGER * size:
                 best = now
             if SMALLER * size <= now[0] <= LARGER * size or now[0] <= made[0]:
@@ -311,7 +311,8 @@ class _FoldedTurns:
         if room <= 0:
             return {}
         view, index, passages = self.view, self.index, self.passages
-        choice, items = PassageChoice(passages), self._items
+        choice = PassageChoice(passages, tag=TAG if self.talk >= MOSTLY_TALK else OWN_LINE)
+        items = self._items
         within = (passage for passage in passages if passage.entry in already and _is_within(passage, already))
         quoted = {name for passage in within for name in passage.names}
         choice.cover(names * room, items, index.weight, covered=self.covered | quoted, factors=self._factors)
@@ -347,9 +348,18 @@ class _FoldedTurns:
         of_calls = sum(len(call.tool) + len(call.about) + len(call.did) + 24 for call in calls)
         return 4 * len(self.units) + of_calls / 3
 
-    def turns(self, spans: Spans) -> list[RecordTurn]:
-        """The units as turns of a record, with what is quoted of them; those that are older than the index as one."""
-        turns = [self._turn_of(unit, spans) for unit in self.units]
+    def turns(self, spans: Spans, names: Sequence[Passage] = ()) -> list[RecordTurn]:
+        """The units as turns of a record, with what is quoted of them, and with these names alone; those that are older
+        than the index as one."""
+        alone: dict[int, list[str]] = {}
+        for one in names:
+            name = texts.disarmed(self._text_of(one)[one.start : one.end], self.view.notes)
+            alone.setdefault(self.view.unit_of[one.entry], []).append(name)
+        turns = [
+            replace(turn, names=tuple(alone[unit.key])) if unit.key in alone else turn
+            for unit in self.units
+            for turn in [self._turn_of(unit, spans)]
+        ]
         if self.older > 0:
             entries = self.totals[0].split()
             first, end = entries[1], entries[-1]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage
 
 SHORT = 8
 """Characters that a name costs beside its own, about."""
-
-LINE = 12
-"""Tokens of the line of a turn that names are quoted of, where the turn had none, about."""
 
 GAP = 2
 """Tokens of the mark between two names."""
@@ -26,13 +23,12 @@ def name_quotes(
     needed: Sequence[Sequence[str]],
     worth: Callable[[str], int],
     factors: Sequence[float],
-    quoted: Collection[int],
     room: float,
 ) -> list[Passage]:
     """Passages of one name each, in this many tokens, those of most worth for each token first.
 
     `needed`: the names for which each passage may be quoted; `factors`: how much they are worth there. A name is taken
-    where this is greatest, and from the newest of these places. `quoted`: the entries that have a line already.
+    where this is greatest, and from the newest of these places.
     """
     place: dict[str, int] = {}
     for at in range(len(passages) - 1, -1, -1):
@@ -56,6 +52,6 @@ def name_quotes(
             inside = tuple(one for one in needed[place[name]] if one in name)
             found.append(Passage(whole.entry, whole.text, start, end, tokens, 0, inside, True, True))
             left -= tokens
-    choice = PassageChoice(sorted(found), tag=LINE, tagged=quoted)
+    choice = PassageChoice(sorted(found), tag=0)
     choice.cover(room, [one.names for one in choice.passages], worth)
     return [choice.passages[at] for at in sorted(choice.taken)]

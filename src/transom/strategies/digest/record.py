@@ -82,7 +82,8 @@ class CallLine(Struct, frozen=True, kw_only=True):
 
 class RecordTurn(Struct, frozen=True, kw_only=True):
     """One folded turn: a message, with its calls. `first`, `last`: the numbers of its first and last entry. `role`:
-    whose it is. `words`: what is quoted of its message. `tokens`: of all of it.
+    whose it is. `words`: what is quoted of its message. `names`: those of its names that stand alone. `tokens`: of all
+    of it.
 
     A turn without calls or quotes may stand for several (`count`).
     """
@@ -92,6 +93,7 @@ class RecordTurn(Struct, frozen=True, kw_only=True):
     role: str
     tokens: int = 0
     words: str = ""
+    names: tuple[str, ...] = ()
     calls: tuple[CallLine, ...] = ()
     count: int = 1
 
@@ -117,16 +119,25 @@ def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str],
 
 
 def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
-    """The lines of a turn of which something is quoted; each of its calls with a quote has its own."""
-    if turn.words:
-        yield f"{turn.first} {turn.role} {texts.quote_marks(turn.words)}"
+    """The lines of a turn of which something is quoted. Each of its calls with a quote has its own; the first call
+    stands behind what was said beside it."""
+    said = texts.quote_marks(turn.words) if turn.words else ""
+    if not turn.calls:
+        yield f"{turn.first} {turn.role} {said}"
     for has_quotes, calls in groupby(turn.calls, key=lambda call: bool(call.quotes)):
-        if not has_quotes:
-            yield f"{turn.first} {texts.BETWEEN_CALLS.join(_joined_calls(list(calls)))}"
-            continue
-        for call in calls:
-            yield f"{turn.first} {call.text}"
-            yield from map(texts.quote_marks, call.quotes)
+        some = list(calls)
+        for of_line in [[call] for call in some] if has_quotes else [some]:
+            line = of_line[0].text if has_quotes else texts.BETWEEN_CALLS.join(_joined_calls(of_line))
+            yield f"{turn.first} {said} {line}" if said else f"{turn.first} {line}"
+            said = ""
+            yield from (texts.quote_marks(quote) for call in of_line for quote in call.quotes)
+    if turn.names:
+        yield _names_alone([turn])
+
+
+def _names_alone(turns: Sequence[RecordTurn]) -> str:
+    """Names of these turns that nothing else in the window has, without what stands around them."""
+    return texts.quote_marks(texts.BETWEEN_NAMES.join(name for turn in turns for name in turn.names))
 
 
 def _shared_lines(turns: Sequence[RecordTurn], room: float) -> tuple[list[str], float]:
@@ -141,13 +152,18 @@ def _shared_lines(turns: Sequence[RecordTurn], room: float) -> tuple[list[str], 
         if cost > room and (start > 0 or len(turns[start].calls) > 1 or at - start > 1):
             break
         room -= cost
-        detailed.append(line)
+        detailed.append(_with_names(line, turns[start:at]))
         at = start
     if at > 0:
         counts = _counted(turns[:at])
         room -= len(counts) / CHARACTERS_PER_TOKEN
-        detailed.append(counts)
+        detailed.append(_with_names(counts, turns[:at]))
     return detailed[::-1], room
+
+
+def _with_names(line: str, turns: Sequence[RecordTurn]) -> str:
+    """A line that turns share, with those of their names that stand alone. These have a room of their own."""
+    return f"{line} {_names_alone(turns)}" if any(turn.names for turn in turns) else line
 
 
 def _line_start(turns: Sequence[RecordTurn], stop: int) -> int:
