@@ -322,7 +322,6 @@ def recalled_before(ref: str) -> str:
 
 OPEN, CLOSE = "«", "»"
 BETWEEN_CALLS = " · "
-BETWEEN_NAMES = " … "
 ADDED, TAKEN_AWAY = "+", "-"
 """Before the line that tells most of an edit: it was added, or taken away."""
 

@@ -249,8 +249,10 @@ def test_the_fold_names_the_entries_that_it_quotes():
     folds = [entry.body for entry in conv.log.read() if isinstance(entry.body, Fold)]
     assert folds
     for fold in folds:
-        quoted = {line.first for line in parse(fold.text).lines if line.below}
-        assert quoted == {conv.view.unit(conv.view.unit_of[seq]).seqs[0] for seq in fold.quotes}
+        quoting = [line for line in parse(fold.text).lines if line.below or line.inner]
+        heads = {conv.view.unit(conv.view.unit_of[seq]).seqs[0] for seq in fold.quotes}
+        assert all(any(line.first <= seq <= line.last for line in quoting) for seq in heads)
+        assert all(any(line.first <= seq <= line.last for seq in heads) for line in quoting)
 
 
 def test_results_of_one_turn_that_would_fill_the_room_are_clipped_together_on_arrival():

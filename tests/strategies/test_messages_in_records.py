@@ -34,8 +34,8 @@ def test_words_beside_calls_are_quoted_and_long_ones_by_what_they_name():
         tool_turn("Bash", {"command": "make css"}, "Error: unexpected end", id_="a", text="I build the styles."),
         tool_turn("Bash", {"command": "cp a b"}, "", id_="b", text=long + "I restore the backup."),
     )
-    assert "assistant «I build the styles.»" in text
-    assert "3 assistant «I look at it all." in text
+    assert "«I build the styles.» Bash make css" in text
+    assert "3 «I look at it all." in text
     assert "The cause is a.css:12." in text
     assert "I restore the backup.»" in text
 

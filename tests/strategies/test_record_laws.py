@@ -123,13 +123,13 @@ def check_line(conversation: Conversation, units: list[Unit], line: Line) -> Non
     heads = [conversation.view.fetch(unit.seqs[0]).body for unit in units]
     calls = [call for head in heads if isinstance(head, Assistant) for call in head.calls]
     quotes = [*line.inner, *line.below]
-    if line.text in {"user «»", "assistant «»"}:
+    if not calls and line.inner and line.text.removesuffix(" «»") in {"user «»", "assistant «»"}:
         role = line.text.split()[0]
         assert [type(head).__name__.lower() for head in heads] == [role]
     elif " × " in line.text:
         for tool, times in Counter(texts.plain_name(one_line(call.name, ABOUT) or "unnamed") for call in calls).items():
             assert f"{times:,} × {tool}" in line.text if times > 1 else tool in line.text, line.text
-    elif line.below:
+    elif line.below or line.text.startswith("«»"):
         assert calls
     said = [plain(text) for unit in units for text in of_turn(conversation, unit)]
     for quote in quotes:

@@ -32,6 +32,7 @@ from transom.strategies.digest.quotes import text_quote, titled_quotes
 from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
 from transom.strategies.digest.visible import covered_names, visible
 from transom.strategies.digest.word_choice import cover_words
+from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.references import range_reference
 
 HEADER = 55
@@ -42,9 +43,6 @@ LINES = 0.125
 
 OF_USER, OF_AGENT = 0.4, 0.18
 """The most of a record for the user's words, and for the agent's; these also have what the user's leave."""
-
-WITH_SURROUNDINGS = 1.0
-"""The share of the rest that goes to passages, which show what stands around a name; then come names alone."""
 
 MOSTLY_TALK = 0.5
 """How far talk outweighs work where the conversation counts as talk: its passages quote what was said in any case."""
@@ -106,8 +104,7 @@ def digest_text(
             QuotedMessages() if is_talk else found.messages.chosen(share * OF_USER * size, share * OF_AGENT * size)
         )
         rest = share * (size - fixed - lines - messages.tokens)
-        room = (rest if is_talk else WITH_SURROUNDINGS * rest) + more
-        passages = found.quotes(room, names, messages.spans, by_words=is_talk or more > 0)
+        passages = found.quotes(rest + more, names, messages.spans, by_words=is_talk or more > 0)
         quoted = _merged(messages.spans, passages)
         made = found.digested(quoted, endings, lines)
         if made[0] <= LARGER * size:
@@ -417,6 +414,7 @@ class _FoldedTurns:
                 CallLine(
                     tool=texts.plain_name(action.tool),
                     subject=texts.name_in_a_line(title),
+                    path=texts.name_in_a_line(_path(action)) if title == action.about else "",
                     outcome=self._outcome(action, result, "\n".join(said)) + self._answered(head, at),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
@@ -487,6 +485,13 @@ class _FoldedTurns:
         fact = self.view.fetch(seq).body
         assert isinstance(fact, Fact)
         return fact
+
+
+def _path(action: Action) -> str:
+    """The file that a call was about, in full, if that is all that its line names."""
+    end = action.about.removeprefix("…")
+    paths = [name for name in action.names if name == end or (end != action.about and name.endswith(end))]
+    return paths[0] if len(paths) == 1 and "/" in paths[0] and len(paths[0]) <= LONGEST_PATH else ""
 
 
 def _is_within(passage: Passage, spans: Spans) -> bool:

@@ -27,6 +27,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, takewhile
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom import texts
 
@@ -54,12 +55,13 @@ LINE = 180
 
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
-    its result. `chosen`: its line stands in for a quote. `changed`: the entries that changed what the result shows.
-    `tested`: it was a test run that says how it ended. `deed`: what it did that lasts, such as a commit. `files`: those
-    that an edit changed."""
+    its result. `path`: the file in full, where the subject is one. `chosen`: its line stands in for a quote. `changed`:
+    the entries that changed what the result shows. `tested`: it was a test run that says how it ended. `deed`: what it
+    did that lasts, such as a commit. `files`: those that an edit changed."""
 
     tool: str
     subject: str = ""
+    path: str = ""
     outcome: str = ""
     quotes: tuple[str, ...] = ()
     chosen: bool = False
@@ -106,7 +108,7 @@ class RecordTurn(Struct, frozen=True, kw_only=True):
 def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str], room: float) -> str:
     """The record of these turns, in order, below its title. `endings`: the last lines (what changed, the plan). The
     turns without quotes take about `room` tokens: the newest in detail, the older ones as counts."""
-    blocks = [list(block) for _, block in groupby(turns, key=lambda turn: turn.is_quoted)]
+    blocks = [list(block) for _, block in groupby(_with_paths(turns), key=lambda turn: turn.is_quoted)]
     lines: list[list[str]] = []
     left = room
     for block in reversed(blocks):
@@ -118,12 +120,29 @@ def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str],
     return "\n".join([title, *(line for block in reversed(lines) for line in block), *endings])
 
 
+def _with_paths(turns: Sequence[RecordTurn]) -> Iterator[RecordTurn]:
+    """These turns, with each path in full where it comes first, and then only with as much of its end as tells it from
+    the other paths."""
+    shown: set[str] = set()
+    ends = Counter(_last_part(path) for path in {call.path for turn in turns for call in turn.calls})
+    for turn in turns:
+        calls: list[CallLine] = []
+        for call in turn.calls:
+            is_known = call.path in shown and ends[_last_part(call.path)] == 1
+            if call.path:
+                shown.add(call.path)
+                call = replace(call, subject=_last_part(call.path) if is_known else call.path)
+            calls.append(call)
+        yield replace(turn, calls=tuple(calls)) if calls else turn
+
+
 def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
     """The lines of a turn of which something is quoted. Each of its calls with a quote has its own; the first call
     stands behind what was said beside it."""
     said = texts.quote_marks(turn.words) if turn.words else ""
     if not turn.calls:
-        yield f"{turn.first} {turn.role} {said}"
+        yield _with_names(f"{turn.first} {turn.role} {said}", [turn])
+        return
     for has_quotes, calls in groupby(turn.calls, key=lambda call: bool(call.quotes)):
         some = list(calls)
         for of_line in [[call] for call in some] if has_quotes else [some]:
@@ -137,7 +156,7 @@ def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
 
 def _names_alone(turns: Sequence[RecordTurn]) -> str:
     """Names of these turns that nothing else in the window has, without what stands around them."""
-    return texts.quote_marks(texts.BETWEEN_NAMES.join(name for turn in turns for name in turn.names))
+    return texts.quote_marks(texts.gap_in_line().join(name for turn in turns for name in turn.names))
 
 
 def _shared_lines(turns: Sequence[RecordTurn], room: float) -> tuple[list[str], float]:
@@ -233,7 +252,7 @@ def _counted(turns: Sequence[RecordTurn]) -> str:
     failed = Counter(call.tool for turn in turns for call in turn.calls if call.failed)
     clauses: list[str] = []
     for tool, times in tools.most_common():
-        subjects = [call.subject for turn in turns for call in turn.calls if call.tool == tool]
+        subjects = [call.path or call.subject for turn in turns for call in turn.calls if call.tool == tool]
         more = f" ({failed[tool]:,} {_last_failure(turns, tool)})" if failed[tool] else ""
         if times == 1:
             name = _last_part(subjects[0])

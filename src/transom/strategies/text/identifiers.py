@@ -23,18 +23,31 @@ _QUOTED = re.compile(
 """The pattern begins with the quote, which makes the search fast; the text before it is checked by looking back."""
 _CODE = re.compile(r"[0-9%{}<>=_:/\\$]")
 _OUTER = "./-#~@$"
+_BEHIND_NUMBER = frozenset("\t→|:")
+INDENT = 8
+"""Blanks that may stand before the number of a line."""
 
 
 def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The names of a text, with the position where each run of them begins. `talk`: somebody wrote it in own words."""
     for match in _RUN.finditer(text):
         run = match.group()
-        if len(run) <= MAX_NAME and (found := names_of(run)):
+        if len(run) <= MAX_NAME and (found := names_of(run)) and not _is_line_number(text, match):
             yield match.start(), found
     for match in _QUOTED.finditer(text):
         quoted = match.group(match.lastindex or 0)
         if not talk or " " not in quoted or _CODE.search(quoted):
             yield match.start(), (quoted,)
+
+
+def _is_line_number(text: str, match: re.Match[str]) -> bool:
+    """Whether a run is the number of the line that it begins, as readers of files and searches print it."""
+    start, run = match.start(), match.group()
+    if not run.rstrip("-").isdecimal() or not (run[-1] == "-" or text[match.end() : match.end() + 1] in _BEHIND_NUMBER):
+        return False
+    before = text[max(0, start - INDENT) : start]
+    line = before[before.rfind("\n") + 1 :]
+    return not line.strip() and (len(line) < len(before) or start <= INDENT)
 
 
 def is_between_strings(name: str) -> bool:
