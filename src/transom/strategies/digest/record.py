@@ -129,10 +129,10 @@ def _with_paths(turns: Sequence[RecordTurn]) -> Iterator[RecordTurn]:
         calls: list[CallLine] = []
         for call in turn.calls:
             is_known = call.path in shown and ends[_last_part(call.path)] == 1
+            subject = _last_part(call.path) if is_known else call.path or call.subject
+            calls.append(replace(call, subject=subject))
             if call.path:
                 shown.add(call.path)
-                call = replace(call, subject=_last_part(call.path) if is_known else call.path)
-            calls.append(call)
         yield replace(turn, calls=tuple(calls)) if calls else turn
 
 
