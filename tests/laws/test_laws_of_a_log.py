@@ -77,3 +77,12 @@ def test_it_does_not_matter_how_many_entries_are_applied_at_once(log: list[Entry
 def test_time_travel_is_the_view_of_the_first_entries(log: list[Entry], upto: int) -> None:
     upto = min(upto, len(log))
     assert appearance_of(build_view(Entries(log), COUNTER, upto)) == appearance(log[:upto], COUNTER)
+
+
+def test_a_reply_that_comes_behind_the_compaction_which_its_request_precedes_has_its_place_among_what_is_hidden() -> (
+    None
+):
+    late = [Step("user"), Step("sent"), Step("user"), Step("provider", b=0, d=6), Step("turn", d=0)]
+    log = LogBuilder().write(late)
+    check_definition(log)
+    check_kept(log)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import chain, pairwise
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from transom.core.edit import Fold
 from transom.core.entry import Entry
 from transom.core.tokens import MESSAGE_BYTES, ZERO, Size, text_bytes
-from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, with_signature_stale, without_excerpted
+from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, units_in, with_signature_stale, without_excerpted
 
 SEALED = "compaction by the provider"
 """Why a slot is hidden that precedes the provider's own compaction."""
@@ -56,7 +57,14 @@ def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold, compaction: Uni
 
 
 def make_sealed(seq: int, slots: Sequence[Slot]) -> FoldedSlot:
-    """The slot for everything that precedes the provider's own compaction in the entry `seq`. It shows nothing."""
+    """The slot for everything that precedes the provider's own compaction in the entry `seq`. It shows nothing.
+
+    A reply that comes late may have its place inside what was sealed before: then all of it is taken apart, so
+    that the children stay in the order of their keys.
+    """
+    if any(before.last > after.first for before, after in pairwise(slots)):
+        units = chain.from_iterable(map(units_in, slots))
+        slots = sorted(units, key=attrgetter("key"))
     children = _as_children(slots)
     return FoldedSlot(
         first=children[0].first,
