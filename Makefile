@@ -9,7 +9,7 @@ export TRANSOM_DATA ?= $(DATA)
 
 PYTHONS ?= 3.12 3.13
 
-.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange adapters dialects histories spans doors agents reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs site reference clean
+.PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange adapters frameworks dialects histories spans doors agents reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs site reference clean
 
 setup: .venv/.made
 
@@ -91,8 +91,19 @@ growth: setup  ## twice the size of anything costs about twice the time; N= mult
 writers: setup  ## 16 processes on one PostgreSQL server, killed one after the other; the server is restarted twice
 	$(RUN) python tests/campaigns/postgres_writers.py
 
-adapters: setup  ## each adapter with its framework over 300 steps, beside the framework's own compaction; N= makes it fewer or more
+adapters: setup .venv-frameworks/.made  ## each adapter with its framework over 300 steps, beside the framework's own compaction; N= makes it fewer or more
 	$(RUN) python tests/campaigns/adapters.py --count $(or $(N),300)
+	.venv-frameworks/bin/python tests/campaigns/adapters.py --count $(or $(N),300)
+
+.venv-frameworks/.made: pyproject.toml
+	@$(GET_UV)
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-frameworks
+	$(UV) pip install --quiet --python .venv-frameworks -e ".[strands,google-adk,agent-framework,testing]" openai agent-framework-openai httpx2 pytest-xdist
+	@touch $@
+
+frameworks: setup .venv-frameworks/.made  ## the adapters for Strands, ADK and agent-framework: their packages do not fit beside the other tests'
+	$(RUN) pyright -p tests/adapters/pyrightconfig.json --pythonpath .venv-frameworks/bin/python
+	.venv-frameworks/bin/python -m pytest tests/adapters/test_adapter_runs.py tests/adapters/test_framework_adapters.py tests/docs/test_frameworks_page.py
 
 exchange: setup  ## every recorded conversation imported, exported with the same messages and replayed; a session of 2 GB
 	$(RUN) python tests/campaigns/exchange.py $(DATA)

@@ -22,10 +22,12 @@ ROOT = Path(__file__).parent.parent
 
 _PROVIDER = "import transom.providers as p; print(p.provider_named({!r}).model)"
 TRIALS = {
+    "agent-framework": "import transom.adapters.agent_framework",
     "anthropic": _PROVIDER.format("anthropic:m"),
     "charts": "import pathlib; from transom.cli.picture import picture_paths as p; print(p(pathlib.Path('a.svg')))",
     "fastembed": "import fastembed, numpy; from transom.search.embedders import FastEmbedder; print(FastEmbedder)",
     "gemini": _PROVIDER.format("gemini:m"),
+    "google-adk": "import transom.adapters.google_adk",
     "inspect": "import starlette, uvicorn; from transom.inspector import server; print(server.__name__)",
     "langchain": "import transom.adapters.langchain",
     "local": "from transom.providers.local import Local; print(Local.name)",
@@ -39,6 +41,7 @@ TRIALS = {
     "proxy": "from transom.proxy.serve import serve; from transom.http import Gateway; print(Gateway('memory:').store)",
     "pydantic-ai": "import transom.adapters.pydantic_ai",
     "redact": "from transom.redaction import secrets_in; print(secrets_in('key AKIAIOSFODNN7EXAMPLQ'))",
+    "strands": "import transom.adapters.strands",
     "telemetry": "import opentelemetry.trace, transom.telemetry",
     "testing": "from transom.testing import StoreConformance, laws; print(StoreConformance.__name__)",
 }

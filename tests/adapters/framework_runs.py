@@ -147,8 +147,139 @@ def openai_agents(api: ScriptedApi, folder: Path, files: Files, *, chat: bool = 
         return run("Go on.")
 
 
+def strands(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) -> str:
+    """An agent with a file session manager; a crash leaves a turn without its results."""
+    from strands import Agent, tool
+    from strands.agent.conversation_manager import NullConversationManager, SummarizingConversationManager
+    from strands.models.openai import OpenAIModel
+    from strands.session.file_session_manager import FileSessionManager
+
+    from transom.adapters.strands import TransomPlugin
+
+    @tool
+    def read_file(number: int) -> str:
+        """Read a file of the archive."""
+        return files.read(number)
+
+    def run(task: str) -> str:
+        model = OpenAIModel(
+            model_id="gpt-5", client_args={"base_url": api.url, "api_key": "none", "max_retries": 0}, stream=True
+        )
+        plugin = TransomPlugin(f"sqlite:///{folder}/agent.db", budget=BUDGET)
+        agent = Agent(
+            model,
+            tools=[read_file],
+            system_prompt="You count.",
+            session_manager=FileSessionManager("trip", storage_dir=str(folder / "session")),
+            conversation_manager=SummarizingConversationManager() if own else NullConversationManager(),
+            plugins=[] if own else [plugin],
+            callback_handler=None,
+        )
+        try:
+            return str(agent(task)).strip()
+        finally:
+            plugin.sessions.close()
+
+    try:
+        return run(TASK)
+    except Crash:
+        return run("Go on.")
+
+
+def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) -> str:
+    """A runner whose session service survives the crash."""
+    from google.adk.agents import Agent
+    from google.adk.agents.run_config import RunConfig
+    from google.adk.apps import App
+    from google.adk.apps.app import EventsCompactionConfig
+    from google.adk.runners import Runner
+    from google.adk.sessions import InMemorySessionService
+    from google.genai import types
+
+    from transom.adapters.google_adk import TransomPlugin
+
+    os.environ |= {"GOOGLE_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": api.url.removesuffix("/v1")}
+    service = InMemorySessionService()
+
+    def read_file(number: int) -> str:
+        """Read a file of the archive."""
+        return files.read(number)
+
+    async def run(task: str) -> str:
+        agent = Agent(name="counter", model="gemini-3-pro", instruction="You count.", tools=[read_file])
+        plugins = [] if own else [TransomPlugin(f"sqlite:///{folder}/agent.db", budget=BUDGET)]
+        compaction = EventsCompactionConfig(token_threshold=int(LIMIT * 0.8), event_retention_size=10) if own else None
+        app = App(name="archive", root_agent=agent, plugins=plugins, events_compaction_config=compaction)
+        said = ""
+        async with Runner(app=app, session_service=service) as runner:
+            message = types.Content(role="user", parts=[types.Part(text=task)])
+            async for event in runner.run_async(
+                user_id="ada", session_id="trip", new_message=message, run_config=RunConfig(max_llm_calls=0)
+            ):
+                said = "".join(part.text or "" for part in event.content.parts or ()) if event.content else said
+        return said
+
+    async def both() -> str:
+        await service.create_session(app_name="archive", user_id="ada", session_id="trip")
+        try:
+            return await run(TASK)
+        except Crash:
+            return await run("Go on.")
+
+    return asyncio.run(both())
+
+
+def agent_framework(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) -> str:
+    """An agent whose session has the messages of a run when it is over: after the crash it is given the task again."""
+    from agent_framework import Agent, InMemoryHistoryProvider, SummarizationStrategy
+    from agent_framework.openai import OpenAIChatCompletionClient
+    from openai import AsyncOpenAI
+
+    from transom.adapters.agent_framework import TransomProvider
+
+    def read_file(number: int) -> str:
+        """Read a file of the archive."""
+        return files.read(number)
+
+    async def both() -> str:
+        provider = TransomProvider(f"sqlite:///{folder}/agent.db", budget=BUDGET)
+        openai = AsyncOpenAI(base_url=api.url, api_key="none", max_retries=0)
+        client = OpenAIChatCompletionClient("gpt-5", async_client=openai)
+        client.function_invocation_configuration["max_iterations"] = 10_000
+        strategy = SummarizationStrategy(client=client, target_count=10) if own else None
+        history = InMemoryHistoryProvider()
+        agent = Agent(
+            client,
+            "You count.",
+            tools=[read_file],
+            context_providers=[history] if own else [history, provider],
+            compaction_strategy=strategy,
+        )
+        session = agent.create_session(session_id="trip")
+        try:
+            return (await agent.run(TASK, session=session)).text
+        except Crash:
+            return (await agent.run(TASK, session=session)).text
+        finally:
+            provider.sessions.close()
+
+    return asyncio.run(both())
+
+
 RUNS: dict[str, Callable[..., str]] = {
     "langchain": langchain,
     "pydantic_ai": pydantic_ai,
     "openai_agents": openai_agents,
+    "strands": strands,
+    "google_adk": google_adk,
+    "agent_framework": agent_framework,
 }
+PACKAGES = {
+    "langchain": "langchain",
+    "pydantic_ai": "pydantic_ai",
+    "openai_agents": "agents",
+    "strands": "strands",
+    "google_adk": "google.adk",
+    "agent_framework": "agent_framework",
+}
+"""The package of each framework."""

@@ -1,4 +1,4 @@
-"""A provider on the loopback for runs of agent frameworks: OpenAI chat and responses.
+"""A provider on the loopback for runs of agent frameworks: OpenAI chat and responses, and Gemini.
 
 It checks each request by the rules of its API, counts it, refuses what is longer than its own limit (which is below the
 budget that the framework was given), and answers from a script: parallel tool calls, and at the end a text.
@@ -46,7 +46,7 @@ class ScriptedApi:
 
     def answer(self, handler: PostHandler, path: str, body: Json) -> None:
         """Answer a request."""
-        dialect = "responses" if path.endswith("/responses") else "openai"
+        dialect = "responses" if path.endswith("/responses") else "gemini" if "/models/" in path else "openai"
         found = dialect_named(dialect).violations(body)
         text = json.dumps(body, ensure_ascii=False)
         tokens = o200k().count(text)
@@ -66,7 +66,7 @@ class ScriptedApi:
             return self._send(handler, path, body, None, tokens)
         self.tokens.append(tokens)
         self.without_task += "TANGERINE-7731" not in text
-        self._compare(body.get("messages") or body["input"])
+        self._compare(body.get("messages") or body.get("input") or body["contents"])
         self.served += 1
         return self._send(handler, path, body, self.served, tokens)
 
@@ -88,7 +88,7 @@ class ScriptedApi:
             numbers = (2 * step, 2 * step + 1)
             calls = [{"id": f"call_{number}", "arguments": json.dumps({"number": number})} for number in numbers]
         text = "" if calls else ANSWER if step is not None else "Summary: files were read. TANGERINE-7731."
-        make = _response if path.endswith("/responses") else _completion
+        make = _response if path.endswith("/responses") else _content if "/models/" in path else _completion
         replies = make(body, calls, text, tokens)
         if body.get("stream"):
             data = b"".join(as_events(path, replies)) + end_of_events(path)
@@ -120,6 +120,13 @@ def _completion(body: Json, calls: list[Json], text: str, tokens: int) -> list[J
         {**base, "object": "chat.completion.chunk", "choices": each, "usage": used}
         for each, used in zip(choices, usages, strict=True)
     ]
+
+
+def _content(body: Json, calls: list[Json], text: str, tokens: int) -> list[Json]:
+    asked = [{"functionCall": {"name": "read_file", "args": json.loads(each["arguments"])}} for each in calls]
+    candidate = {"content": {"role": "model", "parts": [*asked, *([{"text": text}] if text else [])]}, "index": 0}
+    usage = {"promptTokenCount": tokens, "candidatesTokenCount": 20, "totalTokenCount": tokens + 20}
+    return [{"candidates": [{**candidate, "finishReason": "STOP"}], "usageMetadata": usage, "modelVersion": "m"}]
 
 
 def _response(body: Json, calls: list[Json], text: str, tokens: int) -> list[Json]:

@@ -1,14 +1,16 @@
-"""Each adapter with its real framework against a server on the loopback: a sample of `make adapters`."""
+"""Each adapter with its real framework against a server on the loopback: a sample of `make adapters`.
+
+Strands, ADK and agent-framework are in another environment than the developers': `make frameworks` runs these tests
+there.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from framework_runs import BUDGET, LIMIT, RUNS, Files, set_environment
+from framework_runs import BUDGET, LIMIT, PACKAGES, RUNS, Files, set_environment
 from scripted_api import ANSWER, report, scripted_api
-
-PACKAGES = {"langchain": "langchain", "pydantic_ai": "pydantic_ai", "openai_agents": "agents"}
 
 
 @pytest.mark.parametrize("name", RUNS)

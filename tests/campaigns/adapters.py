@@ -2,6 +2,8 @@
 
     python tests/campaigns/adapters.py [--count 300]
 
+It runs those frameworks that the environment has; `make adapters` has two environments.
+
 The script: parallel tools, long outputs, a server whose limit is below the budget, a crash in the middle and a resume.
 """
 
@@ -10,11 +12,12 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "adapters")]
 
-from framework_runs import BUDGET, LIMIT, RUNS, Files, set_environment  # noqa: E402 - of a folder of tests
+from framework_runs import BUDGET, LIMIT, PACKAGES, RUNS, Files, set_environment  # noqa: E402 - of a folder of tests
 from scripted_api import report, scripted_api  # noqa: E402 - likewise
 
 
@@ -25,6 +28,9 @@ def main() -> int:
     steps, wrong = options.parse_args().count, 0
     set_environment()
     for name, run in RUNS.items():
+        if find_spec(PACKAGES[name].partition(".")[0]) is None:
+            print(f"{name}: not in this environment", flush=True)
+            continue
         for own in (False, True) if name != "openai_agents" else (False,):
             with tempfile.TemporaryDirectory() as folder, scripted_api(steps, budget=BUDGET, limit=LIMIT) as api:
                 error = ""

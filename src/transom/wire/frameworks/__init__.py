@@ -10,12 +10,16 @@ from collections.abc import Sequence
 from typing import cast
 
 from transom.wire.dialect import Dialect, Placed
+from transom.wire.frameworks.agent_framework import AGENT_FRAMEWORK
 from transom.wire.frameworks.base import CHAT, FrameworkFormat, Piece, Sources
+from transom.wire.frameworks.google_adk import GOOGLE_ADK
 from transom.wire.frameworks.langchain import LANGCHAIN
 from transom.wire.frameworks.openai_agents import OPENAI_AGENTS
 from transom.wire.frameworks.pydantic_ai import PYDANTIC_AI
+from transom.wire.frameworks.strands import STRANDS
 
-FORMATS: dict[str, FrameworkFormat] = {each.name: each for each in (LANGCHAIN, PYDANTIC_AI, OPENAI_AGENTS)}
+_ALL: tuple[FrameworkFormat, ...] = (LANGCHAIN, PYDANTIC_AI, OPENAI_AGENTS, STRANDS, GOOGLE_ADK, AGENT_FRAMEWORK)
+FORMATS: dict[str, FrameworkFormat] = {each.name: each for each in _ALL}
 """The formats by name."""
 
 __all__ = ["CHAT", "FORMATS", "FrameworkFormat", "Piece", "Sources", "format_of", "format_of_list", "parse_any"]

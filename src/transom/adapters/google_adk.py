@@ -1,0 +1,137 @@
+"""Google's Agent Development Kit: a plugin.
+
+    from google.adk.runners import InMemoryRunner
+    from transom.adapters.google_adk import TransomPlugin
+
+    runner = InMemoryRunner(agent, app_name="app", plugins=[TransomPlugin("sqlite:///agent.db", budget=32_000)])
+    runner.run_async(user_id="ada", session_id="trip", new_message=…)
+
+The conversation's name is the user's id and the session's: "ada/trip". The session keeps all events as they are; only
+what a model call sends is the window.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, Unpack
+
+from anyio.to_thread import run_sync
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.genai import types
+
+from transom.adapters.base import ModelCall, Session, Sessions
+from transom.conversation.settings import ConversationOptions
+from transom.core.message import Raw
+from transom.core.tool import Tool
+from transom.stores import Store
+from transom.wire.frameworks import FORMATS
+from transom.wire.sdk_objects import dumped
+
+__all__ = ["TransomPlugin"]
+
+
+class TransomPlugin(BasePlugin):
+    """Gives each model call of the agents of a runner the window of its conversation.
+
+    `store`: as for `Conversation.open`. `readback`: the agents get the tools that read back what a window leaves out.
+    `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and others.
+    """
+
+    def __init__(
+        self, store: str | PathLike[str] | Store, *, readback: bool = True, **options: Unpack[ConversationOptions]
+    ) -> None:
+        super().__init__(name="transom")
+        self.sessions = Sessions(store, FORMATS["google_adk"], readback=readback, **options)
+        self._tools = [_ReadbackTool(tool, self) for tool in self.sessions.readback_tools]
+        self._calls: dict[tuple[str, str], ModelCall] = {}  # the one in flight, by run and agent
+
+    def session(self, context: Any) -> Session:
+        """The session of a callback's or a tool's context, with its conversation."""
+        return self.sessions.session(f"{context.user_id}/{context.session.id}")
+
+    async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        """Send the window in place of all contents."""
+        llm_request.append_tools([each for each in self._tools if each.name not in llm_request.tools_dict])
+        call = await run_sync(self._begin, callback_context, llm_request)
+        self._calls[_run(callback_context)] = call
+        llm_request.contents = call.messages
+
+    async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
+        """Log the response and its usage. What arrives in pieces is logged when it is whole."""
+        if llm_response.partial:
+            return
+        call = self._calls.pop(_run(callback_context), None)
+        if call is not None and llm_response.content is not None:
+            await run_sync(call.observe, llm_response)
+
+    async def on_model_error_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
+    ) -> LlmResponse | None:
+        """Ask once more with a smaller window, if the request was too long. The reply comes whole, also in a stream."""
+        call = self._calls.get(_run(callback_context))
+        while call is not None and await run_sync(call.failed, error):
+            llm_request.contents = call.messages
+            model: Any = callback_context._invocation_context.agent  # a model can be called only through its agent
+            try:
+                responses = [each async for each in model.canonical_model.generate_content_async(llm_request)]
+            except Exception as again:  # noqa: BLE001 - `failed` says whether it is ours
+                error = again
+                continue
+            return responses[-1]
+        self._calls.pop(_run(callback_context), None)
+        return None
+
+    async def close(self) -> None:
+        """Close all conversations: the runner ends."""
+        await run_sync(self.sessions.close)
+
+    def _begin(self, context: CallbackContext, request: LlmRequest) -> ModelCall:
+        config = request.config
+        system = _text(config.system_instruction)
+        tools = [schema for each in config.tools or () for schema in _schemas(each)]
+        model = f"gemini:{request.model}" if request.model and "/" not in request.model else request.model or ""
+        return self.session(context).begin(request.contents, system=system or None, tools=tools, model=model)
+
+
+class _ReadbackTool(BaseTool):
+    """One of the readback tools."""
+
+    def __init__(self, tool: Tool, plugin: TransomPlugin) -> None:
+        super().__init__(name=tool.name, description=tool.description)
+        self._tool, self._plugin = tool, plugin
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self._tool.parameters
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
+        return {"result": await run_sync(self._plugin.session(tool_context).readback, self.name, args)}
+
+
+def _run(context: CallbackContext) -> tuple[str, str]:
+    return context.invocation_id, context.agent_name
+
+
+def _text(instruction: Any) -> str:
+    if isinstance(instruction, str) or instruction is None:
+        return instruction or ""
+    return "\n".join(part.text for part in getattr(instruction, "parts", None) or () if part.text)
+
+
+def _schemas(tool: Any) -> list[Raw]:
+    """The schemas of the functions of a tool. A tool that the provider runs has none: it is counted as it is sent."""
+    declared = getattr(tool, "function_declarations", None)
+    how: Raw = {"mode": "json", "by_alias": True, "exclude_none": True}
+    if declared is None:
+        return [dumped(tool, **how)] if isinstance(tool, types.Tool) else []  # type: ignore[list-item]
+    return [_schema(each) for each in declared]
+
+
+def _schema(declared: types.FunctionDeclaration) -> Raw:
+    parameters: Any = declared.parameters_json_schema or dumped(declared.parameters, mode="json", exclude_none=True)
+    return Tool(declared.name or "unnamed", declared.description or "", parameters or {}).schema()

@@ -1,0 +1,167 @@
+"""Messages of Microsoft's agent-framework: each has contents, with their kind in `type`."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any, cast
+
+from transom.core.message import Assistant, Raw
+from transom.core.view import View
+from transom.errors import InvalidMessage
+from transom.wire.dialect import Dialect
+from transom.wire.frameworks.base import CHAT, Piece, Shown, Sources, bound, shown_messages, text_of
+from transom.wire.json_values import objects_in
+from transom.wire.openai import parse
+from transom.wire.sdk_objects import UsageFields, as_assistant, with_usage
+
+_USAGE = UsageFields(
+    prompt="input_token_count",
+    cached="cache_read_input_token_count",
+    cache_write="cache_creation_input_token_count",
+    output="output_token_count",
+    reasoning="reasoning_output_token_count",
+)
+_CALL, _RESULT, _TEXT, _THOUGHT = "function_call", "function_result", "text", "text_reasoning"
+
+
+class AgentFrameworkFormat:
+    """The messages of `agent_framework`. Each result of a message is a fact, and so is all the rest of a message."""
+
+    name = "agent_framework"
+    dialect: Dialect = CHAT
+
+    def owns(self, value: object) -> bool:
+        kind = type(value)
+        return kind.__name__ in {"Message", "ChatResponse"} and kind.__module__.startswith("agent_framework.")
+
+    def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
+        prefix = f"{where}, " if where else ""
+        return [piece for at, one in enumerate(messages) for piece in _pieces(one, at, f"{prefix}message {at}")]
+
+    def read_reply(self, reply: Any) -> Assistant:
+        messages = getattr(reply, "messages", [reply])
+        contents = [each for one in messages if one.role == "assistant" for each in one.contents]
+        turn = as_assistant(_turn(contents, "reply"), {"role": "user"})
+        return with_usage(turn, getattr(reply, "usage_details", None), _USAGE)
+
+    def write(self, view: View, sources: Sources) -> list[Any]:
+        return list(_written(shown_messages(view, sources)))
+
+
+def _pieces(one: Any, at: int, where: str) -> list[Piece]:
+    if not AGENT_FRAMEWORK.owns(one) or not hasattr(one, "contents"):
+        raise InvalidMessage(where, f"a Message is needed, not {type(one).__name__}")
+    results = [each for each in one.contents if each.type == _RESULT]
+    others = [each for each in one.contents if each.type != _RESULT]
+    read: list[tuple[Any, Any]] = [(each, parse(_result(each), where)) for each in results]
+    if one.role == "assistant":
+        read.append((others, _turn(others, where)))
+    elif others or not results:
+        role = "user" if one.role == "tool" else str(one.role)
+        read.append((others, parse({"role": role, "content": [*map(_part, others)]}, where)))
+    return [Piece(at=at, fact=fact, source=source, message=one, of=len(read)) for source, fact in read]
+
+
+def _result(content: Any) -> Raw:
+    return {"role": "tool", "tool_call_id": content.call_id or "", "content": content.result or ""}
+
+
+def _turn(contents: Sequence[Any], where: str) -> Any:
+    thoughts = [each for each in contents if each.type == _THOUGHT]
+    calls = [
+        {"id": each.call_id or "", "type": "function", "function": {"name": each.name or "", "arguments": _args(each)}}
+        for each in contents
+        if each.type == _CALL
+    ]
+    said = [_part(each) for each in contents if each.type not in {_CALL, _THOUGHT, "usage"}]
+    chat: Raw = {"role": "assistant", "content": said or None}
+    if text := "\n".join(each.text for each in thoughts if each.text):
+        chat["reasoning_content"] = text
+    fact = parse({**chat, "tool_calls": calls} if calls else chat, where)
+    signed = isinstance(fact, Assistant) and any(each.protected_data for each in thoughts)
+    return bound(cast("Assistant", fact)) if signed else fact
+
+
+def _args(content: Any) -> str:
+    given = content.arguments
+    return given if isinstance(given, str) else json.dumps(given if given is not None else {}, ensure_ascii=False)
+
+
+def _part(content: Any) -> Raw:
+    if content.type == _TEXT:
+        return {"type": "text", "text": content.text or ""}
+    if content.type in {"data", "uri"} and content.uri:
+        if str(content.media_type).startswith("image/"):
+            return {"type": "image_url", "image_url": {"url": content.uri}}
+        return {"type": "file", "file": {"file_data": content.uri}}
+    return {"type": "text", "text": json.dumps(content.to_dict(), ensure_ascii=False, default=str)}
+
+
+def _written(shown: Iterator[Shown]) -> Iterator[Any]:
+    group: list[Shown] = []
+    for each in shown:
+        if group and not (_message(group[0]) is _message(each) is not None or _are_results(group[0], each)):
+            yield _group(group)
+            group = []
+        group.append(each)
+    if group:
+        yield _group(group)
+
+
+def _message(shown: Shown) -> Any:
+    return None if shown.piece is None else shown.piece.message
+
+
+def _are_results(first: Shown, other: Shown) -> bool:
+    return _message(first) is _message(other) and first.chat["role"] == other.chat["role"] == "tool"
+
+
+def _group(group: Sequence[Shown]) -> Any:
+    """The message with these contents: the original, if it has no others and none is changed."""
+    first = group[0].piece
+    if first is not None and len(group) == first.of and not any(each.changed for each in group):
+        return first.message
+    contents = [content for each in group for content in _contents(each)]
+    if first is None:
+        return _package().Message(group[0].chat["role"], contents)
+    made = copy.copy(first.message)
+    made.contents, made.raw_representation = contents, None  # it says what the original said
+    return made
+
+
+def _contents(shown: Shown) -> list[Any]:
+    kind, chat, source = _package().Content, shown.chat, None if shown.piece is None else shown.piece.source
+    if source is not None and not shown.changed:
+        return cast("list[Any]", source if isinstance(source, list) else [source])
+    if chat["role"] == "tool":
+        return [kind.from_function_result(chat["tool_call_id"], result=text_of(chat.get("content")))]
+    originals: list[Any] = source or []
+    kept = [each for each in originals if each.type == _THOUGHT] if chat.get("reasoning_content") else []
+    said = text_of(chat.get("content"))
+    is_list = isinstance(chat.get("content"), list)
+    media = [each for each in originals if is_list and each.type in {"data", "uri"}]
+    calls = {each.call_id: each for each in originals if each.type == _CALL}
+    return [
+        *kept,
+        *([kind.from_text(said)] if said else []),
+        *media,
+        *(_call(each, calls.get(each["id"])) for each in objects_in(chat.get("tool_calls"))),
+    ]
+
+
+def _call(call: Raw, original: Any) -> Any:
+    """A call of a chat message: the original, unless its arguments are shown differently."""
+    name, arguments = call["function"]["name"], call["function"]["arguments"]
+    if original is not None and _args(original) == arguments:
+        return original
+    return _package().Content.from_function_call(call["id"], name, arguments=arguments)
+
+
+def _package() -> Any:
+    return import_module("agent_framework")  # only who has its messages
+
+
+AGENT_FRAMEWORK = AgentFrameworkFormat()

@@ -1,0 +1,47 @@
+"""Contents of the Agent Development Kit: those of google-genai, which are the Gemini API's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from transom.core.message import Assistant
+from transom.core.view import View
+from transom.errors import InvalidMessage
+from transom.wire.dialect import Dialect
+from transom.wire.frameworks.base import Piece, Sources
+from transom.wire.gemini import GEMINI
+from transom.wire.gemini.reply import plain
+from transom.wire.rendering import render_messages
+
+
+class GoogleADKFormat:
+    """The contents of an `LlmRequest`. Elsewhere such contents are messages of the dialect "gemini"."""
+
+    name = "google_adk"
+    dialect: Dialect = GEMINI
+
+    def owns(self, value: object) -> bool:  # noqa: ARG002 - the dialect reads them
+        return False
+
+    def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
+        placed = self.dialect.parse(messages, where)
+        return [Piece(at=at, fact=fact, source=messages[at], message=messages[at]) for at, fact in placed]
+
+    def read_reply(self, reply: Any) -> Assistant:
+        """The turn in an `LlmResponse`."""
+        if getattr(reply, "content", None) is None:
+            raise InvalidMessage("reply", f"the model said nothing: {getattr(reply, 'error_message', None)!s:.100}")
+        response = {"candidates": [{"content": plain(reply.content)}], "usageMetadata": plain(reply.usage_metadata)}
+        return self.dialect.parse_reply(response)
+
+    def write(self, view: View, sources: Sources) -> list[Any]:  # noqa: ARG002 - the request has copies of its own
+        from google.genai import types  # noqa: PLC0415 - only who has its contents
+
+        messages = render_messages(view, self.dialect)
+        return [types.Content.model_validate_json(msgspec.json.encode(each)) for each in messages]
+
+
+GOOGLE_ADK = GoogleADKFormat()

@@ -1,0 +1,145 @@
+"""Messages of Strands Agents: dicts in the form of Amazon's Converse API.
+
+Each block becomes one of the Messages API, whose rules about turns are the same: the roles alternate, and the results
+of a turn are in one user message. A block that the Messages API does not have is kept whole.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from typing import Any, cast
+
+from transom.core.message import Assistant, Raw
+from transom.core.view import View
+from transom.wire.anthropic import AnthropicDialect
+from transom.wire.dialect import Dialect
+from transom.wire.frameworks.base import Piece, Sources
+from transom.wire.json_values import objects_in
+from transom.wire.rendering import render_messages
+from transom.wire.sdk_objects import UsageFields, with_usage
+from transom.wire.violations import as_dict
+
+_USAGE = UsageFields(
+    prompt="inputTokens cacheReadInputTokens cacheWriteInputTokens",
+    cached="cacheReadInputTokens",
+    cache_write="cacheWriteInputTokens",
+    output="outputTokens",
+)
+_OTHER = "converse"
+"""The type of a block that holds one of the Converse API, under the key "block"."""
+_BYTES = "__bytes_encoded__"
+"""Marks bytes in such a block: JSON has none."""
+
+
+class StrandsFormat:
+    """The messages of `strands.types.content`. They are dicts, so only a caller who says so has them read as such."""
+
+    name = "strands"
+    dialect: Dialect = AnthropicDialect(user_first=True, unsigned=True)
+    # (any provider's model: Bedrock wants the user first, and other models think without a signature)
+
+    def owns(self, value: object) -> bool:  # noqa: ARG002 - a dict is nobody's
+        return False
+
+    def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
+        placed = self.dialect.parse([_message(each) for each in messages], where)
+        return [Piece(at=at, fact=fact, source=messages[at], message=messages[at]) for at, fact in placed]
+
+    def read_reply(self, reply: Any) -> Assistant:
+        usage = as_dict(as_dict(reply).get("metadata")).get("usage")
+        return with_usage(self.dialect.parse_reply(_message(reply)), usage, _USAGE)
+
+    def write(self, view: View, sources: Sources) -> list[Raw]:  # noqa: ARG002 - a message is the dict that it is
+        return [
+            {"role": each["role"], "content": [_converse_block(block) for block in _blocks(each)]}
+            for each in render_messages(view, self.dialect)
+        ]
+
+
+def _message(one: Any) -> object:
+    if not isinstance(one, dict):
+        return one  # parsing says what is wrong
+    message = cast("Raw", one)
+    content = message.get("content")
+    blocks = [*map(_block, objects_in(cast("object", content)))]
+    return {**_role(message), "content": blocks if isinstance(content, list) else content}
+
+
+def _role(message: Raw) -> Raw:
+    return {"role": message["role"]} if "role" in message else {}
+
+
+def _blocks(message: Raw) -> list[Raw]:
+    content = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else objects_in(content)
+
+
+def _block(block: Raw) -> Raw:
+    """A block of the Converse API as one of the Messages API."""
+    kind = next(iter(block), "")
+    held = as_dict(block.get(kind))
+    if kind == "text":
+        return {"type": "text", "text": block["text"]}
+    if kind == "toolUse":
+        rest = {key: value for key, value in held.items() if key not in {"toolUseId", "name", "input"}}
+        return {"type": "tool_use", "id": held["toolUseId"], "name": held["name"], "input": held.get("input"), **rest}
+    if kind == "toolResult":
+        content = [_block(each) for each in objects_in(held.get("content"))]
+        failed = {"is_error": True} if held.get("status") == "error" else {}
+        return {"type": "tool_result", "tool_use_id": held["toolUseId"], "content": content, **failed}
+    if kind == "reasoningContent" and (thought := as_dict(held.get("reasoningText"))):
+        signature = {"signature": thought["signature"]} if thought.get("signature") else {}
+        return {"type": "thinking", "thinking": thought.get("text") or "", **signature}
+    if kind == "reasoningContent" and isinstance(data := held.get("redactedContent"), bytes):
+        return {"type": "redacted_thinking", "data": b64encode(data).decode()}
+    if kind == "image" and isinstance(data := as_dict(held.get("source")).get("bytes"), bytes):
+        media_type = f"image/{held.get('format')}"
+        source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode()}
+        return {"type": "image", "source": source}
+    if kind == "json":  # all models but Amazon's get it as a text, and only a text can be shortened
+        return {"type": "text", "text": json.dumps(block["json"], ensure_ascii=False)}
+    return {"type": _OTHER, "block": _encoded(block)}
+
+
+def _converse_block(block: Raw) -> Raw:
+    """A block of the Messages API as one of the Converse API."""
+    kind = block["type"]
+    if kind == "text":
+        return {"text": block["text"]}
+    if kind == "tool_use":
+        rest = {key: value for key, value in block.items() if key not in {"type", "id", "name", "input"}}
+        return {"toolUse": {"toolUseId": block["id"], "name": block["name"], "input": block["input"], **rest}}
+    if kind == "tool_result":
+        content = [_converse_block(each) for each in _blocks({"content": block.get("content") or ""})]
+        status = "error" if block.get("is_error") else "success"
+        return {"toolResult": {"toolUseId": block["tool_use_id"], "status": status, "content": content}}
+    if kind == "thinking":
+        signature = {"signature": block["signature"]} if block.get("signature") else {}
+        return {"reasoningContent": {"reasoningText": {"text": block["thinking"], **signature}}}
+    if kind == "redacted_thinking":
+        return {"reasoningContent": {"redactedContent": b64decode(block["data"])}}
+    if kind == "image":
+        source = block["source"]
+        form = source["media_type"].partition("/")[2]
+        return {"image": {"format": form, "source": {"bytes": b64decode(source["data"])}}}
+    return _decoded(block["block"])
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {_BYTES: b64encode(value).decode()}
+    if isinstance(value, dict):
+        return {key: _encoded(held) for key, held in cast("Raw", value).items()}
+    return [_encoded(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = cast("Raw", value)
+        return b64decode(fields[_BYTES]) if _BYTES in fields else {key: _decoded(each) for key, each in fields.items()}
+    return [_decoded(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+STRANDS = StrandsFormat()

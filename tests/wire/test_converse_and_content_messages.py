@@ -1,0 +1,118 @@
+"""The messages of Strands and of the Agent Development Kit come back from a window as they went in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.genai import types
+
+from transom import InvalidMessage
+from transom.conversation.conversation import Conversation
+from transom.core.message import Assistant, Text, ToolResult, Usage, User
+from transom.wire.frameworks import FORMATS
+from transom.wire.frameworks.sources import sources_of
+
+CONVERSE: list[dict[str, Any]] = [
+    {
+        "role": "user",
+        "content": [
+            {"text": "Count."},
+            {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}},
+            {"document": {"format": "pdf", "name": "list", "source": {"bytes": b"%PDF"}}},
+            {"cachePoint": {"type": "default"}},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"reasoningContent": {"reasoningText": {"text": "two files", "signature": "s1g"}}},
+            {"reasoningContent": {"redactedContent": b"hidden"}},
+            {"text": "I look."},
+            {"toolUse": {"toolUseId": "a", "name": "read", "input": {"n": 1}, "reasoningSignature": "z"}},
+            {"toolUse": {"toolUseId": "b", "name": "read", "input": {}}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"toolResult": {"toolUseId": "a", "status": "success", "content": [{"text": "one"}, {"text": "two"}]}},
+            {"toolResult": {"toolUseId": "b", "status": "error", "content": [{"text": "no such file"}]}},
+        ],
+    },
+    {"role": "assistant", "content": [{"reasoningContent": {"reasoningText": {"text": "so"}}}, {"text": "Two."}]},
+    {"role": "user", "content": [{"text": "Sure?"}]},
+]
+
+
+def written(name: str, messages: list[Any]) -> list[Any]:
+    form = FORMATS[name]
+    pieces = form.read(messages)
+    conversation = Conversation.open("memory:", "trip", dialect=form.dialect, budget=100_000)
+    conversation.extend([piece.fact for piece in pieces])
+    view = conversation.plan_request().view
+    return form.write(view, sources_of(view, pieces))
+
+
+def test_messages_of_strands_come_back_as_they_were() -> None:
+    assert written("strands", CONVERSE) == CONVERSE
+
+
+def test_the_facts_of_strands() -> None:
+    facts = [piece.fact for piece in FORMATS["strands"].read(CONVERSE)]
+    assert [type(fact) for fact in facts] == [User, Assistant, ToolResult, ToolResult, Assistant, User]
+    turn, good, bad = facts[1:4]
+    assert isinstance(turn, Assistant)
+    assert [(call.id, call.name, call.args) for call in turn.calls] == [("a", "read", '{"n":1}'), ("b", "read", "{}")]
+    assert (turn.reasoning[0].text, turn.reasoning[0].bound) == ("two files", True)
+    assert (good.failed, bad.failed) == (False, True)  # type: ignore[union-attr]
+
+
+def test_a_json_result_of_strands_is_shown_as_its_text() -> None:
+    made = [
+        *CONVERSE[:2],
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": [{"json": {"n": 1}}]}}]},
+    ]
+    shown = written("strands", made)[2]["content"][0]["toolResult"]
+    assert shown == {"toolUseId": "a", "status": "success", "content": [{"text": '{"n": 1}'}]}
+
+
+def test_a_reply_of_strands_has_its_usage() -> None:
+    usage = {"inputTokens": 10, "outputTokens": 3, "totalTokens": 13, "cacheReadInputTokens": 90}
+    turn = FORMATS["strands"].read_reply(
+        {"role": "assistant", "content": [{"text": "hi"}], "metadata": {"usage": usage}}
+    )
+    assert (turn.parts, turn.usage) == ((Text("hi"),), Usage(prompt=100, cached=90, output=3))
+
+
+def test_contents_of_the_adk_come_back_as_they_were() -> None:
+    part = types.Part
+    contents = [
+        types.Content(
+            role="user", parts=[part(text="Count."), part.from_bytes(data=b"\x89PNG", mime_type="image/png")]
+        ),
+        types.Content(
+            role="model",
+            parts=[
+                part(text="two files", thought=True, thought_signature=b"\xff\x01"),
+                part(function_call=types.FunctionCall(name="read", args={"n": 1, "empty": None})),
+                part(function_call=types.FunctionCall(name="read", args={"n": 2})),
+            ],
+        ),
+        types.Content(
+            role="user",
+            parts=[
+                part(function_response=types.FunctionResponse(name="read", response={"result": "one"})),
+                part(function_response=types.FunctionResponse(name="read", response={"result": "two"})),
+            ],
+        ),
+        types.Content(role="model", parts=[part(text="Two.")]),
+        types.Content(role="user", parts=[part(text="Sure?")]),
+    ]
+    assert written("google_adk", contents) == contents
+
+
+@pytest.mark.parametrize("name", ["strands", "google_adk", "agent_framework"])
+def test_anything_else_is_refused(name: str) -> None:
+    with pytest.raises(InvalidMessage):
+        FORMATS[name].read([7])
