@@ -103,7 +103,7 @@ adapters: setup .venv-frameworks/.made  ## each adapter with its framework over 
 
 frameworks: setup .venv-frameworks/.made  ## the adapters for Strands, ADK and agent-framework: their packages do not fit beside the other tests'
 	$(RUN) pyright -p tests/adapters/pyrightconfig.json --pythonpath .venv-frameworks/bin/python
-	.venv-frameworks/bin/python -m pytest tests/adapters/test_adapter_runs.py tests/adapters/test_framework_adapters.py tests/docs/test_frameworks_page.py
+	.venv-frameworks/bin/python -m pytest tests/adapters/test_adapter_runs.py tests/wire/test_converse_and_content_messages.py tests/docs/test_frameworks_page.py
 
 exchange: setup  ## every recorded conversation imported, exported with the same messages and replayed; a session of 2 GB
 	$(RUN) python tests/campaigns/exchange.py $(DATA)

@@ -113,6 +113,13 @@ GROUPS = {
 MODULES = {"transom": "The package."} | {module: about for group in GROUPS.values() for module, about in group.items()}
 """All modules whose `__all__` is public, and what each is for."""
 
+ELSEWHERE = {
+    "transom.adapters.strands": ["TransomPlugin"],
+    "transom.adapters.google_adk": ["TransomPlugin"],
+    "transom.adapters.agent_framework": ["TransomProvider"],
+}
+"""Public names of modules that cannot be imported here: the packages of their frameworks do not fit beside ours."""
+
 INTERNAL = {"cached_fingerprint"}
 """Fields of public structs that are nobody's business."""
 
@@ -167,6 +174,8 @@ def index_page() -> str:
     for title, files in groups_of_files().items():
         rows = [index_row(listed[file]) for file in files]
         out.append("\n".join([f"## {title}", "", "| page | what it has |", "|---|---|", *rows]))
+    adapters = ", ".join(f"`{module}.{name}`" for module, names in ELSEWHERE.items() for name in names)
+    out.append(f"Public too, and described at [agent frameworks](../frameworks.md): {adapters}.")
     commands = ", ".join(f"`{name}`" for name in commands_in_order())
     out.append(f"## At the terminal\n\n[Command line]({COMMANDS}.md): {commands}.")
     return "\n\n".join(out) + "\n"

@@ -93,17 +93,20 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def waited(line: list[str], folder: Path, home: Path, variables: dict[str, str], timeout: float) -> str:
-    """What a program wrote. Raises TimeoutExpired."""
-    done = subprocess.run(
-        line,
-        cwd=folder,
-        env={**environment(home), **variables},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    """What a program wrote, or that it did not end in time: that is a row, and the other agents run all the same."""
+    try:
+        done = subprocess.run(
+            line,
+            cwd=folder,
+            env={**environment(home), **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        return f"no end after {timeout:.0f} s: {(error.stderr or b'').decode(errors='replace')[-900:]}"
     return (
         f"{done.stdout}\n{done.stderr}"
         if done.returncode == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from scripts.reference import (
+    ELSEWHERE,
     EXPLAINED_AT,
     FOLDER,
     MODULES,
@@ -117,6 +118,7 @@ def test_the_files_are_current() -> None:
 
 
 LISTED = {module: set(public_names(import_module(module))) for module in MODULES}
+LISTED |= {module: set(names) for module, names in ELSEWHERE.items()}
 IMPORT = re.compile(r"^\s*from (transom[\w.]*) import (?:\(([^)]*)\)|([^\n#]*))", re.MULTILINE)
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 ROOT = FOLDER.parent.parent

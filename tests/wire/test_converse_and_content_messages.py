@@ -1,4 +1,4 @@
-"""The messages of Strands and of the Agent Development Kit come back from a window as they went in."""
+"""The messages of Strands, the Agent Development Kit and agent-framework come back from a window as they went in."""
 
 from __future__ import annotations
 
@@ -110,6 +110,28 @@ def test_contents_of_the_adk_come_back_as_they_were() -> None:
         types.Content(role="user", parts=[part(text="Sure?")]),
     ]
     assert written("google_adk", contents) == contents
+
+
+def test_messages_of_agent_framework_come_back_as_the_same_objects() -> None:
+    package = pytest.importorskip("agent_framework", reason="`make frameworks` has it")
+    content, message = package.Content, package.Message
+    messages = [
+        message("user", ["Count.", content.from_uri("https://a.example/b.png", media_type="image/png")]),
+        message(
+            "assistant",
+            [
+                content.from_text_reasoning(text="two files", protected_data="s1g"),
+                content.from_function_call("a", "read", arguments={"n": 1}),
+                content.from_function_call("b", "read", arguments='{"n": 2}'),
+            ],
+        ),
+        message(
+            "tool", [content.from_function_result("a", result="one"), content.from_function_result("b", result="two")]
+        ),
+        message("assistant", ["Two."]),
+        message("user", ["Sure?"]),
+    ]
+    assert [id(each) for each in written("agent_framework", messages)] == [id(each) for each in messages]
 
 
 @pytest.mark.parametrize("name", ["strands", "google_adk", "agent_framework"])
