@@ -42,9 +42,9 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
     with most of its names. Images stay.
 
     Two other things that are new in a full window are clipped too, so that records and other turns keep their room:
-    what the model wrote in one turn, its text and the arguments of its calls, if it is more than `written` of F; and a
-    message of the user, the first task aside, if it is more than `asked` of the limit beside the head. Of them the ends
-    stay; arguments stay JSON.
+    what the model wrote in one turn, its text and the arguments of its calls, if it is more than `written` of F; and the
+    newest message of the user, the first task aside, if it is more than `asked` of the limit beside the head. Of them
+    the ends stay; arguments stay JSON.
     """
 
     share: float = 0.25
@@ -65,7 +65,7 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
             if isinstance(unit.first_fact, Assistant):
                 written = [*shown_parts(view, unit, "text"), *shown_parts(view, unit, "arguments")]
                 yield from self._clip_ends(target, written, max(LEAST_CLIPPED, self.written * free))
-            elif unit.by_user and unit.key != view.first_task:
+            elif unit.key == view.newest_user and unit.key != view.first_task:
                 asked = list(shown_parts(view, unit, "text"))
                 yield from self._clip_ends(target, asked, max(LEAST_CLIPPED, self.asked * beside_head))
 
