@@ -42,9 +42,9 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
     with most of its names. Images stay.
 
     Two other things that are new in a full window are clipped too, so that records and other turns keep their room:
-    what the model wrote in one turn, its text and the arguments of its calls, if it is more than `written` of F; and the
-    newest message of the user, the first task aside, if it is more than `asked` of the limit beside the head. Of them
-    the ends stay; arguments stay JSON.
+    what the model wrote in one turn, its text and the arguments of its calls, if it is more than `written` of F; and
+    the newest message of the user, the first task aside, if it is more than `asked` of the limit beside the head. Of
+    them the ends stay; arguments stay JSON.
     """
 
     share: float = 0.25
