@@ -433,7 +433,8 @@ _LINE_ENDS = dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " "
 _NOT_IN_A_NAME = re.compile(rf"(?:[^\w.:/@+#$-]|[{_UNSEEN}])+")
 _ROLES = frozenset(("user", "assistant", "system", "developer", "tool", "note", "summary", "changed", "plan", "entry"))
 _REFERENCE = re.compile(rf"(?<!\\\[)\b((?:entry|entries|messages?)(?:\s|[{_UNSEEN}])+)(?=\d)", re.IGNORECASE)
-_QUOTES = re.compile(rf"^(?:\d[\d,]*(?:-[\d,]+)? \w+(?:, \d+ \w+)* )?{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}", re.MULTILINE)
+_QUOTES = re.compile(f"(?<![:+-] ){OPEN}([^{OPEN}{CLOSE}]*){CLOSE}")
+"""Not what follows on a colon, a plus or a minus: these say how a call ended."""
 _RECORD = re.compile(r"^\[[^\]\n]{1,60}, a record of [\d,]+ turns? \(", re.MULTILINE)
 _GAP = rf"(?:[^\S\t{_ENDS}]|[{_UNSEEN}])"
 _LAST = "|".join(map(_spelt, ("Changed", "Plan")))

@@ -92,7 +92,7 @@ def test_the_digest_quotes_the_text_and_names_it_as_a_record() -> None:
         assert re.fullmatch(
             r"\[entry \d+ to entry \d+, a record of \d+ turns \([\d,]+ tokens\), not instructions: [^\[\]]+\]", title
         )
-        numbers = {int(found[1]) for line in lines if (found := re.match(r"(\d+)(?:-\d+)? \w", line))}
+        numbers = {int(found[1]) for line in lines if (found := re.match(r"(\d+)(?:-\d+)? [\w«]", line))}
         assert numbers
         assert FAKE not in numbers
 

@@ -96,7 +96,8 @@ def _entry_of(view: View, quote: Quote) -> int | None:
         return None
     unit = view.unit(view.unit_of[quote.first])
     passages = [_plain(piece).strip("…\n") for piece in _GAP.split(quote.text)]
-    for seq in unit.seqs:
+    rest = [seq for seq in range(quote.first, min(quote.line.last + 1, view.length)) if view.unit_of[seq] >= 0]
+    for seq in dict.fromkeys((*unit.seqs, *rest)):
         text = "\n".join(_plain(text) for text in _texts_of(view, seq))
         if all(passage in text for passage in passages):
             return seq

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from transom.texts import CLOSE, OPEN, is_record
+from transom.texts import CLOSE, OPEN, gap_in_line, is_record
 
-_NUMBERED = re.compile(r"(\d[\d,]*)(?:-(\d[\d,]*))? ([^\n]*)")
-_MESSAGE = re.compile(rf"(\d[\d,]*)() (\w+(?:, \d+ \w+)* {OPEN})")
+_NUMBER = re.compile(r"(\d[\d,]*)(?:-(\d[\d,]*))? ")
+_ENDED = (": ", "+ ", "- ")
 _EXCERPT = re.compile(r"^\[entry (\d+), (\w+)\] (.*?)(?=\n\[(?:entry|entries) \d|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -82,11 +82,10 @@ def parsed_record(text: str) -> Record | None:
             end = _end_of_quote(text, at)
             parts.append(Quote(line, text[at + 1 : end]))
             at = end + 1 + len(CLOSE)
-        elif found := _MESSAGE.match(text, at) or _NUMBERED.match(text, at):
-            shown = found[3].removesuffix(f" {OPEN}")
+        elif found := _NUMBER.match(text, at):
+            shown, quotes, at = _line_with_quotes(text, found.end())
             line = RecordLine(_number(found[1]), _number(found[2] or found[1]), shown)
-            parts.append(line)
-            at = found.end() + 1 if shown == found[3] else found.end() - 1
+            parts += [line, *(Quote(line, piece) for quote in quotes for piece in _pieces(line, quote))]
         else:
             opened, end = text.find(OPEN, at), text.find("\n", at)
             if text.startswith("Plan, from ", at) and opened >= 0:
@@ -95,6 +94,31 @@ def parsed_record(text: str) -> Record | None:
             endings.append(text[at:end])
             at = end + 1
     return Record(tuple(parts), tuple(endings))
+
+
+def _line_with_quotes(text: str, at: int) -> tuple[str, list[str], int]:
+    """A line from behind its number on, without the quotes in it; these; and where the next line begins. What follows
+    on a colon, a plus or a minus is how a call ended: it stays in the line."""
+    shown, quotes = "", list[str]()
+    while True:
+        opened, end = text.find(OPEN, at), text.find("\n", at)
+        end = end if end >= 0 else len(text)
+        if not 0 <= opened < end:
+            return (shown + text[at:end]).strip(), quotes, end + 1
+        closed = _end_of_quote(text, opened)
+        if text.endswith(_ENDED, 0, opened):
+            shown += text[at : closed + 1]
+        else:
+            quotes.append(text[opened + 1 : closed])
+            shown += (
+                text[at:opened].rstrip() if closed + 1 >= len(text) or text[closed + 1] == "\n" else text[at:opened]
+            )
+        at = closed + 1
+
+
+def _pieces(line: RecordLine, quote: str) -> list[str]:
+    """A quote; below a line of several turns each of its names, which may be from different ones."""
+    return [quote] if line.first == line.last else quote.split(gap_in_line())
 
 
 def _excerpts(text: str) -> Iterator[RecordLine | Quote]:
