@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from transom.cli.commands import Compare
 from transom.cli.compare import choose
-from transom.cli.replay import timed_steps
 from transom.cli.report import number_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.summary_job import SummarySettings
@@ -32,6 +31,7 @@ from transom.evaluation.summary_costs import summary_costs
 from transom.importers import Recorded
 from transom.policies import policy_named
 from transom.prices import PRICES
+from transom.reports.policy_replay import timed_steps
 from transom.stores import MemoryStore
 from transom.summaries.extractive import Extractive
 from transom.tokenizer import o200k

@@ -34,7 +34,6 @@ from pathlib import Path
 from typing import Any
 
 from policies import BANK, DIALOGUES, FAMILIES, SHARE, bank, chinese
-from transom.cli.replay import timed_steps
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import ReplayStep
 from transom.core.budget import Budget
@@ -45,6 +44,7 @@ from transom.evaluation.grounding import History, grounding, identifiers, occurr
 from transom.importers import Recorded, read
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import policy_named
+from transom.reports.policy_replay import timed_steps
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 

@@ -10,12 +10,13 @@ import pytest
 from conversation_files import chat, write_jsonl
 
 from transom.cli.compare import print_table
-from transom.cli.figures import COMPARE, REPLAY, VERDICT
+from transom.cli.figures import COMPARE, REPLAY
 from transom.cli.picture import Point, draw_picture, pareto_front
 from transom.evaluation.compare import Compared
 from transom.evaluation.replay_stats import ReplayStats
 from transom.extras import install_command
 from transom.policies import POLICIES
+from transom.reports.figures import VERDICT
 
 
 def compared(run, *args):

@@ -25,7 +25,6 @@ from transom import Conversation
 from transom.core.edit import Fold
 from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Call, Text, ToolResult, User
-from transom.policies import POLICIES
 from transom.stores import open_store
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -260,18 +259,27 @@ def test_a_dry_run_and_then_the_real_one(browser, url):
         page.wait_for_selector(".dry", state="detached")
         assert len(store.open("trip")) > entries
         page.locator("select").select_option("sliding")
-        page.get_by_label("Context window").fill("900")
+        page.get_by_label("Context window", exact=True).fill("900")
         page.get_by_role("button", name="Next request").click()
         page.wait_for_selector(".dry")
         assert "900 tokens" in page.locator(".dry").text_content()
         page.keyboard.press("Escape")
         page.wait_for_selector(".dry", state="detached")
-        page.get_by_label("Context window").fill("5000")
-        page.get_by_role("button", name="All policies").click()
-        page.wait_for_function("n => document.querySelectorAll('.compared tbody tr').length === n", arg=len(POLICIES))
-        page.locator(".compared").get_by_role("button", name="sliding", exact=True).click()
+
+
+def test_policies_and_context_windows_beside_each_other(browser, url):
+    fill(open_store(url), turns=30)
+    with served(url) as link, opened(browser, link) as page:
+        section = page.locator(".compare")
+        section.get_by_label("passthrough").uncheck()
+        section.get_by_label("Context windows").fill("1,200 900")
+        section.get_by_role("button", name="Compare", exact=True).click()
+        page.wait_for_function("() => /Which to take/.test(document.querySelector('.compare').textContent)")
+        assert section.locator("tbody tr").count() == 4
+        assert "default in 1.2k: at most " in section.get_by_role("img").get_attribute("aria-label")
+        section.get_by_role("button", name="sliding", exact=True).last.click()
         page.wait_for_selector(".dry")
-        assert "with the policy sliding" in page.locator(".dry").text_content()
+        assert "with the policy sliding in 900 tokens" in page.locator(".dry").text_content()
 
 
 def test_only_looking(browser, url):
@@ -339,6 +347,9 @@ def test_axe_finds_nothing(browser, url, colors, size):
         page.wait_for_selector("dialog")
         assert problems(page) == []
         page.keyboard.press("Escape")
+        page.get_by_role("button", name="Compare", exact=True).click()
+        page.wait_for_function("() => /Which to take/.test(document.querySelector('.compare').textContent)")
+        assert problems(page) == []
         page.get_by_role("button", name="Undo the last compaction").click()
         page.wait_for_selector(".dry")
         assert problems(page) == []

@@ -44,7 +44,7 @@ BREAKS = "a costs the same and breaks the cache 9 times, not 4"
         ({"a": policy(90, 50, 40, breaks=9), "b": policy(90, 50, 40)}, "b", BREAKS),
         ({"a": policy(90, 50, 40), "b": policy(99, 99, 10, refused=1)}, "a", "b refuses 1 of 100 calls"),
         ({"a": policy(90, 50, 40), "b": policy(99, 99, 10, invalid=2)}, "a", "b builds 2 wrong windows"),
-        ({"a": policy(90, 50, 40)}, None, "these figures cannot tell. There is only one policy"),
+        ({"a": policy(90, 50, 40)}, None, "these figures cannot tell. There is nothing to compare with"),
         ({"a": Compared(), "b": Compared()}, None, "No call was sent under any of these policies"),
     ],
 )

@@ -9,7 +9,8 @@ from msgspec import Struct
 from transom.cli import options as o
 from transom.cli.app import command
 from transom.cli.chat_help import SLASH_COMMANDS
-from transom.cli.figures import COMPARE, NAMES, REPLAY, VERDICT, block_text, explained, help_text
+from transom.cli.figures import COMPARE, NAMES, REPLAY, block_text, explained, help_text
+from transom.reports.figures import VERDICT
 
 STATES = {
     "kept": "In the window as it was logged.",

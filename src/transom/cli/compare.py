@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +17,27 @@ from rich.table import Table
 
 from transom.cli.commands import Compare
 from transom.cli.compare_summaries import WITH_MODEL, rows_of, settings_for, summaries_line, with_summaries
-from transom.cli.figures import COMPARE, INVALID, OVER, VERDICT, Figure
+from transom.cli.figures import COMPARE, INVALID, OVER
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines
 from transom.cli.locate import command
 from transom.cli.picture import Point, draw_picture, picture_paths
 from transom.cli.progress import ProgressBar
-from transom.cli.replay import timed_steps
 from transom.cli.report import WRONG, Column, fits, number_text, table
 from transom.cli.streams import counted
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
-from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
-from transom.evaluation.compare import Compared, Label, Seen, compared, tokens_of
+from transom.evaluation.compare import Compared, tokens_of
 from transom.evaluation.cost import share
-from transom.importers import LabelledQuestion, Recorded
+from transom.importers import Recorded
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import POLICIES, policy_named
 from transom.prices import Prices
 from transom.providers.models import TokenPrices, token_prices
-from transom.reports.verdict import found_share, verdict
-from transom.stores import MemoryStore
+from transom.reports.figures import VERDICT, Figure
+from transom.reports.policy_replay import PolicyReplay
+from transom.reports.verdict import figures, verdict
 from transom.tokenizer import o200k
 
 MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
@@ -216,33 +216,12 @@ def replayed(
     record: Recorded, policy: Policy, budget: Budget, *, model: str | None = None, prices: Prices | None = None
 ) -> Compared:
     """Replay one conversation under one policy, and measure every window. `model`: who writes its summaries."""
-    head, facts = record.facts()
-    conversation = Conversation(
-        MemoryStore().open(record.id),
-        budget=budget,
-        policy=policy,
-        counter=o200k(),
-        system=head,
-        summarizer=None if model is None else settings_for(model),
-    )
-    labels = {one.index: label for one in record.questions if (label := _label(one)) is not None}
-    questions = [one for one in record.questions if one.index in labels]
-    tools = record.tools_for(conversation.dialect.name)
-    injected = record.injected_in(facts)
-    steps = timed_steps(conversation, facts, questions, tools=tools, injected=injected)
-    seen = (
-        Seen(step.at, step.window, request, seconds, None if step.question is None else labels.get(step.question))
-        for step, request, seconds in steps
-    )
-    found = compared(record.messages, seen, budget=budget.usable, counter=o200k(), injected=injected, prices=prices)
-    return found if model is None else with_summaries(found, conversation.log.read(), prices)
-
-
-def _label(question: LabelledQuestion) -> Label | None:
-    """Return the answer and the evidence of a question; None if it has no answer, or no evidence before it."""
-    if question.answer is None or not question.evidence:
-        return None
-    return Label(question.answer, question.evidence, question.category)
+    summarizer = None if model is None else settings_for(model)
+    run = PolicyReplay(record, policy, budget, summarizer=summarizer, prices=prices)
+    for _ in run:
+        pass
+    found = run.result()
+    return found if model is None else with_summaries(found, run.entries(), prices)
 
 
 def _names(policies: str) -> list[str]:
@@ -324,24 +303,20 @@ def in_dollars(one: Compared, prices: TokenPrices | None) -> dict[str, float | N
     return {"dollars": one.model_cost.paid * unit, "dollars_of_everything": one.model_cost.everything * unit}
 
 
-def _cost_text(one: Compared, prices: TokenPrices | None) -> str:
+def _verdict_text(name: str, prices: TokenPrices | None, one: Compared) -> str:
+    """A figure of the verdict, as its table has it."""
     dollars = in_dollars(one, prices)["dollars"]
-    return number_text(one.anthropic.share, ".2f") if dollars is None else f"${dollars:,.2f}"
+    if name == "cost" and dollars is not None:
+        return f"${dollars:,.2f}"
+    forms = {"cost": ".2f", "refused": ","}
+    return number_text(figures(one)[name], forms.get(name, ".0%"))
 
 
 def print_verdict_table(results: Results, prices: TokenPrices | None) -> None:
     """Print the figures that people ask for first, a row for each policy. A column for
     invalid or too large windows is there only if there are any."""
     console, rows = terminal(), list(results.values())
-    measures: dict[str, Callable[[Compared], str]] = {
-        "requests_kept_share": lambda one: number_text(one.requests_share, ".0%"),
-        "found": lambda one: number_text(found_share(one), ".0%"),
-        "cost": lambda one: _cost_text(one, prices),
-        "broken": lambda one: number_text(None if one.append_only is None else 1 - one.append_only, ".0%"),
-        "reasoning_lost": lambda one: number_text(one.reasoning_lost, ".0%"),
-        "refused": lambda one: f"{one.stats.refused:,}",
-    }
-    columns = [(figure, measures[figure.name]) for figure in VERDICT]
+    columns = [(figure, partial(_verdict_text, figure.name, prices)) for figure in VERDICT]
     columns += [_column(figure) for figure in (INVALID, OVER) if any(MEASURES[figure.name][1](one) for one in rows)]
     for part in _tables(console, list(results.items()), columns):
         console.print(part)

@@ -5,33 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from textwrap import wrap
 
-from msgspec import Struct
+from transom.reports.figures import REFUSED, REQUESTS, Figure
 
 HELP_WIDTH = 76
-
-
-class Figure(Struct, frozen=True):
-    """A figure in a report.
-
-    `name`: in --json; `label`: where it has a line of its own; `head`: over a column, in short lines; `meaning`: for
-    --help.
-    """
-
-    name: str
-    label: str
-    head: str
-    meaning: str
-
 
 CALLS = Figure("calls", "calls", "calls", "Model calls: a window is built before each message that the model wrote.")
 INVALID = Figure("invalid", "invalid", "invalid", "Windows that break a rule of the provider. Must be 0.")
 OVER = Figure("over", "over budget", "over\nbudget", "Windows with more tokens than the budget. Must be 0.")
-REFUSED = Figure(
-    "refused",
-    "refused",
-    "refused",
-    "Calls whose smallest valid window is over the budget. Nothing is sent, and no other figure but calls counts them.",
-)
 SHARE_SENT = Figure(
     "sent_share", "share sent", "share\nsent", "Tokens sent, as a share of sending the whole history at every call."
 )
@@ -42,40 +22,7 @@ CACHED = Figure(
     "Share of the tokens sent that the window has in common with the start of the window before, so that the "
     "provider can read them from its prompt cache.",
 )
-REQUESTS = Figure(
-    "requests_kept_share",
-    "requests kept",
-    "requests\nkept",
-    "Of the user's messages so far, at every call: the share that is in the window, at least half of it.",
-)
 TIME = Figure("ms_per_call", "ms per call", "ms per\ncall", "CPU milliseconds that building one window takes.")
-
-VERDICT: tuple[Figure, ...] = (
-    REQUESTS,
-    Figure(
-        "found",
-        "evidence or names found",
-        "found",
-        "The share of the evidence of labelled questions; without questions, of the old names that the next message "
-        "uses; without old names, of all names.",
-    ),
-    Figure(
-        "cost",
-        "cost",
-        "cost",
-        "Price of the input of all requests with prompt caching, in dollars by the prices of --priced-by; without it, "
-        "relative to sending the whole history, with Anthropic's prices (1.00).",
-    ),
-    Figure("broken", "cache broken", "cache\nbroken", "Share of the calls that break the cached prefix."),
-    Figure(
-        "reasoning_lost",
-        "reasoning lost",
-        "reasoning\nlost",
-        "Of the turns since the newest user message, at every call: the share whose reasoning cannot be sent any "
-        "more where it is bound to its prefix.",
-    ),
-    REFUSED,
-)
 
 REPLAY: tuple[Figure, ...] = (
     Figure("conversations", "conversations", "conver-\nsations", "Conversations in the file."),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from time import thread_time
-from typing import IO, Any
+from typing import IO
 
 from transom.cli import runs
 from transom.cli.commands import Replay
@@ -18,8 +16,7 @@ from transom.cli.progress import ProgressBar
 from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
 from transom.cli.window_file import STDOUT, window_line, windows_file
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import Placed, Question, ReplayStep, replay
-from transom.conversation.request import render
+from transom.conversation.replay import Placed, ReplayStep
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Instruction, Raw
 from transom.core.policy import Policy
@@ -28,6 +25,7 @@ from transom.evaluation.replay_stats import Needs, ReplayStats, needs_of, newest
 from transom.importers import Recorded
 from transom.policies import policy_named
 from transom.prices import Prices
+from transom.reports.policy_replay import timed_steps
 from transom.stores import Store, open_store
 from transom.stores.postgres_url import without_password
 from transom.tokenizer import o200k
@@ -215,25 +213,3 @@ def _begin_run(options: Replay) -> runs.Run:
     """Begin a run in the store of this folder. Its identity: the files, and the options that windows depend on."""
     names = ("budget", "policy", "prices", "dialect", "format", "questions")
     return runs.begin(options.files, {name: getattr(options, name) for name in names})
-
-
-def timed_steps(
-    conversation: Conversation,
-    facts: list[Placed],
-    questions: Sequence[Question],
-    *,
-    tools: Sequence[Raw] = (),
-    injected: Collection[int] = (),
-) -> Iterator[tuple[ReplayStep, Raw, float]]:
-    """Yield each step of a replay, the part of the request that its window gives, and the CPU seconds that both took.
-
-    The time is that of this thread. What happens after the last call, when its reply is appended, is not counted.
-    """
-    steps = replay(conversation, facts, tools=tools or None, questions=questions, injected=injected)
-    while True:
-        begin = thread_time()
-        step = next(steps, None)
-        if step is None:
-            return
-        request: dict[str, Any] = {} if step.window is None else render(step.window, conversation.dialect)
-        yield step, request, thread_time() - begin

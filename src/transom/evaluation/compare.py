@@ -153,36 +153,45 @@ def compared(
     may have. `injected`: the positions of messages in the user's role that a program wrote. `prices`: for one cost
     more.
     """
-    judge, total = _Judge(messages, budget, counter, injected), Compared(stats=ReplayStats(conversations=1))
+    judge = Judge(messages, budget=budget, counter=counter, injected=injected)
     for one in seen:
-        total = total.plus(judge.judged(one))
-    turns = sum(message.get("role") == "assistant" for message in messages)
-    anthropic, openai = (cost(judge.sent, judge.whole, prices) for prices in (ANTHROPIC, OPENAI))
-    skipped = ReplayStats(skipped=turns - total.stats.calls)
-    model_cost = Cost() if prices is None else cost(judge.sent, judge.whole, prices)
-    return total.plus(Compared(stats=skipped, anthropic=anthropic, openai=openai, model_cost=model_cost))
+        judge.add(one)
+    return judge.result(prices)
 
 
 def _is_turn(unit: Unit) -> bool:
     return isinstance(unit.first_fact, Assistant)
 
 
-class _Judge:
-    """Walks through a conversation; remembers the texts so far and the sizes of the requests sent."""
+class Judge:
+    """Judges the windows of one conversation under one policy, one after another. The arguments: see `compared`."""
 
     def __init__(
-        self, messages: Sequence[Raw], budget: int, counter: TokenCounter, injected: Collection[int] = ()
+        self, messages: Sequence[Raw], *, budget: int, counter: TokenCounter, injected: Collection[int] = ()
     ) -> None:
         self._messages, self._budget, self._counter = messages, budget, counter
         self._injected, self._requests = injected, UserRequests()
         self._history, self._read, self._tokens = History(), 0, 0
         self._newest, self._broke = -1, False
         self._turns, self._intact, self._seen = 0, set[int](), 0
-        self.sent: list[RequestTokens] = []
-        self.whole: list[int] = []
+        self._sent: list[RequestTokens] = []
+        self._whole: list[int] = []
+        self._total = Compared(stats=ReplayStats(conversations=1))
 
-    def judged(self, one: Seen) -> Compared:
-        """Return the figures of one window, without its cost, which `compared` computes at the end."""
+    def add(self, one: Seen) -> None:
+        """Take in the next window."""
+        self._total = self._total.plus(self._judged(one))
+
+    def result(self, prices: Prices | None = None) -> Compared:
+        """The figures of all windows that were added. `prices`: for one cost more."""
+        turns = sum(message.get("role") == "assistant" for message in self._messages)
+        anthropic, openai = (cost(self._sent, self._whole, each) for each in (ANTHROPIC, OPENAI))
+        skipped = ReplayStats(skipped=turns - self._total.stats.calls)
+        model_cost = Cost() if prices is None else cost(self._sent, self._whole, prices)
+        return self._total.plus(Compared(stats=skipped, anthropic=anthropic, openai=openai, model_cost=model_cost))
+
+    def _judged(self, one: Seen) -> Compared:
+        """Return the figures of one window, without its cost, which is computed at the end."""
         calls, window = int(one.label is None), one.window
         if window is None:
             return Compared(stats=ReplayStats(calls=calls, questions=1 - calls, refused=1, seconds=one.seconds))
@@ -208,8 +217,8 @@ class _Judge:
         consecutive_breaks = int(bool(stats.breaks) and self._broke)
         self._read, self._broke = at, bool(stats.breaks)
         self._newest = max(self._newest, newest_fold(window))
-        self.sent.append((stats.tokens, stats.shared_tokens))
-        self.whole.append(stats.passthrough)
+        self._sent.append((stats.tokens, stats.shared_tokens))
+        self._whole.append(stats.passthrough)
         found = grounding(self._history, texts, self._messages[at], self._tokens, self._budget)
         return Compared(
             stats=stats,

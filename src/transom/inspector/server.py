@@ -22,11 +22,13 @@ from transom.core.codec import plain
 from transom.errors import Conflict, InvalidSetting, TransomError, UnknownLog
 from transom.evaluation.call_figures import CallFigures
 from transom.inspector.access import Access
+from transom.inspector.comparison import Comparisons
 from transom.inspector.conversation_list import ConversationList
 from transom.inspector.opened import Action, InspectedConversation, InspectedConversations
 from transom.inspector.parts import MOST_READ
 from transom.inspector.window_data import PAGE
 from transom.policies import POLICIES
+from transom.reports.figures import VERDICT
 from transom.stores import Store
 from transom.tokenizer import o200k
 
@@ -53,6 +55,7 @@ class Inspector:
         """`place`: what the page calls the store. `read_only`: nothing can be changed from the page."""
         self._list = ConversationList(store)
         self._open = InspectedConversations(store)
+        self._comparisons = Comparisons(store)
         self._place, self._read_only = place, read_only
 
     def app(self, *, port: int, token: str) -> Access:
@@ -67,6 +70,7 @@ class Inspector:
             Route("/api/left-out", self._data(self._left_out)),
             Route("/api/names", self._data(self._names)),
             Route("/api/entry", self._data(self._entry)),
+            Route("/api/compare", self._data(self._compare)),
             Route("/api/try", self._change(self._try), methods=["POST"]),
             Route("/api/do", self._change(self._do), methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -106,7 +110,7 @@ class Inspector:
     # ---- what is asked
 
     def _start(self, _: Query) -> object:
-        return {"store": self._place, "policies": list(POLICIES), "read_only": self._read_only}
+        return {"store": self._place, "policies": list(POLICIES), "read_only": self._read_only, "figures": VERDICT}
 
     def _conversations(self, query: Query) -> object:
         return self._list.page(query.text("query"), query.number("from", 0), query.number("count", 100))
@@ -145,6 +149,14 @@ class Inspector:
         entry = self._conversation(query).entry(query.number("entry", -1), query.number("from", 0))
         return {**msgspec.structs.asdict(entry), "most": MOST_READ}
 
+    def _compare(self, query: Query) -> object:
+        """What a comparison has so far; it goes on a little each time that it is asked for."""
+        name = self._conversation(query).name
+        comparison = self._comparisons.get(
+            name, query.texts("policies"), query.numbers("windows"), query.number("entries", 0), query.text("model")
+        )
+        return comparison.page(query.number("from", 0))
+
     def _try(self, wanted: Do) -> object:
         return self._open.get(wanted.id).try_action(wanted)
 
@@ -179,18 +191,28 @@ class Query:
         """A text; empty if it is not given."""
         return self._given.get(name, "")
 
+    def texts(self, name: str) -> list[str]:
+        """Texts between commas; none if it is not given."""
+        return [each for each in self.text(name).split(",") if each]
+
     def number(self, name: str, default: Any) -> Any:
         """A whole number; `default` if it is not given. Raises InvalidSetting."""
         given = self._given.get(name, "")
-        if not given:
-            return default
-        try:
-            number = int(given)
-        except ValueError:
-            raise InvalidSetting(f"{name} must be a whole number") from None
-        if abs(number) >= 1 << 53:
-            raise InvalidSetting(f"{name} is too large")
-        return number
+        return _whole_number(name, given) if given else default
+
+    def numbers(self, name: str) -> list[int]:
+        """Whole numbers between commas; none if it is not given. Raises InvalidSetting."""
+        return [_whole_number(name, each) for each in self.texts(name)]
+
+
+def _whole_number(name: str, given: str) -> int:
+    try:
+        number = int(given)
+    except ValueError:
+        raise InvalidSetting(f"{name} must be a whole number") from None
+    if abs(number) >= 1 << 53:
+        raise InvalidSetting(f"{name} is too large")
+    return number
 
 
 def _problem(text: str, status: int) -> Response:

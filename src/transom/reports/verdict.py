@@ -39,6 +39,20 @@ def found_share(one: Compared) -> float | None:
     return next((share for share in shares if share is not None), None)
 
 
+def figures(one: Compared) -> dict[str, float | None]:
+    """The figures of `VERDICT`, by name: shares, and the number of refused calls. `cost` is relative to sending the
+    whole history. None where there is nothing to measure."""
+    priced = one.model_cost if one.model_cost.everything else one.anthropic
+    return {
+        "requests_kept_share": one.requests_share,
+        "found": found_share(one),
+        "cost": priced.share,
+        "broken": None if one.append_only is None else 1 - one.append_only,
+        "reasoning_lost": one.reasoning_lost,
+        "refused": one.stats.refused,
+    }
+
+
 def verdict(results: Mapping[str, Compared]) -> Verdict:
     """Say which policy to take. All results must be of the same conversations."""
     if not any(one.stats.sent for one in results.values()):
@@ -52,9 +66,9 @@ def verdict(results: Mapping[str, Compared]) -> Verdict:
     if not fit:
         return _untold("every policy that refuses the fewest calls builds windows that are wrong")
     if len(results) == 1:
-        return _untold("there is only one policy: name several with --policies")
+        return _untold("there is nothing to compare with: name several policies")
     if not any(one.stats.compactions or one.stats.sent_share != 1 for one in results.values()):
-        return _untold("no window was made smaller, so the policies do not differ: try a smaller --budget")
+        return _untold("no window was made smaller, so the policies do not differ: try a smaller budget")
     best = _best(fit, lambda one: one.requests_share)
     best = _best(best, found_share)
     name = min(best, key=lambda each: (_cost_rank(best, each), best[each].stats.breaks))

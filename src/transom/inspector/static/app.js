@@ -28,10 +28,10 @@ const NO_CALLS = { id: null, entries: 0, entry: [], at: [], tokens: [], limit: [
 
 class App extends Component {
   state = {
-    start: { store: "", policies: [], read_only: false },
+    start: { store: "", policies: [], figures: [], read_only: false },
     list: { items: [], total: 0, found: 0, query: "", loaded: false },
     id: null, calls: NO_CALLS, call: null, data: null, shown: undefined, tried: null,
-    theme: storedTheme(), hover: null, problem: "", said: "", dialog: null, listOpen: false, writing: false, trying: false, compared: [],
+    theme: storedTheme(), hover: null, problem: "", said: "", dialog: null, listOpen: false, writing: false, trying: false,
   };
   kept = new Map();
   mark = { conversations: -1, entries: -1 };
@@ -75,7 +75,7 @@ class App extends Component {
 
   open = async (id, call = null) => {
     this.kept.clear();
-    this.setState({ id, calls: NO_CALLS, call, data: null, shown: undefined, tried: null, compared: [], hover: null, listOpen: false });
+    this.setState({ id, calls: NO_CALLS, call, data: null, shown: undefined, tried: null, hover: null, listOpen: false });
     await this.attempt(async () => {
       const calls = await get("calls", { id });
       if (this.state.id !== id) return;
@@ -169,27 +169,6 @@ class App extends Component {
   try = async (action) => {
     this.setState({ trying: true });
     await this.tryNow(action);
-    this.setState({ trying: false });
-  };
-
-  // Tries the next request under each policy, one after the other; the table grows as they come.
-  compare = async (tokens) => {
-    const { id, start } = this.state;
-    let compared = [];
-    this.setState({ trying: true, compared });
-    for (const policy of start.policies) {
-      const action = { do: "request", policy, tokens };
-      let row = { policy, action };
-      try {
-        const tried = await post("try", { id, ...action });
-        row = { ...row, tokens: tried.tokens[1], limit: tried.limit, messages: tried.messages[1], broken: tried.broken_tokens };
-      } catch (problem) {
-        row = { ...row, problem: problem.message };
-      }
-      if (id !== this.state.id) break;
-      compared = [...compared, row];
-      this.setState({ compared });
-    }
     this.setState({ trying: false });
   };
 
@@ -337,7 +316,7 @@ class App extends Component {
               </div>
               ${last > 0 && html`<${Timeline} calls=${calls} call=${call} theme=${theme} spoken=${this.spoken()} onCall=${this.go}
                 onHover=${(at) => at !== this.state.hover && this.setState({ hover: at })} />`}
-              <${Story} calls=${calls} call=${tried ? null : call} data=${tried ? null : data} readOnly=${start.read_only} policies=${start.policies} busy=${state.trying} compared=${state.compared} onTry=${this.try} onCompare=${this.compare} />`}
+              <${Story} calls=${calls} call=${tried ? null : call} data=${tried ? null : data} readOnly=${start.read_only} policies=${start.policies} figures=${start.figures} theme=${theme} busy=${state.trying} onTry=${this.try} />`}
         </main>
         <section class="window-pane" id="window" aria-label="Window">
           ${tried && html`<${DryRun} tried=${tried} readOnly=${start.read_only} busy=${state.writing} onDo=${this.do} onLeave=${this.leave} />`}

@@ -1,15 +1,16 @@
 // What happened at the call that is shown: its figures, how its window differs from the one before, what can be done.
 import { Component, html } from "./html.js";
 import { counted, money, number, oneLine, percent, second } from "./format.js";
+import { Compare } from "./compare.js";
 import { cachedShare } from "./window.js";
 
-export function Story({ calls, call, data, readOnly, policies, busy, compared, onTry, onCompare }) {
+export function Story({ calls, call, data, readOnly, policies, figures, theme, busy, onTry }) {
   return html`
     <div class="story">
       <${Figures} calls=${calls} call=${call} data=${data} />
       ${data && data.change && html`<${Change} data=${data} call=${call} />`}
-      <${Try} policies=${policies} readOnly=${readOnly} busy=${busy} limit=${data ? data.limit : 0} onTry=${onTry} onCompare=${onCompare} />
-      ${compared.length > 0 && html`<${Compared} rows=${compared} onTry=${onTry} />`}
+      <${Try} policies=${policies} readOnly=${readOnly} busy=${busy} limit=${data ? data.limit : 0} onTry=${onTry} />
+      <${Compare} key=${calls.id} calls=${calls} policies=${policies} figures=${figures} theme=${theme} limit=${data ? data.limit : 0} onTry=${onTry} />
     </div>`;
 }
 
@@ -127,32 +128,10 @@ class Try extends Component {
         <div class="buttons">
           <button type="button" disabled=${busy} onClick=${() => this.action("request")}>Next request</button>
           <button type="button" disabled=${busy} onClick=${() => this.action("compact")}>Compact</button>
-          <button type="button" disabled=${busy} onClick=${() => this.props.onCompare(tokens ? Number(tokens) : null)}>All policies</button>
           <button type="button" disabled=${busy} onClick=${() => this.props.onTry({ do: "undo" })}>Undo the last compaction</button>
         </div>
       </section>`;
   }
-}
-
-// The next request under each policy: how large it would be, and what of the cached prefix it would break.
-function Compared({ rows, onTry }) {
-  const most = Math.max(1, ...rows.map((row) => Math.max(row.tokens || 0, row.limit || 0)));
-  return html`
-    <section class="compared" aria-label="The next request under each policy">
-      <h3>The next request under each policy</h3>
-      <table>
-        <thead><tr><th scope="col">policy</th><th scope="col">tokens</th><th scope="col">breaks</th></tr></thead>
-        <tbody>${rows.map((row) => html`
-          <tr key=${row.policy}>
-            <th scope="row"><button type="button" class="plain" disabled=${row.problem != null} onClick=${() => onTry(row.action)}>
-              <bdi>${row.policy}</bdi></button></th>
-            ${row.problem
-              ? html`<td colspan="2" class="quiet">${row.problem}</td>`
-              : html`<td><span class="amount" style=${{ width: `${Math.round((100 * row.tokens) / most)}%` }}></span>
-                  <span class="number">${number(row.tokens)}</span></td><td>${row.broken ? number(row.broken) : "nothing"}</td>`}
-          </tr>`)}</tbody>
-      </table>
-    </section>`;
 }
 
 // Above the window of a dry run: what it would do, and the buttons that end it.

@@ -179,17 +179,18 @@ function dollars(value) {
 
 // The colours of the style sheet, as a canvas takes them: a probe resolves those that differ between light and dark.
 function colors() {
+  const found = colorsOf(["accent", "accent-fill", "cached", "cached-fill", "failed", "line", "quiet", "folded", "money"]);
+  return { ...found, accentFill: found["accent-fill"], cachedFill: found["cached-fill"], limit: found.failed };
+}
+
+export function colorsOf(names) {
   const probe = document.createElement("span");
   document.body.append(probe);
-  const color = (name) => {
+  const found = {};
+  for (const name of names) {
     probe.style.color = `var(--${name})`;
-    return getComputedStyle(probe).color;
-  };
-  const found = {
-    accent: color("accent"), accentFill: color("accent-fill"), cached: color("cached"), cachedFill: color("cached-fill"),
-    limit: color("failed"), line: color("line"), quiet: color("quiet"), folded: color("folded"), failed: color("failed"),
-    money: color("money"),
-  };
+    found[name] = getComputedStyle(probe).color;
+  }
   probe.remove();
   return found;
 }

@@ -1,0 +1,133 @@
+"""Compares policies and context windows on the conversation that is looked at: `transom compare` for the page.
+
+The conversation is replayed once for each pair of a policy and a context window, in memory. It is done a piece at a
+time, so that the page can draw what there is, and can stop.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from itertools import product
+from threading import Lock
+from time import monotonic
+
+from msgspec import Struct
+
+from transom.core.budget import Budget
+from transom.errors import InvalidSetting
+from transom.evaluation.compare import Compared, Seen
+from transom.importers import read
+from transom.importers.export import export
+from transom.policies import policy_named
+from transom.providers.models import token_prices
+from transom.reports.policy_replay import PolicyReplay
+from transom.reports.verdict import figures, verdict
+from transom.stores import Store, StoredLog
+
+MOST_ROWS = 12
+"""The most pairs of a policy and a context window that are compared at once."""
+MOST_KEPT = 4
+"""How many comparisons are kept; the one that was asked for longest ago is dropped for another one."""
+SECONDS = 0.25
+"""How long one question works on a comparison."""
+
+Point = tuple[int, int | None]
+
+
+class ComparedRow(Struct, frozen=True, kw_only=True):
+    """One policy in one context window (`tokens`). `figures`: those of the verdict, when all its calls are done; `cost`
+    is a share of sending the whole history, `dollars` the price of the input where prices are known."""
+
+    policy: str
+    tokens: int
+    figures: dict[str, float | None] | None = None
+    dollars: float | None = None
+
+
+class ComparisonPage(Struct, frozen=True, kw_only=True):
+    """What a comparison has so far.
+
+    `points`: from number `first` on, of each call the index of its row, and the tokens of its window; None if the call
+    was refused. `calls`: about how many a row has. `sentence`: which to take, when all is done.
+    """
+
+    rows: list[ComparedRow]
+    calls: int
+    first: int
+    points: list[Point]
+    sentence: str | None
+
+
+class Comparison:
+    """One conversation under several policies and context windows."""
+
+    def __init__(self, log: StoredLog, policies: Sequence[str], windows: Sequence[int], model: str) -> None:
+        """`model`: "provider:model", whose prices are taken if they are known. Raises InvalidSetting."""
+        self._rows = [
+            ComparedRow(policy=policy_named(name).name, tokens=tokens) for tokens, name in product(windows, policies)
+        ]
+        if not 0 < len(self._rows) <= MOST_ROWS:
+            raise InvalidSetting(f"choose 1 to {MOST_ROWS} pairs of a policy and a context window")
+        self._budgets = [Budget(context=row.tokens) for row in self._rows]
+        known = token_prices(model)
+        self._prices = known if known is not None and known.input else None
+        found = next(iter(read(BytesIO(b"".join(export(log, "openai"))), "openai")), None)
+        if found is None or not found.messages:
+            raise InvalidSetting("this conversation has no messages yet")
+        self._record = found
+        self._calls = sum(message.get("role") == "assistant" for message in self._record.messages)
+        self._results = dict[str, Compared]()
+        self._points: list[Point] = []
+        self._work: Iterator[object] = self._replays()
+        self._lock = Lock()
+
+    def page(self, first: int) -> ComparisonPage:
+        """Work on it for a moment, and return what is new since point number `first`."""
+        stop = monotonic() + SECONDS
+        with self._lock:
+            for _ in self._work:
+                if monotonic() >= stop:
+                    break
+            return ComparisonPage(
+                rows=list(self._rows),
+                calls=self._calls,
+                first=first,
+                points=self._points[first:],
+                sentence=verdict(self._results).sentence if len(self._results) == len(self._rows) else None,
+            )
+
+    def _replays(self) -> Iterator[Seen]:
+        """Replay one row after another; yield after each call."""
+        relative = None if self._prices is None else self._prices.relative()
+        several = len({row.tokens for row in self._rows}) > 1
+        for index, row in enumerate(self._rows):
+            run = PolicyReplay(self._record, policy_named(row.policy), self._budgets[index], prices=relative)
+            for seen in run:
+                self._points.append((index, None if seen.window is None else seen.window.tokens))
+                yield seen
+            found = run.result()
+            price = None if self._prices is None else found.model_cost.paid * self._prices.input / 1_000_000
+            self._rows[index] = ComparedRow(policy=row.policy, tokens=row.tokens, figures=figures(found), dollars=price)
+            self._results[f"{row.policy} in {row.tokens:,} tokens" if several else row.policy] = found
+
+
+class Comparisons:
+    """The comparisons that were asked for, of all conversations of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: OrderedDict[tuple[str, int, tuple[str, ...], tuple[int, ...]], Comparison] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, name: str, policies: Sequence[str], windows: Sequence[int], entries: int, model: str) -> Comparison:
+        """The comparison of a conversation that had this many entries. Raises InvalidSetting."""
+        key = name, entries, tuple(policies), tuple(windows)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = Comparison(self._store.open(name), policies, windows, model)
+                if len(self._kept) > MOST_KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]
