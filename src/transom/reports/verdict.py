@@ -42,11 +42,11 @@ def found_share(one: Compared) -> float | None:
 def figures(one: Compared) -> dict[str, float | None]:
     """The figures of `VERDICT`, by name: shares, and the number of refused calls. `cost` is relative to sending the
     whole history. None where there is nothing to measure."""
-    priced = one.model_cost if one.model_cost.everything else one.anthropic
+    paid = one.model_cost if one.model_cost.everything else one.anthropic
     return {
         "requests_kept_share": one.requests_share,
         "found": found_share(one),
-        "cost": priced.share,
+        "cost": paid.share,
         "broken": None if one.append_only is None else 1 - one.append_only,
         "reasoning_lost": one.reasoning_lost,
         "refused": one.stats.refused,
