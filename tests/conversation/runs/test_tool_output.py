@@ -111,7 +111,7 @@ UNREADABLE = "[failed] the tool ran, but its result cannot be read: "
 @pytest.mark.parametrize(
     ("value", "read"),
     [
-        (nested(1_200), UNREADABLE + "it is nested too deep"),
+        (nested(200_000), UNREADABLE + "it is nested too deep"),
         (Mute(), UNREADABLE + "RuntimeError: no repr"),
         ([Mute()], UNREADABLE + "RuntimeError: no repr"),
         (iter_lines(), UNREADABLE + "TypeError: it is a generator; the tool must return a list or a text"),
