@@ -25,8 +25,8 @@ BATCH = 32
 _MISSING = """SELECT rowid, text FROM words WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"""
 _STORED = "SELECT entry, vector FROM vectors WHERE model = ? AND entry BETWEEN ? AND ?"
 _LAST = "SELECT max(entry) FROM vectors WHERE model = ? AND entry BETWEEN ? AND ?"
-_ADD = """INSERT OR REPLACE INTO vectors (entry, part, model, vector) SELECT ?1, ?2, ?3, ?4
-          WHERE EXISTS (SELECT 1 FROM words WHERE rowid = ?1)"""
+_ADD = """INSERT OR REPLACE INTO vectors (entry, part, model, vector) SELECT :entry, :part, :model, :vector
+          WHERE EXISTS (SELECT 1 FROM words WHERE rowid = :entry)"""
 
 
 def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | None, most: int | None) -> int:
@@ -53,7 +53,7 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
                 db.executemany(
                     _ADD,
                     [
-                        (row, part, embedder.name, vector.tobytes())
+                        {"entry": row, "part": part, "model": embedder.name, "vector": vector.tobytes()}
                         for (row, part, _), vector in zip(places, vectors, strict=True)
                     ],
                 )

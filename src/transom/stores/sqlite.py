@@ -56,18 +56,18 @@ _NAMED = "SELECT id FROM logs WHERE name = ?"
 _STAMPS = "SELECT name, id, (SELECT max(seq) + 1 FROM entries WHERE log = id) FROM logs WHERE generation = 0"
 _STAMP = f"{_STAMPS} AND name = ?"
 _FORGET = (
-    "DELETE FROM snapshots WHERE log = ?1",
-    """DELETE FROM blobs WHERE key IN (SELECT blob FROM entries WHERE log = ?1)
-       AND key NOT IN (SELECT blob FROM entries WHERE log <> ?1 AND blob IS NOT NULL)""",
-    "DELETE FROM entries WHERE log = ?1",
-    "UPDATE logs SET name = CAST(id AS BLOB), generation = 1 WHERE id = ?1",
+    "DELETE FROM snapshots WHERE log = :log",
+    """DELETE FROM blobs WHERE key IN (SELECT blob FROM entries WHERE log = :log)
+       AND key NOT IN (SELECT blob FROM entries WHERE log <> :log AND blob IS NOT NULL)""",
+    "DELETE FROM entries WHERE log = :log",
+    "UPDATE logs SET name = CAST(id AS BLOB), generation = 1 WHERE id = :log",
 )
 _LEFT = "SELECT id FROM logs WHERE generation = 1"
 _WIPED = "UPDATE logs SET generation = 2 WHERE id = ?"
 
 _LEASES = "CREATE TABLE IF NOT EXISTS leases (name PRIMARY KEY, holder TEXT NOT NULL, until REAL NOT NULL)"
-_TAKE_LEASE = """INSERT INTO leases VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE
-    SET holder = excluded.holder, until = excluded.until WHERE holder = excluded.holder OR until <= ?4"""
+_TAKE_LEASE = """INSERT INTO leases VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE
+    SET holder = excluded.holder, until = excluded.until WHERE holder = excluded.holder OR until <= ?"""
 _LEASE = "SELECT holder FROM leases WHERE name = ?"
 _RELEASE_LEASE = "DELETE FROM leases WHERE name = ? AND holder = ?"
 
@@ -280,7 +280,7 @@ class SqliteStore:
             for name in names:
                 if (row := db.execute(_NAMED, (stored_name(name),)).fetchone()) is not None:
                     for statement in _FORGET:
-                        db.execute(statement, row)
+                        db.execute(statement, {"log": row[0]})
             left = db.execute(_LEFT).fetchall()
         if left:
             with self.reading() as db, reporting_leftovers(self.path):
