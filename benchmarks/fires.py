@@ -35,9 +35,9 @@ from transom.stores import MemoryStore
 from transom.strategies.actions import action, commands
 from transom.strategies.actions.outcome import outcome_of
 from transom.strategies.actions.programs import PROGRAMS
-from transom.strategies.digest.noise import noise_of
+from transom.strategies.digest.noise import unreadable
+from transom.strategies.digest.own_words import report_span
 from transom.strategies.digest.passages import readable
-from transom.strategies.digest.program_messages import important_span
 from transom.tokenizer import o200k
 
 BESIDE_HEAD = 6_000
@@ -145,10 +145,10 @@ def parse(record: Recorded) -> None:
         if isinstance(fact, ToolResult):
             outcome_of(fact, actions.get(fact.call, action.UNKNOWN))
             for text, _ in readable(fact):
-                noise_of(text, is_result=True)
+                unreadable(text)
         elif isinstance(fact, User):
             for text, _ in readable(fact):
-                important_span(text)
+                report_span(text)
 
 
 def count_patterns() -> None:

@@ -39,7 +39,7 @@ _WRITES = re.compile(r"(?:^|[;&|]\s*)(?:sed -i|perl -p?i|mv|rm|touch|git (?:chec
 _INTO = re.compile(r"(?:>>?|\btee(?: -a)?)\s*([^\s>&;|]+)")
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]*)", re.MULTILINE)
 _MARKED = re.compile(r"\(changed since: [\d, ]+\)")
-_STALE_LINE = "Changed since it was quoted above: "
+_CHANGED_LINE = "Changed: "
 _HUNK = re.compile(r"^@@[^\n]*\n", re.MULTILINE)
 _LINE_NUMBER = re.compile(r"^\s*\d+(?:[→:\t-]|  +|$)", re.MULTILINE)
 _BLANK = re.compile(r"\s+")
@@ -47,7 +47,7 @@ _OLD = frozenset(("old_string", "old_str", "oldText", "old_text", "oldString"))
 _NEW = frozenset(("new_string", "new_str", "newText", "new_text", "newString"))
 _SHORT = 12
 """Characters, blanks aside, up to which the end of one text and the beginning of another may be alike by chance."""
-_LISTED = re.compile(r"(?:entry|message) (\d[\d,]*) \(by ")
+_NUMBERS = re.compile(r"\(([^()]*)\)")
 
 
 class Touched(Struct, frozen=True):
@@ -205,17 +205,17 @@ def stale_quotes(
     """Yield the stale ones among `quoted`: quotes, each with its turn and the index of the call whose result it is
     from.
 
-    A quote is marked if the line above it says "(changed since …)", if a record lists it as changed since it was
-    quoted, or if a turn that changed it is whole in the window.
+    A quote is marked if the line above it says "(changed since …)", if a record lists a turn that changed it, or if
+    such a turn is whole in the window.
     """
     whole = {unit.seqs[0] for unit in view.visible_units()}
-    lines = [ending for record in records for ending in record.endings if ending.startswith(_STALE_LINE)]
-    listed = {int(number.replace(",", "")) for line in lines for number in _LISTED.findall(line)}
+    lines = [ending for record in records for ending in record.endings if ending.startswith(_CHANGED_LINE)]
+    listed = {int(one) for line in lines for some in _NUMBERS.findall(line) for one in re.findall(r"\d+", some)}
     for quote, unit, at in quoted:
         one = history.of_call(unit.seqs[0], at)
         if one.changes and ("\n" not in quote.text.strip() or _failed(view, unit.seqs[0], at)):
             continue  # "The file was updated", "String not found": no text of the file
         by = tuple(dict.fromkeys(history.changed_after(view, unit.seqs[0], one.reads, quote.text)))
         if by:
-            seen = bool(whole.intersection(by)) or quote.first in listed
+            seen = bool((whole | listed).intersection(by))
             yield StaleQuote(quote, by, seen or _MARKED.search(quote.line.text) is not None)

@@ -276,24 +276,6 @@ def changed_line(changed: Iterable[tuple[str, Sequence[str]]]) -> str:
     return "Changed: " + ", ".join(f"{name} ({', '.join(entries)})" if entries else name for name, entries in changed)
 
 
-def put_back(entry: str) -> str:
-    """In the list of what was changed: the entry that put a file back as it was."""
-    return f"put back {entry}"
-
-
-def deleted(entry: str) -> str:
-    """In the list of what was changed: the entry that deleted a file."""
-    return f"deleted {entry}"
-
-
-def stale_line(stale: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """A last line of a record: entries that an earlier record quotes and whose subject was changed since, each with the
-    entries that changed it."""
-    return "Changed since it was quoted above: " + ", ".join(
-        f"{name} (by {', '.join(entries)})" for name, entries in stale
-    )
-
-
 def plan_line(entry: str, plan: str) -> str:
     """A last line of a record: the newest plan of the agent."""
     return f"Plan, from {entry}: {quote_marks(plan)}"

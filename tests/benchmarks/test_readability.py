@@ -161,7 +161,7 @@ def test_a_stale_quote_is_marked_in_its_line_or_in_a_later_one_or_by_the_call_it
     rest = ("3 edit_file src/app.py", "5 list_files")
     assert (judged(*quote, *rest).stale, judged(*quote, *rest).unmarked_stale) == (1, 1)
     assert judged(f"{quote[0]} (changed since: 3)", quote[1], *rest).unmarked_stale == 0
-    listed = "Changed since it was quoted above: entry 1 (by 3)"
+    listed = "Changed: src/app.py (3)"
     assert judged(*quote, *rest, listed).unmarked_stale == 0
     assert judged(*quote, last=1).unmarked_stale == 0, "the edit is in the window, whole"
 

@@ -42,7 +42,7 @@ def test_an_edit_that_shows_an_exit_code_and_one_that_a_check_follows_changed_th
     )
     echo = ("Bash", {"command": "sed -i s/a/b/ src/e.py; make lint; echo exit=$?"}, "a.py is too long\nexit=1")
     failed = ("Bash", {"command": "sed -i s/a/b/ src/f.py"}, "Exit code 1\nsed: cannot write")
-    assert changed_line(edit, yaml, echo, failed) == "Changed: /app/ci.yml (1), d.yml (1), src/e.py (1)"
+    assert changed_line(edit, yaml, echo, failed) == "Changed: /app/ci.yml (1), /app/d.yml (1), src/e.py (1)"
 
 
 def test_a_failed_call_beside_one_that_succeeded_changed_nothing():
@@ -54,14 +54,14 @@ def test_a_failed_call_beside_one_that_succeeded_changed_nothing():
     assert changed == "Changed: src/good_edit.py (1)"
 
 
-def test_a_file_that_was_put_back_says_so_and_one_that_was_only_staged_is_not_named():
+def test_a_file_that_was_put_back_was_changed_and_one_that_was_only_staged_was_not():
     changed = changed_line(
         ("Edit", {"file_path": "CHANGELOG.md", "old_string": "a"}, "The file was updated."),
         ("Bash", {"command": "cat > /tmp/probe.py <<'E'\nx = 1 > 0\nE\npython /tmp/probe.py"}, "Exit code 1\nno"),
         ("Write", {"file_path": "docs/new page.md", "content": "x"}, "File created."),
         then=[("Bash", {"command": "git restore --staged build.yml && git checkout -- CHANGELOG.md other.py"}, "ok")],
     )
-    assert changed == "Changed: /tmp/probe.py (1), docs/new page.md (1), CHANGELOG.md (1, put back 5)"
+    assert changed == "Changed: /tmp/probe.py (1), docs/new page.md (1), CHANGELOG.md (1, 5), other.py (5)"
 
 
 def test_a_file_that_two_paths_name_is_one():
@@ -87,8 +87,8 @@ def test_a_deleted_file_says_so_unless_it_was_made_again():
         then=[("Bash", {"command": "python src/probe.py; rm src/probe.py"}, "1")],
     )
     assert changed.removeprefix("Changed: ").split("), ") == [
+        "old/gone.py (deleted 1",
         "data.db (1",
         "docs/a.md (deleted 1",
-        "old/gone.py (deleted 1",
         "src/probe.py (1, deleted 5)",
     ]

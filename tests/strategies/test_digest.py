@@ -100,8 +100,8 @@ def test_passages_together_are_the_whole_text(text, rate):
     assert all(a < b for a, b in spans)
     for start, end in spans:
         shown = with_margins(text, start, end, ())
-        assert shown[0] <= max(0, start - 40)
-        assert shown[1] >= min(len(text), end + 40)
+        assert 0 <= shown[0] <= start
+        assert end <= shown[1] <= len(text)
     assert not text or joined(spans) == [(0, len(text))]
 
 
@@ -227,7 +227,7 @@ def test_a_quoted_read_names_the_later_change():
         window = turn(conv, number, filler(number))
     lines = digests(window)[0].splitlines()
     assert lines[1:3] == ["2 read_file src/conf.py (changed since: 5)", "«timeout_seconds = 30»"]
-    assert lines[3].startswith("5 edit_file src/conf.py, timeout_seconds = 60")
+    assert lines[3].startswith("5 edit_file conf.py")
     assert lines[-1].startswith("Changed: src/conf.py (5)")
 
 

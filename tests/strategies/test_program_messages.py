@@ -10,7 +10,7 @@ import transom
 from transom.core.message import Text, ToolResult
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.outcome import outcome_of
-from transom.strategies.digest.program_messages import important_span, report_span
+from transom.strategies.digest.own_words import report_span
 
 FINDINGS = "\n".join(f"{at}. `push_batch_{at}` copies its slice, which a view would save." for at in range(1, 9))
 NOTICE = (
@@ -25,47 +25,34 @@ LAUNCHED = (
 )
 
 
-def words(text):
-    return text[slice(*important_span(text))]
-
-
 @pytest.mark.parametrize(
-    ("text", "telling"),
+    ("text", "report"),
     [
-        (NOTICE, f"## Findings\n{FINDINGS}"),
+        (NOTICE, f"Perfect. I have the full picture.\n\n## Findings\n{FINDINGS}"),
         ("<n>\n<id>a1</id>\n<report>\nNo <b>bug</b>.\n</report>\n<usage>5</usage>\n</n>", "No <b>bug</b>."),
-        (
-            "<n>\n<task-id>a1</task-id>\n<summary>Monitor ended</summary>\n<note>Fires once.</note>\n</n>",
-            "Monitor ended",
-        ),
-        ("<bash-stdout>3 passed</bash-stdout><bash-stderr></bash-stderr>", "3 passed"),
-        (json.dumps({"agent": "x1", "status": {"completed": "All is well. " * 9}}), "All is well. " * 9),
-        ("<result></result>\nno report", "no report"),
+        ("<bash-stdout>3 passed</bash-stdout><bash-stderr></bash-stderr>", None),
+        ("<result></result>\nno report", None),
     ],
 )
-def test_the_report_matters_and_not_what_counts_and_names_it(text, telling):
-    assert words(text) == telling
-
-
-def test_an_output_is_no_report_of_an_agent():
-    assert report_span("<bash-stdout>3 passed</bash-stdout>") is None
-    assert report_span('{"status": {"completed": "yes"}}') is None
+def test_the_report_in_a_message_that_a_program_wrote(text, report):
+    span = report_span(text)
+    assert (text[slice(*span)] if span else None) == report
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "is_receipt"),
     [
-        (LAUNCHED, "launched, adb41db944957a246"),
-        ("Monitor started (task bwiNk, persistent)", "launched, bwiNk"),
-        ("Agent is running in the background", "launched"),
-        ("The parser was started over.", ""),
-        ("I looked at the file that was launched", ""),
-        ("# Report\nAll is well.", ""),
+        (LAUNCHED, True),
+        ("Monitor started (task bwiNk, persistent)", True),
+        ("Agent is running in the background", True),
+        ("The parser was started over.", False),
+        ("I looked at the file that was launched", False),
+        ("# Report\nAll is well.", False),
     ],
 )
-def test_a_receipt_is_told_in_few_words(text, said):
+def test_a_result_that_only_says_that_something_was_launched_is_a_receipt(text, is_receipt):
     launched = outcome_of(ToolResult(call="c", parts=(Text(text),)), Action("Task", "delegate"))
-    assert launched.receipt == said
+    assert launched.receipt is is_receipt
 
 
 def records(budget=6_000):
@@ -88,7 +75,7 @@ def records(budget=6_000):
 
 def test_a_record_quotes_the_findings_of_an_agent_and_not_that_it_was_launched():
     text = records()
-    assert "Agent Efficiency review: launched, adb41db944957a246" in text
+    assert "Agent Efficiency review: launched" in text
     assert "## Findings\n1. `push_batch_1`" in text
     assert "push_batch_8" in text
     assert "do not mention" not in text

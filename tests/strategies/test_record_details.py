@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
-from benchmarks.reading.quote_ends import end_of, start_of
-
 import transom
-from transom.core.edit import Span
 from transom.core.message import Call
 from transom.strategies.actions.action import action_of
-from transom.strategies.digest.passages import call_text, inner_words, json_elements, split, with_margins
-from transom.strategies.digest.plans import TaskBoard, items_text, plan_text
-from transom.strategies.digest.quotes import argument_quotes, text_quote, titled_quotes
+from transom.strategies.digest.passages import call_text
+from transom.strategies.digest.plans import change_task, items_text, plan_items
+from transom.strategies.digest.quotes import argument_quotes, text_quote
 
 OLD = "def run(job):\n    return job.start()" + "  # as before" * 12
 NEW = "def run(job):\n    return job.start_at(now())" + "  # and later" * 12
@@ -25,7 +21,7 @@ def edit(**more):
 
 
 def quotes(call, *spans):
-    return argument_quotes(call, action_of(call), action_of(call).text, spans)
+    return argument_quotes(call, action_of(call), spans)
 
 
 def test_a_quote_of_an_edit_is_what_it_puts_in():
@@ -37,7 +33,7 @@ def test_a_quote_of_an_edit_is_what_it_puts_in():
 
 def test_the_line_of_a_short_edit_does_not_repeat_its_text():
     facts = action_of(edit(old_string="x = 1", new_string="y_of = 2"))
-    assert (facts.text, facts.did, facts.complete) == ("/app/src/a.py", "y_of = 2", False)
+    assert (facts.text, facts.edited_line) == ("/app/src/a.py", "y_of = 2")
 
 
 def test_what_the_line_says_is_not_quoted_again():
@@ -73,37 +69,9 @@ def test_a_record_quotes_what_an_edit_puts_in_and_ends_with_the_tasks():
     record = text_of(transom.fit(messages, budget=3_000))
     assert f"9 Edit /app/queue/lock.py\n«{new}»" in record
     assert old not in record
-    plan = "«[completed] #1 Read the queue\n[in_progress] #2 Mend the lock\n[pending] #3 Write a test»"
+    plan = "«… 1 completed\n[in_progress] #2 Mend the lock\n[pending] #3 Write a test»"
     assert record.count("Plan, from message 11: ") == 1
     assert plan in record
-
-
-@pytest.mark.parametrize(
-    ("items", "plan"),
-    [
-        (
-            2,
-            '«TodoWrite {"todos": [{"content": "step 0", "status": "open"}, {"content": "step 1", "status": "open"}]}»',
-        ),
-        (20, "«[open] step 0\n[open] step 1\n"),
-    ],
-)
-def test_the_call_that_made_the_plan_is_quoted_if_there_is_room(items, plan):
-    todos = [{"content": f"step {at}", "status": "open"} for at in range(items)]
-    messages = [{"role": "user", "content": "Mend the queue."}, *turn(0, "TodoWrite", {"todos": todos}, "ok")]
-    for at in range(1, 30):
-        messages += turn(at, "Read", {"file_path": f"/app/part_{at}.py"}, "def run():\n    return 1\n" * 30)
-    assert f"Plan, from message 1: {plan}" in text_of(transom.fit(messages, budget=3_000))
-
-
-def test_a_deleted_task_leaves_the_list():
-    board = TaskBoard()
-    board.add(Call(name="TaskCreate", args='{"subject": "x"}', id="a"), "Task #1 created successfully: x")
-    board.add(Call(name="TaskCreate", args='{"subject": "y"}', id="b"), "Task #2 created successfully: y")
-    board.add(Call(name="TaskUpdate", args='{"taskId": "2", "status": "deleted"}', id="c"), "Updated task #2")
-    board.add(Call(name="TaskUpdate", args='{"taskId": "9", "status": "pending", "subject": "w"}', id="d"), "ok")
-    board.add(Call(name="TaskUpdate", args="not JSON", id="e"), "failed")
-    assert board.items == [("pending", "#1 x"), ("pending", "#9 w")]
 
 
 def test_a_task_call_that_failed_changes_nothing():
@@ -114,41 +82,6 @@ def test_a_task_call_that_failed_changes_nothing():
     for at in range(3, 30):
         messages += turn(at, "Read", {"file_path": f"/app/part_{at}.py"}, "def run():\n    return 1\n" * 30)
     assert "«[pending] #1 Mend»" in text_of(transom.fit(messages, budget=3_000))
-    board = TaskBoard()
-    board.add(Call(name="TaskCreate", args='{"subject": "x"}', id="a"), "Task #1 created successfully: x not found")
-    board.add(Call(name="TaskUpdate", args='{"taskId": "1", "status": "completed"}', id="b"), "", failed=True)
-    assert board.items == [("pending", "#1 x not found")]
-
-
-def test_each_item_of_a_plan_has_its_own_status_whatever_the_order_of_its_keys():
-    plan = [{"status": "done", "step": "a"}, {"step": "b"}, {"id": 3, "status": "open", "step": "c"}, {"step": "d"}]
-    call = Call(name="update_plan", args=json.dumps({"explanation": "x", "title": "y", "plan": plan}), id="c")
-    assert plan_text(call, 400) == "[done] a\n[ ] b\n[open] c\n[ ] d"
-    nested = {"content": "p", "status": "open", "steps": [{"content": "q", "status": "done"}]}
-    assert plan_text(Call(name="TodoWrite", args=json.dumps([nested]), id="c"), 400) == "[open] p\n[done] q"
-
-
-def test_texts_of_a_conversation_do_not_outlive_it():
-    assert not hasattr(json_elements, "cache_info"), "a cache of the process would keep whole texts"
-
-
-def test_what_is_done_leaves_a_long_plan_first():
-    items = [("completed", "read all of it"), ("completed", "mend it"), ("pending", "test it" * 3)]
-    assert items_text(items, 200) == "[completed] read all of it\n[completed] mend it\n[pending] test ittest ittest it"
-    assert items_text(items, 72) == "… 1 completed\n[completed] mend it\n[pending] test ittest ittest it"
-    assert items_text(items, 50) == "… 2 completed\n[pending] test ittest ittest it"
-
-
-def test_open_items_are_shortened_before_any_of_them_is_left_out():
-    items = [("completed", "read it"), *(("pending", f"{at}: {'a long way to go ' * 9}") for at in range(4))]
-    text = items_text(items, 240)
-    assert text.startswith("… 1 completed\n[pending] 0: a long way")
-    assert len(text) <= 240
-    assert text.count("[pending]") == 4
-    short = items_text(items, 90)
-    assert short.count("[pending]") == 2
-    assert short.endswith("\n… 2 more")
-    assert items_text([("", "word " * 30)], 12) == "word word …"
 
 
 def test_a_plan_that_is_long_as_json_is_told_in_its_items():
@@ -160,28 +93,7 @@ def test_a_plan_that_is_long_as_json_is_told_in_its_items():
     assert f"Plan, from message 1: «{plan}»" in text_of(transom.fit(messages, budget=8_000))
 
 
-def command(text, **more):
-    return Call(name="Bash", args=json.dumps({"command": text, **more}), id="c")
-
-
-def lines_of(call):
-    return titled_quotes(call, action_of(call), [(0, len(call_text(call)))])
-
-
-def test_what_the_line_of_a_command_says_whole_is_not_quoted():
-    call = command('cd /work/app && grep -rn "too many" --include="*.go" src/', description="Search for the limit")
-    assert lines_of(call) == ('cd /work/app && grep -rn "too many" --include="*.go" src/', [])
-
-
-def test_the_line_of_what_is_quoted_is_short():
-    text = "cd /work/app && python - <<'E'\n" + "\n".join(f"print(part_{at}, {at})" for at in range(40)) + "\nE"
-    assert lines_of(command(text, description="Print all parts")) == ("Print all parts", [text])
-    prompt = "Review the batches for what is done twice. " * 9
-    task = Call(name="Task", args=json.dumps({"description": "Review batches", "prompt": prompt}), id="c")
-    assert lines_of(task) == ("Review batches", [prompt])
-
-
-def test_neighbours_of_one_folder_name_it_once_and_large_records_name_more_files():
+def test_large_records_name_more_files():
     messages = [{"role": "user", "content": "Mend all."}]
     for at in range(24):
         args = {"file_path": f"/app/queue/{at // 4}/part_{at}.py", "old_string": f"x_{at} = 1 " * 40, "new_string": "y"}
@@ -189,44 +101,37 @@ def test_neighbours_of_one_folder_name_it_once_and_large_records_name_more_files
     messages += turn(24, "Read", {"file_path": "/app/x.py"}, "def run():\n    return 1\n" * 400)
     record = text_of(transom.fit(messages, budget=6_000))
     changed = next(line for line in record.splitlines() if line.startswith("Changed: "))
-    assert "/app/queue/1/part_4.py (9), part_5.py (11), part_6.py (13), part_7.py (15), /app/queue/2/" in changed
+    assert "/app/queue/1/part_7.py (15), /app/queue/2/part_8.py (17)" in changed
     assert changed.count(".py") > 8
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            "<task>\n<id>a1</id>\n<summary>Review is done</summary>\nclean\n</task>",
-            "<summary>Review is done</summary>\nclean\n",
-        ),
-        ("<a>\n</a>", "<a>\n</a>"),
-        ("no tags\nat all", "no tags\nat all"),
-        ("", ""),
-    ],
-)
-def test_an_excerpt_begins_and_ends_with_words(text, words):
-    assert text[slice(*inner_words(text))] == words
+def test_a_deleted_task_leaves_the_list():
+    tasks = {}
+    change_task(tasks, Call(name="TaskCreate", args='{"subject": "x"}', id="a"), "Task #1 created successfully: x")
+    change_task(tasks, Call(name="TaskCreate", args='{"subject": "y"}', id="b"), "Task #2 created successfully: y")
+    change_task(tasks, Call(name="TaskUpdate", args='{"taskId": "2", "status": "deleted"}', id="c"), "Updated task #2")
+    new = '{"taskId": "9", "status": "pending", "subject": "w"}'
+    change_task(tasks, Call(name="TaskUpdate", args=new, id="d"), "ok")
+    change_task(tasks, Call(name="TaskUpdate", args="not JSON", id="e"), "failed")
+    assert tasks == {"1": ("pending", "x"), "9": ("pending", "w")}
 
 
-RECORD = json.dumps(
-    {"orders": [{"id": f"#W{at}", "note": f'said "a, b", and {at}', "n": at} for at in range(90)], "open": [1, 2]}
-)
+def test_each_item_of_a_plan_has_its_own_status_whatever_the_order_of_its_keys():
+    plan = [{"status": "done", "step": "a"}, {"step": "b"}, {"id": 3, "status": "open", "step": "c"}, {"step": "d"}]
+    call = Call(name="update_plan", args=json.dumps({"explanation": "x", "title": "y", "plan": plan}), id="c")
+    assert plan_items(call) == [("done", "a"), (" ", "b"), ("open", "c"), (" ", "d")]
+    nested = {"content": "p", "status": "open", "steps": [{"content": "q", "status": "done"}]}
+    call = Call(name="TodoWrite", args=json.dumps([nested]), id="c")
+    assert plan_items(call) == [("open", "p"), ("done", "q")]
 
 
-def quoted(text: str) -> list[Span]:
-    return [with_margins(text, start, end, json_elements(text)) for start, end in split(text)]
-
-
-def test_json_of_one_line_is_quoted_from_element_to_element():
-    ends = {end for span in quoted(RECORD) for end in span} - {0, len(RECORD)}
-    assert ends <= set(json_elements(RECORD))
-    assert {start_of(RECORD, at) for at in ends} == {end_of(RECORD, at) for at in ends} == {"sentence"}
-
-
-def test_a_comma_in_a_string_or_in_other_text_ends_no_element():
-    inside = RECORD.index(", b")
-    assert start_of(RECORD, inside + 2) == "between words"
-    assert json_elements("[a, b, c") == (4, 7)
-    assert json_elements("He said: [a, b]") == ()
-    assert start_of("[a, b, c", 4) == "between words", "not JSON"
+def test_open_items_are_shortened_before_any_of_them_is_left_out():
+    items = [("completed", "read it"), *(("pending", f"{at}: {'a long way to go ' * 9}") for at in range(4))]
+    text = items_text(items, 240)
+    assert text.startswith("… 1 completed\n[pending] 0: a long way")
+    assert len(text) <= 240
+    assert text.count("[pending]") == 4
+    short = items_text(items, 100)
+    assert short.endswith(" more")
+    assert len(short) <= 100
+    assert items_text([("", "word " * 30)], 12) == "word word …"

@@ -34,7 +34,7 @@ def test_a_record_in_detail():
         "«+def f(",
         "+  x»",
         "9 user «use one link»",
-        "11-15 Read src/a.py, b.py · Grep link: 14 matches",
+        "11-15 Read src/a.py, src/b.py · Grep link: 14 matches",
         "23 assistant «好的，我来修改。»",
         "Changed: a.py (21)",
     ]
@@ -43,7 +43,7 @@ def test_a_record_in_detail():
 
 def test_without_room_turns_without_quotes_are_counted():
     lines = record_text(TITLE, TURNS, [], 0).split("\n")
-    assert lines[5] == "11-15 2 × Read under src/, Grep link"
+    assert lines[5] == "11-15 2 × Read, Grep link"
     assert len(lines) == 7
 
 
@@ -54,26 +54,9 @@ def test_turns_that_were_not_read_again_are_counted():
 
 
 def test_a_count_says_how_the_last_test_run_ended():
-    run = CallLine(tool="Bash", subject="pytest -q", outcome="«5 passed»", tested=True)
+    run = CallLine(tool="Bash", subject="pytest -q", outcome="«5 passed»", has_verdict=True)
     turns = [RecordTurn(first=str(at), last=str(at), role="assistant", calls=(run,)) for at in (3, 5, 7)]
     assert record_text("[title]", turns, (), 0).splitlines() == [
         "[title]",
         "3-7 3 × Bash, the last test run pytest -q: «5 passed»",
     ]
-
-
-def test_a_count_of_edits_names_their_files():
-    files = ["src/a.py", "src/a.py", "src/b.py", "src/a.py"]
-    edits = [CallLine(tool="Edit", subject=name, files=(name,)) for name in files]
-    failed = CallLine(tool="Edit", subject="src/c.py", files=("src/c.py",), failed=True, outcome="failed: «no»")
-    calls = [*edits, failed, CallLine(tool="Write", subject="src/d.py", files=("src/d.py",))]
-    turns = [RecordTurn(first=str(at), last=str(at), role="assistant", calls=(call,)) for at, call in enumerate(calls)]
-    assert record_text("[title]", turns, (), 0).splitlines()[1:] == [
-        "0-5 5 × Edit (a.py ×3, b.py) (1 failed, the last one: «no»), Write d.py"
-    ]
-    same = [RecordTurn(first=str(at), last=str(at), role="assistant", calls=(edits[0],)) for at in range(3)]
-    assert record_text("[title]", same, (), 0).splitlines()[1:] == ["0-2 3 × Edit (a.py)"]
-    many = [CallLine(tool="Edit", subject="x", files=(f"src/a_long_name_of_a_file_{at}.py",)) for at in range(9)]
-    turns = [RecordTurn(first="1", last="1", role="assistant", calls=tuple(many))]
-    line = record_text("[title]", turns, (), 0).splitlines()[1]
-    assert line.endswith("file_1.py, a_long_name_of_a_file_2.py, 6 more)")

@@ -5,57 +5,14 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 import transom
 from transom.core.message import Call, ToolResult
 from transom.core.message import Text as TextPart
 from transom.strategies.actions.action import action_of
 from transom.strategies.actions.outcome import outcome_of, outcome_text
-from transom.strategies.digest.passages import behind_announcement, opening
 from transom.texts import is_record
 
 PLAIN = "def run():\n    return 1\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "most", "words"),
-    [
-        ("All is done. " + "And so on " * 90, 100, "All is done. "),
-        (
-            "There are three reasons:\n1. The lock is held.\n2. " + "it waits " * 90,
-            60,
-            "There are three reasons:\n1. The lock is held.\n",
-        ),
-        (
-            "There are two:\n\n- the lock is held by the old writer of the file\n- " + "it waits " * 90,
-            40,
-            "There are two:\n\n- the lock is held by the old writer of the file\n",
-        ),
-        (
-            "# Summary\n\nThe lock is held by the old writer of the file.\n" + "it waits " * 90,
-            30,
-            "# Summary\n\nThe lock is held by the old writer of the file.\n",
-        ),
-        (
-            "Findings:\\n\\n1. The lock is held by the old writer. " + "it waits " * 90,
-            30,
-            "Findings:\\n\\n1. The lock is held by the old writer. ",
-        ),
-        ("Done: " + "word " * 200, 30, "Done: word word word word "),
-    ],
-)
-def test_an_excerpt_does_not_stop_before_what_it_announces(text, most, words):
-    assert text[: opening(text, most)] == words
-
-
-def test_a_quote_of_prose_goes_on_behind_a_colon():
-    text = "It fails for a reason:\n\nthe lock is held.\nNobody frees it.\n"
-    colon = text.index(":") + 2
-    assert text[: behind_announcement(text, colon)] == "It fails for a reason:\n\nthe lock is held.\n"
-    end = text.index("Nobody")
-    assert behind_announcement(text, end) == end, "what announces nothing stays"
-    assert behind_announcement("Why:", 4) == 4
 
 
 def turn(at, name, args, result):

@@ -10,7 +10,7 @@ import transom
 from transom.core.message import Call
 from transom.strategies.actions.arguments import arguments
 from transom.strategies.actions.edits import file_edits_in
-from transom.strategies.actions.relations import may_touch, replaced, spans_of_quotes, whole_lines
+from transom.strategies.actions.relations import may_touch
 
 READ = ["   1\tdef run(job):", "   2\t    lock(job)", "   3\t    return job.start()", "   4\t", "   5\tdef stop():"]
 
@@ -32,34 +32,25 @@ def edit(old, new):
         ("x = 1\n\n\ndef run(job):", "x = 2\n\n\ndef go(job):", True),
         ("def stop():\n    pass", "def stop():\n    return", False),
         ("x = 1\n\n\ndef run(job):", "x = 2\n\n\ndef run(job):", False),
-        ("    lock(job)\n    return job.wait()", "    return job.wait()", False),
-        ("    lock(job)\n    return job.start()", "    lock(job)\n    log(job)\n    return job.start()", True),
+        ("    lock(it)\n    return job.wait()", "    return job.wait()", False),
         ("def stop():", "def stop():\n    log()", False),
         ("def run(job):", "# runs it\ndef run(job):", False),
-        ("    lock(job)", "    lock(job)\n    log()", True),
+        ("    lock(job)", "    lock(job)\n    log()", False),
         ("", "all of it", True),
     ],
 )
 def test_an_edit_touches_lines_that_its_old_text_may_lie_over(old, new, touched):
-    assert may_touch(edits_of(edit(old, new)), [READ]) is touched
+    assert may_touch(edits_of(edit(old, new)), "\n".join(READ)) is touched
 
 
-def test_of_a_patch_each_hunk_counts_and_a_file_that_is_written_whole_is_not_known():
+def test_of_a_patch_each_hunk_counts_and_of_a_file_that_is_written_whole_the_old_text_is_not_known():
     hunk = "@@\n def run(job):\n-    lock(job)\n+    wait(job)\n     x\n"
     patch = f"*** Begin Patch\n*** Update File: a.py\n{hunk}@@\n-y\n+z\n"
     edits = edits_of(Call(name="apply_patch", args=patch, id="c"))
-    assert [replaced(one) for one in edits] == [(["def run(job):", "    lock(job)", "    x"], 1, 2), (["y"], 0, 1)]
-    assert not may_touch(edits, [["other"]])
+    assert not may_touch(edits, "other")
     added = f"{patch}*** Add File: b.py\n+x\n"
-    assert may_touch(edits_of(Call(name="apply_patch", args=added, id="c")), [["other"]])
-    assert may_touch(edits_of(Call(name="Write", args='{"file_path": "a.py", "content": "x"}', id="c")), [["other"]])
-
-
-def test_quotes_are_found_in_their_text_with_all_of_their_pieces():
-    text = "one\ntwo\nthree\nfour\n"
-    assert spans_of_quotes(text, ["one\n…\nthree", "two\n…\nmissing", "…our"]) == [(0, 3), (8, 13), (15, 18)]
-    assert list(whole_lines(text, [(5, 10)], in_a_row=True)) == [["two", "three"]]
-    assert list(whole_lines(text, [(5, 10)], in_a_row=False)) == [["two"], ["three"]]
+    assert may_touch(edits_of(Call(name="apply_patch", args=added, id="c")), "other")
+    assert may_touch(edits_of(Call(name="Write", args='{"file_path": "a.py", "content": "x"}', id="c")), "other")
 
 
 FILE = "\n".join(f"{at}\tdef part_{at}(job_{at}):" for at in range(1, 60))

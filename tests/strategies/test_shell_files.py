@@ -27,8 +27,6 @@ from transom.strategies.actions.commands import commands_in
         ("cd /x && sudo timeout 9 FOO=1 rm -rf dist", {"dist"}),
         ("cp a.txt b.txt", {"b.txt"}),
         ("gofmt -l a.go; gofmt -w c.go", {"c.go"}),
-        ("python3 - <<'P'\np = Path('src/x.py')\ns = p.read_text()\np.write_text(s)\nP", {"src/x.py"}),
-        ("python -c \"open('y.txt', 'w').write('1')\"", {"y.txt"}),
         ("grep -n 'a > b.py' f.py > /dev/null", set()),
         ("git commit -m \"$(cat <<'EOF'\nfix: a > b.py\n\nEOF\n)\"", set()),
         ("sed -n '1,9p' a.py; git restore --staged b.py; git checkout main", set()),

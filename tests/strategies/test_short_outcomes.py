@@ -96,7 +96,7 @@ def test_an_error_that_is_none_is_no_failure():
             "src/a.py:3:def run\nsrc/b.py:9:def run\n",
             "«src/a.py:3:def run ⏎ src/b.py:9:def run»",
         ),
-        ({"pattern": "run"}, "Found 1 file\nsrc/a.py", "«src/a.py»"),
+        ({"pattern": "run"}, "Found 1 file\nsrc/a.py", "«Found 1 file ⏎ src/a.py»"),
         ({"pattern": "run"}, "src/a.py:3:def run\n" * 9, "9 matches"),
         ({"pattern": "run"}, "No files found", "no matches"),
     ],

@@ -21,7 +21,7 @@ from transom.errors import SummaryFailed
 from transom.strategies.actions.action import ABOUT, action_of
 from transom.strategies.actions.outcome import outcome_of, outcome_text
 from transom.strategies.actions.tools import PLAN_TOOLS
-from transom.strategies.digest.plans import plan_text
+from transom.strategies.digest.plans import is_done, plan_items
 from transom.strategies.sentences.corrections import LoggedStatement, outdated
 from transom.strategies.sentences.salience import Statement, statements
 from transom.strategies.text.one_line import one_line, values_in_a_line
@@ -49,7 +49,6 @@ QUOTED = 60
 DECISIVE = frozenset(("decision", "required", "change"))
 """Reasons for which a sentence is a decision or a finding."""
 
-_PLAN_LINE = re.compile(r"\[([^\]\n]{0,40})\] (.+)")
 _MARKDOWN = re.compile(r"^\s*(?:#{1,6}|[-*•>]|\d{1,2}[.)])\s+|[*_`]{2,}")
 _TAG = re.compile(r"</?[a-zA-Z][\w-]{0,40}>")
 _ANNOUNCES = re.compile(
@@ -281,8 +280,8 @@ def _next_steps(
     plan = next((call for turn in reversed(turns) for call in reversed(_plans(turn.facts[0]))), None)
     added: list[Addition] = []
     if plan is not None:
-        for status, words in _PLAN_LINE.findall(plan_text(plan, 4_000)):
-            if "complete" not in status.lower() and "done" not in status.lower():
+        for status, words in plan_items(plan):
+            if not is_done(status):
                 found: Status = "blocked" if "block" in status.lower() else "active"
                 added.append(Addition("next", words, found, "plan"))
     block = blocks[-1]

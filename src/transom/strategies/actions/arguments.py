@@ -35,9 +35,6 @@ SETTINGS = frozenset(
 )
 """Arguments that say how a call is made, not what it is about. Numbers say that too."""
 
-PLAN_ARGUMENT = "plan"
-"""The argument in which an agent shows the user what it means to do, as one text."""
-
 NUMBER = re.compile(r"\s*(?:-?\d{1,9}|true|false|null)\s*")
 """A value that is a number, or that says yes or no."""
 
@@ -63,11 +60,6 @@ def arguments(call: Call) -> Iterator[tuple[str, str]]:
             stack.extend((key, kid) for kid in reversed(cast("list[Any]", item)))
         else:
             yield key, item if isinstance(item, str) else json.dumps(item)
-
-
-def is_plan(key: str, value: str) -> bool:
-    """Whether an argument is a plan that an agent shows the user: a text of several lines."""
-    return key == PLAN_ARGUMENT and "\n" in value.strip()
 
 
 def is_limit(key: str, value: str) -> bool:

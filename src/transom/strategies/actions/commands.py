@@ -28,14 +28,6 @@ _TOKEN = re.compile(
 )
 _QUOTED_PART = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*+)\"|\\(.)""", re.DOTALL)
 _PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
-_WRITTEN_BY_SCRIPT = re.compile(
-    r"""\b(?:writeFile(?:Sync)?\(\s*(?:(['"`])([^'"`\n]{1,200})\1|\w)"""
-    r"""|(?:open|Path)\(\s*(?:(['"])([^'"\n]{1,200})\3|\w+)(?:\s*,\s*(?:mode\s*=\s*)?['"][wax]|\s*\)\.write_))"""
-)
-"""Where a script writes a file, by its name or by a variable."""
-_ASSIGNED = re.compile(
-    r"""(?:^|;)[^='"\n]{1,80}=\s*(?:(?:pathlib\.)?Path\(\s*)?(['"])([^'"\n]{1,200}\.\w{1,10})\1""", re.MULTILINE
-)
 _NO_FILE = frozenset(" \t\n*?{}$`'\"\\;|&<>=")
 _SHOWS_ALL = frozenset(("tail", "tee", "cat", "less", "more", "sort"))
 """Programs behind a pipe that show how a run ended."""
@@ -84,21 +76,14 @@ def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
         program, role = program_of(words) if words else ("", "beside")
         if program == "cd":
             path = next((word for word in words[1:] if not word.startswith("-")), "")
-            is_whole = not folder or path.startswith(("/", "~", "$"))
-            folder = path if is_whole else f"{folder}/{path}".replace("/./", "/")
+            folder = path if not folder or path.startswith(("/", "~", "$")) else f"{folder}/{path}"
         rest = words[len(program.split()) :]
-        targets, options = (
-            _covered(program, rest) if role == "check" else ({_kept(" ".join((*one.words[1:], one.body)))}, set[str]())
-        )
+        whole = {_kept(" ".join((*one.words[1:], one.body)))}
+        targets, options = _covered(program, rest) if role == "check" else (whole, set[str]())
         behind = found[at + 1 : at + 1 + _piped(found, at)]
-        later = {  # a file that is shown afterwards hides nothing
-            word
-            for other in found[at + 1 :]
-            if other.words[:1] and other.words[0] in _SHOWS_ALL
-            for word in other.words
-        }
-        filters = [" ".join(other.words) for other in behind if other.words[:1] and other.words[0] not in _SHOWS_ALL]
-        files = [f"> {file}" for other in (one, *behind) for file in other.into if file not in later]
+        later = {word for other in found[at + 1 :] if _shows_all(other) for word in other.words}
+        hiding = [" ".join(other.words) for other in behind if not _shows_all(other)]
+        hiding += [file for other in (one, *behind) for file in other.into if file not in later]
         commands.append(
             Command(
                 program=program,
@@ -106,16 +91,21 @@ def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
                 targets=frozenset(targets),
                 options=frozenset(options),
                 folder=folder,
-                pipes=_kept(" | ".join((*filters, *files))),
+                pipes=_kept(" | ".join(hiding)),
                 end=(behind[-1] if behind else one).end,
                 shows=frozenset(_PATH.findall(" ".join(words[1:])) if role in {"shows", "finds"} else ()),
-                changes=frozenset(filter(is_file, (*one.into, *_changed(role, words, one.body)))),
+                changes=frozenset(filter(is_file, (*one.into, *_changed(role, words)))),
                 title=_title(one) if role == "makes" else "",
                 start=one.start,
                 stop=one.stop,
             )
         )
     return tuple(commands)
+
+
+def _shows_all(one: _Simple) -> bool:
+    """Whether a command behind a pipe, or behind the file that a run writes, shows how the run ended."""
+    return one.words[:1] != [] and one.words[0] in _SHOWS_ALL
 
 
 def paths_in(text: str) -> frozenset[str]:
@@ -212,42 +202,26 @@ def _covered(program: str, words: Sequence[str]) -> tuple[set[str], set[str]]:
     options: set[str] = set()
     is_everything = not program.startswith("go ")  # without a package, `go test` is about its folder
     for before, word in pairwise(("", *words)):
-        is_path = "/" in word or "." in word or "::" in word
-        if word.startswith("-"):
-            if word.partition("=")[0] in NARROWS:
-                options.add(_kept(word))
-        elif before in NARROWS:
-            options.discard(before)
-            options.add(_kept(f"{before} {word}"))
-        elif word in {"./", "./...", "...", "all"} or (word == "." and is_everything):
+        if word.partition("=")[0] in NARROWS or before in NARROWS:
+            options.add(_kept(word))
+        elif word in {".", "./", "./...", "..."}:
             is_everything = True
-        elif is_path or not before.startswith("-") or "=" in before:
+        elif not word.startswith("-") and (not before.startswith("-") or not word.isalnum()):
             targets.add(word.removeprefix("./").rstrip("/"))
     return targets or (set[str]() if is_everything else {"."}), options
 
 
-def _changed(role: Role, words: Sequence[str], body: str) -> Iterator[str]:
-    """What the words of a command, or the script that is its input, say that it changes."""
+def _changed(role: Role, words: Sequence[str]) -> Iterator[str]:
+    """What the words of a command say that it changes."""
     rest = [word for word in words[1:] if word and not word.startswith("-")]
     if words[:1] == ["git"]:
         rest = words[words.index("--") + 1 :] if "--" in words else rest[1:]
-    if role in {"writes", "deletes", "restores"} or words[:1] == ["tee"]:
+    if role in {"writes", "deletes"} or words[:1] == ["tee"]:
         yield from rest
     elif role == "copies":
         yield from rest[-1:]
     elif role == "edits":
         yield from rest[max(1, sum(word.startswith("-") and word.endswith("e") for word in words[1:])) :]
-    elif role == "script":
-        given = [word for before, word in pairwise(words) if before in {"-c", "-e"}]
-        yield from files_of_script("\n".join((body, *given)))
-
-
-def files_of_script(script: str) -> Iterator[str]:
-    """The files that a script in Python or JavaScript writes."""
-    found = [one[2] or one[4] for one in _WRITTEN_BY_SCRIPT.finditer(script)]
-    yield from filter(None, found)
-    if None in found or ".write_text(" in script or ".write_bytes(" in script:
-        yield from (path for _, path in _ASSIGNED.findall(script))
 
 
 def _title(one: _Simple) -> str:

@@ -16,17 +16,7 @@ PATCH = "*** "
 _SECTION = re.compile(r"^\*\*\* (?:(Add|Update|Delete) File|Move to): (\S[^\n]{0,300})\n?", re.MULTILINE)
 _HUNK = re.compile(r"^(?:@@|\*\*\* )[^\n]*\n?", re.MULTILINE)
 
-_DEFINES = re.compile(
-    r"(?:(?:export|default|pub|public|private|protected|static|async|abstract|final) )*"
-    r"(?:def|class|func|function|fn|type|interface|struct|enum|trait|impl|test|describe|it|const|let|var)\b[ (]"
-)
-_MINOR = re.compile(
-    r"(?:import|from|use|using|require|package)\b|[\"'][^\"'\s]*[\"'],?\Z|return\Z|else\b|//|/?\*|#|@|<!--|--\s"
-    r"|\"\"\"|'''"
-)
-"""An import, a comment or a decorator; a string alone is most often an import of Go."""
 _NAME = re.compile(r"[^\W\d]\w{2,}")
-_PROSE = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".txt")
 
 
 class FileEdit(Struct, frozen=True, gc=False):
@@ -66,27 +56,13 @@ def _of_patch(patch: str) -> Iterator[FileEdit]:
 
 
 def informative_line(edits: Sequence[FileEdit]) -> tuple[str, bool]:
-    """The most informative line that edits add, or else take away, and whether they add it; "" if there is none."""
+    """The line with most new names that edits add, or else with most that they take away, and whether they add it; ""
+    if there is none."""
     old = [line.strip() for edit in edits for line in edit.old[:SCANNED_EDIT].splitlines()]
     new = [line.strip() for edit in edits for line in edit.new[:SCANNED_EDIT].splitlines()]
-    is_prose = any(edit.file.endswith(_PROSE) for edit in edits)
-    before, after = set(old), set(new)
-    added = [line for line in new if line and line not in before]
-    removed = [line for line in old if line and line not in after]
-    lines, others = (added, removed) if added else (removed, added)
-    known = frozenset(name for line in others for name in _NAME.findall(line))
-    return min(lines, key=lambda line: _rank(line, known, is_prose=is_prose), default=""), bool(added) or not removed
-
-
-def _rank(line: str, known: frozenset[str], *, is_prose: bool) -> int:
-    """How little a line tells: a definition or a heading the least little, then code, then a comment or an
-    import, and a line without words. `known`: names that are nothing new."""
-    names = _NAME.findall(line)
-    if not names:
-        return 8
-    if is_prose:
-        return 0 if line.startswith("#") else 1
-    defines = bool(_DEFINES.match(line))
-    if not defines and _MINOR.match(line):
-        return 5 if line.startswith("@") else 6
-    return (2 if known.issuperset(names) else 0) + (0 if defines else 1)
+    added, removed = (
+        [line for line in lines if line and line not in others] for lines, others in ((new, set(old)), (old, set(new)))
+    )
+    lines, others = (added, old) if added else (removed, new)
+    known = {name for line in others for name in _NAME.findall(line)}
+    return max(lines, key=lambda line: len({*_NAME.findall(line)} - known), default=""), bool(added) or not removed

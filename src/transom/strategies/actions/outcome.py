@@ -15,7 +15,7 @@ from transom import texts
 from transom.core.message import Text, ToolResult
 from transom.strategies.actions.action import OUTCOME, UNKNOWN, Action
 from transom.strategies.text.one_line import one_line
-from transom.strategies.text.stubs import SUMMARY, begins_as_error, key_line, stated_code
+from transom.strategies.text.stubs import begins_as_error, key_line, stated_code
 from transom.strategies.text.terminal import without_controls
 
 Status = Literal["ok", "failed", "refused", "running"]
@@ -50,12 +50,10 @@ _DENIES = re.compile(
 _FAIL = r"FAIL(?:ED)?(?=\W{0,9}$|[^\w\s:]|:(?!\s*0\b)|\t|  |\s+[\[(]|\s+[A-Z]|\s+[^\s\d]\S*[/.:(_]\S)"
 """The word as test runners write it: alone, in front of a colon, or of the name of a test, a package or a file. In
 prose (`FAIL rate is 0%`) it is a word like others."""
-_NO_SUMMARY = re.compile(rf"(?!{_FAIL})FAIL|[\w.]*(?:Error|Exception)\b(?!:)|\[[^\]]{{1,100}} [0-9a-f]{{7,40}}\] ")
-"""What begins like a summary and is none: prose, the name of an exception, the title of a commit."""
 _ERROR = re.compile(
     rf"^[^\w\n]{{0,20}}(?:(?P<test>--- FAIL|{_FAIL})"
-    r"|panic:|error(?:\[\w+\])?:|fatal:|failed to |[\w.]*Error:(?! \(none\))|make: \*\*\*"
-    r"|npm (?:ERR!|error) |\[[\w:.-]{1,40}\] ERROR\b|(?P<trace>Traceback)\b"
+    r"|panic:|error(?:\[\w+\])?:|fatal:|failed to |[\w.]*(?:Error|Exception)(?::(?! \(none\))|$)|make: \*\*\*"
+    r"|npm (?:ERR!|error) |\[[\w:.-]{1,40}\] ERROR\b"
     r"|[\w./-]{1,200}:\d+:\d+: (?:error|fatal|undefined|undeclared|cannot|syntax|expected|unused|missing)\b"
     r"|[^\s:]{1,40}:(?: line)?(?: \d+:)? ?command not found)"
     r"|\[(?:build|setup) failed\]|\berror TS\d+:",
@@ -63,10 +61,12 @@ _ERROR = re.compile(
 )
 """A line that begins like the error of a command, or of a build or a test run. Gemini CLI and qwen-code write "Error:
 (none)" behind the output of each command."""
-_RAISED = re.compile(r"^[\w.]*(?:Error|Exception)\b", re.MULTILINE)
-_COUNT = re.compile(r"\b(\d+)\s+(?:\w+\s+)?(?:(passed|passing)|failed|failing|failures?|errors?)\b")
+_COUNT = re.compile(
+    r"\b(\d+)\s+(?:(?!of\b|in\b|at\b)\w+\s+)?(?:(passed|passing)|failed|failing|failures?|errors?)\b(?![/.]\w)"
+)
 _PASSED = re.compile(
-    r"^(?:ok\s+[\w./-]+\s+(?:\d|\(cached\))(?!.*no test)|PASS\Z|All checks passed|Success: no issues|Successfully \w)"
+    r"^(?:ok\s+[\w./-]+\s+(?:\d|\(cached\))(?!.*no test)|(?:PASS|OK)\Z|All checks passed|Success: no issues"
+    r"|Successfully \w)"
 )
 _ECHOED = re.compile(r"(?im)^\W{0,9}(?:\w{1,40}_)?exit(?:[ _]?(?:code|status))?\s?[=:]\s?(\d{1,3})\W{0,9}$")
 """What `echo "exit=$?"` prints, as agents have it behind a pipe that hides the exit code."""
@@ -77,20 +77,17 @@ _RUNNING = re.compile(
     re.MULTILINE,
 )
 _LAUNCHED = re.compile(
-    r"\s*(?:(?:async|background|new) )?(?:sub-?)?(?:agent|task|monitor|workflow|command|job|process)s?"
-    r"(?: (?:is|was|has been|now|successfully))* (?:launched|started|spawned|queued|running in (?:the )?background)\b"
-    r"|\s*(?:launched|started|spawned) (?:async|background|agent|task|job|process|subagent)",
+    r"\s*(?:\w+ )?(?:sub-?)?(?:agent|task|monitor|workflow|command|job|process)s?(?: \w+){0,3} "
+    r"(?:launched|started|spawned|queued|running in (?:the )?background)\b|\s*(?:launched|started|spawned) \w",
     re.IGNORECASE,
 )
-_LAUNCHED_ID = re.compile(r"\b(?:\w{0,20}[iI]d|ID|task)\s?[:= ]\s?([\w-]{3,60})")
 _BESIDE = re.compile(
-    r"(?:\A|\n)Shell cwd was reset to [^\n]*\s*\Z"
-    r"|\A\s*\(?(?:\w{1,20} completed with no output|Tool ran without output or errors\.?)\)?\s*\Z"
+    r"(?:\A|\n)Shell cwd was reset to [^\n]*\s*\Z|\A\s*\(?(?:\w{1,20} completed with no output"
+    r"|Tool ran without output or errors\.?)\)?\s*\Z"
 )
 """What clients say behind an output, and how they say that there was none."""
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 """Between these a client puts what it wants to tell the model behind a result."""
-_FOUND = re.compile(r"Found \d+ (?:files?|lines?|matches|results?):?")
 _MADE = re.compile(
     r"^\[[^\]\n]{1,100} ([0-9a-f]{7,40})\] |^ [ *+=-] ((?:\[new (?:branch|tag)\]|[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40})"
     r" +\S+ -> \S+)|^(https://\S{1,200}/(?:pull|issues)/\d{1,9})\s*$",
@@ -100,7 +97,6 @@ _MADE = re.compile(
 _LETTERS = re.compile(r"[^\W\d_]{3}|\d")
 _TAG = re.compile(r"\A\s*<[a-zA-Z][\w-]{0,40}>\s*")
 """A tag in front of an error, as in "<tool_use_error>File does not exist"."""
-_JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:[\[{"\]-]|\d+\s*[,\]]))')
 _OBJECT = re.compile(r'"(status|(?:\w{1,40}_)?id)"\s*:\s*"([^"\\\n]{1,60})"')
 
 
@@ -110,24 +106,23 @@ class Outcome(Struct, frozen=True, gc=False):
     - `status`: "failed" if its exit code or its words say so; "refused" if somebody did not let it run; "running" if it
       still ran when this came (in `session`). `code`: its exit code, if it is known.
     - `says`: the words that its line has of the result; "" if the number of `lines` says more.
-    - `tested`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
+    - `has_verdict`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
       summary says that something passed and nothing failed.
     - `made`: what was made or changed, with its state: `("HATHAT", "booked")`, `("3f2a1bc", "")` of a commit.
     - `receipt`: it only says that something was launched. `is_missing`: it failed for a file or a test that is not
-      there. `is_echoed`: only what the command itself prints says that it failed.
+      there.
     """
 
     status: Status = "ok"
     code: int | None = None
     lines: int = 0
     says: str = ""
-    tested: bool = False
+    has_verdict: bool = False
     ran: bool = False
     made: tuple[tuple[str, str], ...] = ()
     session: str = ""
-    receipt: str = ""
+    receipt: bool = False
     is_missing: bool = False
-    is_echoed: bool = False
 
     @property
     def failed(self) -> bool:
@@ -142,76 +137,69 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
     text = without_controls("\n".join(part.text for part in result.parts if isinstance(part, Text)))
     header = HEADER.match(text)
     body = _output(text[header.end() :] if header else text)
-    header_end = header.end() if header else 0
     if _REFUSED.match(body):
         return Outcome("refused", says=one_line(key_line(body), OUTCOME))
-    is_run, is_file = action.is_run, action.kind in {"read", "fetch"} or action.is_edit
-    stated = stated_code(text)
-    code = own_code = _own_code(text, stated[0], *stated[1], header_end, action) if stated else None
-    if code is None and action.echoes:
-        echoed = [int(one) for one in _ECHOED.findall(body[-SCANNED_OUTPUT:])]
-        code = next((one for one in echoed if one), 0) if echoed else None
+    is_run = action.is_run and not action.is_view
+    code, is_stated = _code(text, header.end() if header else 0, body, action)
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
-    if lines > 1 and _FOUND.fullmatch(body.lstrip("\n").split("\n", 1)[0].strip()):
-        lines -= 1  # that line counts the others
     if action.kind == "search" and lines == 1 and body.lstrip()[:3].lower() in {"no ", "no"}:
         lines = 0
-    found = list(_summaries(body)) if action.kind in {"run", "type", "other"} else []
+    found = list(_summaries(body)) if is_run or action.kind == "other" else []
     passed = found[-1][1] if found and all(not _failures(line) for line, _ in found) and _passes(found[-1][0]) else 0
     if passed and _error_line(body, "test"):
         passed = 0  # a failed test outweighs a summary that passed
     error = _error_line(body[passed:]) if is_run or action.kind == "other" else ""
     red = found[-1][0] if found and _failures(found[-1][0]) else ""
     found_nothing = action.finds and code == 1
+    is_file = action.is_edit or action.kind in {"read", "fetch"}
     is_denied = is_file and lines == 1 and len(body) <= REFUSAL and bool(_DENIES.match(_TAG.sub("", body.strip())))
-    is_said = result.failed or (stated is None and not passed and begins_as_error(text))
+    is_said = result.failed or (not is_stated and not passed and begins_as_error(text))
     failed = ((is_said or bool(code)) and not found_nothing) or is_denied
-    if not failed and is_run and not action.is_view:
+    if not failed and is_run:
         failed = bool(red) or error.startswith("Error:") or (bool(error) and (code is None or found_nothing))
-    running = _RUNNING.search(header[0] if header else body[:SCANNED_OUTPUT]) if stated is None and is_run else None
-    status: Status = "failed" if failed else "running" if running else "ok"
-    shown = (
-        _line_of_failure(body, red, found, error if not (is_said or code) else "") if failed or result.synthetic else ""
-    )
+    running = None if is_stated or not is_run else _RUNNING.search(header[0] if header else body[:SCANNED_OUTPUT])
+    shown = ""
+    if failed or result.synthetic:
+        shown = red or ("" if is_said or code else error) or key_line(body) or (found[-1][0] if found else "")
+        shown = _TAG.sub("", shown if _LETTERS.search(shown) else body)
+    says = one_line(shown, OUTCOME)
+    if not says and not (running and running[2]):
+        says = _says(
+            body, lines, action, next((one for one, end in reversed(found) if not passed or end <= passed), error)
+        )
     return Outcome(
-        status=status,
+        status="failed" if failed else "running" if running else "ok",
         code=code,
         lines=lines,
-        says=one_line(shown, OUTCOME)
-        or ("" if running and running[2] else _says(body, lines, action, found, error, passed)),
-        tested=is_run and not action.is_view and bool(found or error),
-        ran=is_run and not failed and not action.is_view and any(map(_passes, (line for line, _ in found))),
+        says=says,
+        has_verdict=is_run and bool(found or error),
+        ran=is_run and not failed and any(_passes(line) for line, _ in found),
         made=tuple(_made(body, action)) if not failed else (),
         session=(running[1] or running[2]) if running else "",
-        receipt=_receipt(body) if action.kind in {"delegate", "run", "other"} else "",
-        is_echoed=failed and not is_said and not own_code,
+        receipt=action.kind == "delegate" and len(body) <= RECEIPT and bool(_LAUNCHED.match(body)),
         is_missing=failed and bool(_DENIES.search(shown)) and "command not found" not in shown,
     )
 
 
-def _own_code(text: str, code: int, start: int, end: int, header: int, action: Action) -> int | None:
-    """The exit code that a tool states. What shows files may show such a line of theirs: of a command that does, only
-    one in front of the output or behind it counts; of a tool that is no shell, only one in front."""
-    if start < header or "\n" not in text[:start].lstrip() or action.kind == "other":
-        return code
-    is_inside = "\n" in text[end:].rstrip()
-    return code if action.is_run and not (action.is_view and is_inside) else None
+def _code(text: str, header: int, body: str, action: Action) -> tuple[int | None, bool]:
+    """The exit code of a call, and whether the tool states it. What shows files may show such a line of theirs: there
+    only one in front of the output or behind it counts. Else it may be what the command echoes."""
+    stated = stated_code(text)
+    if stated and (action.kind == "other" or (action.is_run and not action.is_view)):
+        return stated[0], True
+    is_last = stated is not None and action.is_run and "\n" not in text[stated[1][1] :].rstrip()
+    if stated and (is_last or stated[1][0] < header or "\n" not in text[: stated[1][0]].lstrip()):
+        return stated[0], True
+    echoed = [int(one) for one in _ECHOED.findall(body[-SCANNED_OUTPUT:])] if action.echoes else []
+    return (next((one for one in echoed if one), 0) if echoed else None), stated is not None
 
 
 def _output(text: str) -> str:
     """What the tool gave: without what its client says behind it, and nothing if that only says that it gave
     nothing."""
-    end = len(text)
-    while (closed := _end_of_reminder(text, end)) and (at := text.rfind(_REMINDER, 0, closed)) >= 0:
-        end = at
-    return _BESIDE.sub("", text[:end])
-
-
-def _end_of_reminder(text: str, end: int) -> int:
-    """Where a reminder ends that is the last thing before `end`, blanks aside; 0 if there is none."""
-    while end > 0 and text[end - 1].isspace():
-        end -= 1
-    return end if text.endswith(_REMINDER_END, 0, end) else 0
+    if text.rstrip().endswith(_REMINDER_END):
+        text = text[: max(0, text.rfind(_REMINDER))]
+    return _BESIDE.sub("", text)
 
 
 def _summaries(text: str) -> Iterator[tuple[str, int]]:
@@ -220,13 +208,8 @@ def _summaries(text: str) -> Iterator[tuple[str, int]]:
     for line in text[at:].splitlines(keepends=True):
         at += len(line)
         found = line.strip("\r\n").strip(" =-")
-        if (SUMMARY.search(found) and not _NO_SUMMARY.match(found)) or _PASSED.search(found):
+        if not found.startswith("[") and (_COUNT.search(found) or _PASSED.search(found)):
             yield found, at
-
-
-def is_test_output(text: str) -> bool:
-    """Whether a text ends with the summary of a test run."""
-    return any(True for _ in _summaries(text))
 
 
 def _failures(summary: str) -> int:
@@ -236,9 +219,7 @@ def _failures(summary: str) -> int:
 
 def _passes(summary: str) -> bool:
     """Whether a line sums up a run in which something passed and nothing failed."""
-    counts = list(_COUNT.finditer(summary))
-    passed = sum(int(found[1]) for found in counts if found[2]) or any(not found[2] for found in counts)
-    return bool(_PASSED.search(summary) or passed) and not _failures(summary)
+    return not _failures(summary) and bool(_PASSED.search(summary) or _COUNT.search(summary))
 
 
 def _error_line(text: str, group: str = "") -> str:
@@ -246,40 +227,25 @@ def _error_line(text: str, group: str = "") -> str:
     `group`: only of this kind."""
     for part in (text[-SCANNED_OUTPUT:], text[:SCANNED_OUTPUT] if len(text) > SCANNED_OUTPUT else ""):
         if found := next((one for one in _ERROR.finditer(part) if not group or one[group]), None):
-            raised = _RAISED.search(part, found.start()) if found["trace"] else None
-            start = raised.start() if raised else part.rfind("\n", 0, found.end()) + 1
-            return part[start:].split("\n", 1)[0].strip()
+            return part[part.rfind("\n", 0, found.end()) + 1 :].split("\n", 1)[0].strip()
     return ""
 
 
-def _line_of_failure(body: str, red: str, found: list[tuple[str, int]], error: str) -> str:
-    """The line that tells most of a failure."""
-    line = red or error or key_line(body) or (found[-1][0] if found else "")
-    return _TAG.sub("", line if _LETTERS.search(line) else body)
-
-
-def _says(body: str, lines: int, action: Action, found: list[tuple[str, int]], error: str, passed: int) -> str:
-    """The words of a result that its line has; "" if the number of lines says more."""
-    first = next((line for line in body[:SCANNED_OUTPUT].splitlines() if _LETTERS.search(line)), "")
+def _says(body: str, lines: int, action: Action, verdict: str) -> str:
+    """The words of a result that its line has; "" if the number of lines says more. `verdict`: the line that says how a
+    run ended."""
     if action.is_edit:
         return ""
-    if action.kind in {"other", "ask"} or ((found or error) and not action.is_view):
-        if _JSON.match(body) and len(body) > OUTCOME:
+    if action.kind in {"other", "ask"} or verdict:
+        if body.lstrip()[:1] in {"{", "["} and len(body) > OUTCOME:
             states = [one[0] for one in _OBJECT.finditer(body[:SCANNED_OUTPUT]) if one[1] == "status"]
             return states[0] if len(states) == 1 else ""
-        line = next((line for line, end in reversed(found) if not passed or end <= passed), "")
-        return one_line(line or error or first or body, OUTCOME)
-    most = {"search": SHORT_MATCHES, "run": SHORT_OUTPUT, "type": SHORT_OUTPUT}.get(action.kind, 0)
-    short = _in_short(body) if 0 < lines <= SHORT_LINES and len(body) <= 2 * SHORT_OUTPUT else ""
-    if short and len(short) <= most and not (action.kind == "search" and _JSON.match(body)):
-        return short
-    return body.strip() if lines <= 1 and len(body.strip()) <= ONE_LINER and action.kind != "search" else ""
-
-
-def _in_short(text: str) -> str:
-    """The lines of a short text in one line, without one that only counts the others."""
-    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-    return " ⏎ ".join(lines[1:] if len(lines) > 1 and _FOUND.fullmatch(lines[0]) else lines)
+        first = next((line for line in body[:SCANNED_OUTPUT].splitlines() if _LETTERS.search(line)), body)
+        return one_line(verdict or first, OUTCOME)
+    most = {"search": SHORT_MATCHES, "run": SHORT_OUTPUT, "type": SHORT_OUTPUT}.get(action.kind, ONE_LINER)
+    is_short = 0 < lines <= (SHORT_LINES if most > ONE_LINER else 1) and len(body) <= 2 * SHORT_OUTPUT
+    short = " ⏎ ".join(" ".join(line.split()) for line in body.splitlines() if line.strip()) if is_short else ""
+    return short if len(short) <= most else ""
 
 
 def _made(body: str, action: Action) -> Iterator[tuple[str, str]]:
@@ -289,21 +255,13 @@ def _made(body: str, action: Action) -> Iterator[tuple[str, str]]:
         if any(one.program in {"git", "git commit", "gh create"} for one in action.commands):
             found = [next(filter(None, one.groups())) for one in _MADE.finditer(body[-SCANNED_OUTPUT:])]
             yield from ((" ".join(one.split()), "") for one in found[:MOST_MADE])
-    elif action.changes and not action.is_edit and _JSON.match(body):
+    elif action.changes and not action.is_edit and body.lstrip()[:1] == "{":
         values = dict(reversed(_OBJECT.findall(body[:SCANNED_OUTPUT])))
         made = next((value for key, value in values.items() if key != "status" and value not in action.names), "")
         if state := values.get("status", ""):
             yield from ((name, state) for name in (made, *sorted(action.changes))[:1] if name)
         elif made:
             yield made, ""
-
-
-def _receipt(text: str) -> str:
-    """What a result says that only tells that something runs now: "launched", and its id if there is one."""
-    if len(text) > RECEIPT or not _LAUNCHED.match(text):
-        return ""
-    found = _LAUNCHED_ID.search(text[:300])
-    return f"launched, {found[1]}" if found else "launched"
 
 
 def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> str:
@@ -318,19 +276,19 @@ def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> s
     if outcome.failed:
         ended = f"exit {outcome.code}" if outcome.code else "failed"
         return f"{ended}: {own}" if own else ended
-    if action.kind == "delegate" and outcome.receipt:
-        return texts.in_a_line(outcome.receipt)
+    if outcome.receipt:
+        return "launched"
     if outcome.session:
         is_named = action.about.endswith(f"session {outcome.session}")
         ended = "still running" if is_named else f"still running, session {outcome.session}"
         return f"{ended}: {own}" if own else ended
     if action.is_edit:
-        line = texts.in_a_line(action.did)
+        line = texts.in_a_line(action.edited_line)
         is_quoted = not line or " ".join(line.removesuffix(" …").split()) in " ".join(quoted.split())
-        return "" if is_quoted else f"{texts.ADDED if action.added else texts.TAKEN_AWAY} {_own(line)}"
+        return "" if is_quoted else f"{texts.ADDED if action.adds_line else texts.TAKEN_AWAY} {_own(line)}"
     if action.commands and outcome.made and outcome.made[0][0] not in quoted:
         return _own(outcome.made[0][0])
-    if own or action.kind in {"other", "ask"} or (outcome.says and (outcome.tested or outcome.lines <= 1)):
+    if own or action.kind in {"other", "ask"} or (outcome.says and (outcome.has_verdict or outcome.lines <= 1)):
         return own
     if action.kind == "search":
         return _number(outcome.lines, "match", "matches") if outcome.lines else "no matches"

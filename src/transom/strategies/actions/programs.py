@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-Role = Literal[
-    "check", "shows", "finds", "beside", "writes", "edits", "copies", "deletes", "restores", "makes", "script", "other"
-]
+Role = Literal["check", "shows", "finds", "beside", "writes", "edits", "copies", "deletes", "makes", "other"]
 """What a command does:
 
 - "check": tests, checks or builds what its words name; without any, everything.
 - "shows": prints files, or what another command prints of them; an error in its output is not its own.
 - "finds": as "shows"; it ends with exit code 1 where it finds nothing, or finds a difference.
 - "beside": stands beside the command that a line is about.
-- "writes", "deletes", "restores": does that to the files that its words name; "edits": its first word is a script;
+- "writes", "deletes": does that to the files that its words name; "edits": its first word is a script;
   "copies": only its last word is written.
 - "makes": makes something that has a title: a commit, a pull request.
-- "script": its input may be a script that writes files.
 """
 
 PROGRAMS: dict[str, Role] = {
@@ -47,13 +44,17 @@ PROGRAMS: dict[str, Role] = {
         ),
         "beside",
     ),
-    **dict.fromkeys(("mv", "touch", "mkdir", "gofmt -w", "goimports -w", "prettier --write", "git mv"), "writes"),
+    **dict.fromkeys(
+        (
+            *("mv", "touch", "mkdir", "gofmt -w", "goimports -w", "prettier --write"),
+            *("git mv", "git checkout --", "git restore"),
+        ),
+        "writes",
+    ),
     **dict.fromkeys(("sed -i", "perl -pi", "perl -0pi", "perl -i"), "edits"),
     **dict.fromkeys(("cp", "ln"), "copies"),
     **dict.fromkeys(("rm", "rmdir", "git rm"), "deletes"),
-    **dict.fromkeys(("git checkout --", "git restore"), "restores"),
     **dict.fromkeys(("git commit", "gh create"), "makes"),
-    **dict.fromkeys(("python", "python3", "node"), "script"),
     **dict.fromkeys(("find -exec", "find -delete", "git rm --cached"), "other"),
 }
 """The programs that come with the package. A word behind the program is one of the first words that are no options; an

@@ -20,15 +20,15 @@ from transom.strategies.actions.action import Action
 from transom.strategies.actions.outcome import outcome_text
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
-from transom.strategies.digest.failures import Failures
-from transom.strategies.digest.index import Index
+from transom.strategies.digest.failures import answered_failures
+from transom.strategies.digest.index import DoneCall, Index
 from transom.strategies.digest.message_quotes import MessageQuotes, QuotedMessages, Spans
 from transom.strategies.digest.name_quotes import name_quotes
-from transom.strategies.digest.noise import Noise
+from transom.strategies.digest.noise import is_within
 from transom.strategies.digest.passage_choice import TAG, PassageChoice
-from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
+from transom.strategies.digest.passages import Passage, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
-from transom.strategies.digest.quotes import text_quote, titled_quotes
+from transom.strategies.digest.quotes import argument_quotes, text_quote
 from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
 from transom.strategies.digest.visible import covered_names, visible
 from transom.strategies.digest.word_choice import cover_words
@@ -54,8 +54,8 @@ PLAN = 0.1
 """The share of a record for the newest plan."""
 
 OF_LISTS, STALE = 0.4, 0.8
-"""How much a name counts, compared with 1 elsewhere: in the result of a search (which can be run again) or among lines
-that all say the same, and in a result whose file or object a later call changed."""
+"""How much a name counts, compared with 1 elsewhere: in the result of a search, which can be run again, and in a result
+whose file or object a later call changed."""
 
 MIN_FOR_WORDS = 0.05
 """If names leave less than this share of a digest, words are not looked at."""
@@ -161,7 +161,7 @@ class _FoldedTurns:
         self.changes = Changes(view, target, self.index)
         self._turns: dict[tuple[int, str], RecordTurn] = {}
         self._readable: dict[int, list[tuple[str, int]]] = {}
-        self._shown: dict[int, Sequence[Span]] = {}
+        self._shown: dict[int, Span] = {}
 
     @cached_property
     def totals(self) -> tuple[str, int, int]:
@@ -213,10 +213,15 @@ class _FoldedTurns:
         return MessageQuotes(self.view, self.index, self.units)
 
     @cached_property
-    def failures(self) -> Failures:
-        """What failed, and what a later success answered."""
-        whole = [one for one in self.beside if isinstance(one, Unit)]
-        return Failures(self.view, self.index, self.units, whole)
+    def answered(self) -> dict[tuple[int, int], int]:
+        """The failed calls that a later success answered, here or in the turns that stay whole."""
+        units = sorted((*self.units, *self._whole), key=lambda unit: unit.seqs[0], reverse=True)
+        return answered_failures(done for unit in units for done in reversed(self.index.calls_of(self.view, unit)))
+
+    @property
+    def _whole(self) -> list[Unit]:
+        """The turns that the window shows beside the new records."""
+        return [one for one in self.beside if isinstance(one, Unit)]
 
     @cached_property
     def passages(self) -> list[Passage]:
@@ -250,52 +255,34 @@ class _FoldedTurns:
         return [self._is_noise(passage) for passage in self.passages]
 
     @cached_property
-    def _noisy(self) -> set[int]:
-        """The entries of passages that have any noise in them."""
-        return {seq for seq in {one.entry for one in self.passages} if self.index.at(self.view, seq).noise}
-
-    @cached_property
     def _factors(self) -> list[float]:
-        """The worth of each passage's names: less in the result of a search, among lines that all say the same, and
-        where a later call changed the file or object that it shows."""
+        """The worth of each passage's names: less in the result of a search, and where a later call changed the file or
+        object that it shows."""
         last = self.index.last_changes()
         factors: dict[int, float] = {}
         for unit in self.with_calls:
             indexed = self.index.at(self.view, unit.seqs[0])
             if any(last.get(name, -1) > unit.seqs[0] for name in indexed.about):
                 factors.update(dict.fromkeys(unit.seqs[1:], STALE))
-            for at, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True):
-                if indexed.calls[at].kind == "search":
-                    factors[seq] = OF_LISTS
-        return [
-            OF_LISTS
-            if passage.entry in self._noisy and self._noise(passage).is_repeated(passage.start, passage.end)
-            else factors.get(passage.entry, 1.0)
-            for passage in self.passages
-        ]
-
-    def _noise(self, passage: Passage) -> Noise:
-        """The noise in the text of a passage, whose entry is `_noisy`."""
-        return self.index.at(self.view, passage.entry).noise[passage.text]
+            for done in self.index.calls_of(self.view, unit):
+                if done.action.kind == "search":
+                    factors[done.result] = OF_LISTS
+        return [factors.get(passage.entry, 1.0) for passage in self.passages]
 
     def _is_noise(self, passage: Passage) -> bool:
-        """Whether a passage is never quoted for its names or words: it is unreadable, or it is output of a check that
-        says nothing of a failure."""
-        if passage.entry in self._noisy and self._noise(passage).is_unreadable(passage.start, passage.end):
-            return True
-        return self.failures.is_noise(passage)
+        """Whether a passage is never quoted for its names or words, since nobody reads it."""
+        of_entry = self.index.at(self.view, passage.entry).unreadable
+        return bool(of_entry) and is_within(of_entry[passage.text], passage.start, passage.end)
 
     def _quotable(self, unit: Unit) -> Iterator[int]:
         """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the
         edit, and not the receipt for an agent that was launched."""
-        head, *results = unit.seqs
-        calls = self.index.at(self.view, head).calls
-        yield head
-        for at, seq in zip(unit.answered_calls, results, strict=True):
-            ended = self.index.at(self.view, seq).result
-            says_nothing = calls[at].is_edit or (calls[at].kind == "delegate" and ended and ended.receipt)
-            if ended is None or not says_nothing or ended.failed:
-                yield seq
+        yield unit.seqs[0]
+        for done in self.index.calls_of(self.view, unit):
+            ended = done.outcome
+            says_nothing = done.action.is_edit or (done.action.kind == "delegate" and ended and ended.receipt)
+            if done.result >= 0 and (ended is None or not says_nothing or ended.failed):
+                yield done.result
 
     @cached_property
     def covered(self) -> set[str]:
@@ -320,29 +307,25 @@ class _FoldedTurns:
         for at in sorted(choice.taken):
             passage = passages[at]
             if (shown := self._shown.get(at)) is None:
-                shown = self._shown[at] = self._spans_of(passage)
-            chosen.setdefault(passage.entry, {}).setdefault(passage.text, []).extend(shown)
+                shown = self._shown[at] = self._with_margins(passage)
+            chosen.setdefault(passage.entry, {}).setdefault(passage.text, []).append(shown)
         return chosen
 
-    def _spans_of(self, passage: Passage) -> Sequence[Span]:
-        """What is quoted of a passage that was chosen: its lines that say what failed, else all of it with margins."""
-        if lines := self.failures.lines_in(passage):
-            return lines
-        text = self._text_of(passage)
-        start, end = passage.start, passage.end
+    def _with_margins(self, passage: Passage) -> Span:
+        """What is quoted of a passage that was chosen, with its margins."""
         indexed = self.index.at(self.view, passage.entry)
         if passage.margin and (indexed.by_user or indexed.role != "user"):
-            start, end = with_margins(text, start, end, self.index.json_elements(text))
-        if passage.text == 0 and indexed.from_turn:
-            end = behind_announcement(text, end)
-        return [(start, end)]
+            return with_margins(
+                self._text_of(passage), passage.start, passage.end, self.index.json_elements(self._text_of(passage))
+            )
+        return passage.start, passage.end
 
     # ---- what the record says
 
     def tokens_of_lines(self) -> float:
         """Tokens that the lines of all turns would take in detail, about."""
         calls = [call for unit in self.units for call in self.index.at(self.view, unit.seqs[0]).calls]
-        of_calls = sum(len(call.tool) + len(call.about) + len(call.did) + 24 for call in calls)
+        of_calls = sum(len(call.tool) + len(call.about) + len(call.edited_line) + 24 for call in calls)
         return 4 * len(self.units) + of_calls / 3
 
     def turns(self, spans: Spans, names: Sequence[Passage] = ()) -> list[RecordTurn]:
@@ -366,14 +349,11 @@ class _FoldedTurns:
         return turns
 
     def endings(self, size: float) -> list[str]:
-        """The last lines: what the turns changed, what an earlier record quotes of it, and the newest plan."""
+        """The last lines: what the turns changed, and the newest plan."""
         lines: list[str] = []
         if changed := self.changes.named(self.with_calls, size):
             lines.append(texts.changed_line(changed))
-        if stale := self.changes.stale(self.with_calls, self.beside):
-            lines.append(texts.stale_line(stale))
-        whole = [one for one in self.beside if isinstance(one, Unit)]
-        seq, plan = newest_plan(self.view, self.index, self.with_calls, whole, int(PLAN * size * 4))
+        seq, plan = newest_plan(self.view, self.index, self.with_calls, self._whole, int(PLAN * size * 4))
         if plan:
             lines.append(texts.plan_line(self.target.reference(seq), texts.disarmed(plan, self.view.notes)))
         return lines
@@ -394,19 +374,17 @@ class _FoldedTurns:
 
     def _turn(self, unit: Unit, spans: Spans) -> RecordTurn:
         """A unit as a turn, with what is quoted of it."""
-        head, *results = unit.seqs
+        head = unit.seqs[0]
         indexed = self.index.at(self.view, head)
         words = self._quotes(head, spans)
         quotes_of_calls = self._quotes_of_calls(head, spans)
-        results_by_call = dict(zip(unit.answered_calls, results, strict=True))
         calls: list[CallLine] = []
-        for at, action in enumerate(indexed.calls):
-            result = results_by_call.get(at)
-            ended = self.index.at(self.view, result).result if result is not None else None
-            chosen = quotes_of_calls.get(at)
-            title, of_arguments = chosen or (action.about, [])
-            of_arguments = [] if action.complete else of_arguments
-            of_result = self._quotes(result, spans) if result is not None else []
+        for done in self.index.calls_of(self.view, unit):
+            action, ended = done.action, done.outcome
+            chosen = quotes_of_calls.get(done.at)
+            title = action.about if chosen is None else action.text
+            of_arguments = chosen or []
+            of_result = self._quotes(done.result, spans)
             quotes = [*of_arguments, *of_result]
             # what the outcome need not repeat: of an edit its arguments are quoted, of other calls the result
             said = of_arguments if action.is_edit else of_result
@@ -415,14 +393,12 @@ class _FoldedTurns:
                     tool=texts.plain_name(action.tool),
                     subject=texts.name_in_a_line(title),
                     path=texts.name_in_a_line(_path(action)) if title == action.about else "",
-                    outcome=self._outcome(action, result, "\n".join(said)) + self._answered(head, at),
+                    outcome=self._outcome(done, "\n".join(said)) + self._answered(done),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
-                    deed=texts.in_a_line(action.deed),
                     failed=ended is not None and ended.failed,
-                    tested=ended is not None and (ended.ran or (ended.tested and ended.failed)),
-                    changed=self.changes.since(unit, at, spans) if quotes else (),
-                    files=tuple(map(texts.name_in_a_line, sorted(action.changes))) if action.is_edit else (),
+                    has_verdict=ended is not None and (ended.ran or (ended.has_verdict and ended.failed)),
+                    changed=tuple(self.changes.since(done, spans)) if quotes else (),
                 )
             )
         return RecordTurn(
@@ -434,22 +410,19 @@ class _FoldedTurns:
             calls=tuple(calls),
         )
 
-    def _outcome(self, call: Action, result: int | None, said: str) -> str:
+    def _outcome(self, done: DoneCall, said: str) -> str:
         """How a call ended, in a few words, with the images and files that its result has. `said`: what is quoted below
         its line."""
-        if result is None:
-            return outcome_text(call, None, quoted=said)
-        indexed = self.index.at(self.view, result)
-        ended = indexed.result
-        words = outcome_text(call, ended, quoted=said)
-        if indexed.media and ended is not None and not ended.lines and not ended.failed:
+        words = outcome_text(done.action, done.outcome, quoted=said)
+        media = self.index.at(self.view, done.result).media if done.result >= 0 else ""
+        if media and done.outcome is not None and not done.outcome.lines and not done.outcome.failed:
             words = ""  # it would say that there is no output
-        return ", ".join(filter(None, (words, indexed.media)))
+        return ", ".join(filter(None, (words, media)))
 
-    def _answered(self, head: int, at: int) -> str:
+    def _answered(self, done: DoneCall) -> str:
         """The mark behind the outcome of a call that failed and later succeeded, with the entry of that success; empty
         for any other call."""
-        later = self.failures.answered.get((head, at))
+        later = self.answered.get((done.turn, done.at))
         return texts.succeeded_at(self.changes.number(later)) if later is not None else ""
 
     def _quotes(self, seq: int, spans: Spans) -> list[str]:
@@ -467,18 +440,17 @@ class _FoldedTurns:
             if (quote := text_quote(sources[number][0], chosen, is_result=is_result))
         ]
 
-    def _quotes_of_calls(self, seq: int, spans: Spans) -> dict[int, tuple[str, list[str]]]:
-        """What stands in the line of each call of an entry of which something is quoted, and the quotes, under its
-        index."""
+    def _quotes_of_calls(self, seq: int, spans: Spans) -> dict[int, list[str]]:
+        """The quotes of each call of an entry of which something is quoted, under its index."""
         if seq not in spans or not isinstance(fact := self._fact(seq), Assistant):
             return {}
         first_call = len(self._texts(seq)) - len(fact.calls)
         facts = self.index.at(self.view, seq).calls
-        found: dict[int, tuple[str, list[str]]] = {}
+        found: dict[int, list[str]] = {}
         for number in sorted(number for number in spans[seq] if number >= first_call):
             at = number - first_call
-            title, quotes = titled_quotes(fact.calls[at], facts[at], spans[seq][number])
-            found[at] = title, [texts.disarmed(one, self.view.notes) for one in quotes]
+            quotes = argument_quotes(fact.calls[at], facts[at], spans[seq][number])
+            found[at] = [texts.disarmed(one, self.view.notes) for one in quotes]
         return found
 
     def _fact(self, seq: int) -> Fact:

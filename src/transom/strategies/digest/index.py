@@ -21,20 +21,19 @@ from transom.core.edit import Span
 from transom.core.entry import Entry
 from transom.core.index_cache import IndexCache
 from transom.core.log import stored
-from transom.core.message import Assistant, Call, Fact, Media, ToolResult, User, role_of
+from transom.core.message import Assistant, Fact, Media, ToolResult, User, role_of
+from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.actions.action import NO_NAMES, UNKNOWN, Action, action_of
-from transom.strategies.actions.arguments import PLAN_ARGUMENT, is_plan
 from transom.strategies.actions.outcome import Outcome, outcome_of
 from transom.strategies.actions.relations import is_one_of
 from transom.strategies.actions.tools import TOOLS, ToolRow
-from transom.strategies.digest.noise import QUIET, Noise, noise_of
-from transom.strategies.digest.own_words import OwnWords, is_by_program, own_words
+from transom.strategies.digest.noise import unreadable
+from transom.strategies.digest.own_words import OwnWords, is_by_program, own_words, report_span
 from transom.strategies.digest.passages import (
     MARGIN,
     MOST,
     Passage,
-    arguments_in_text,
     is_repeated,
     json_elements,
     lasting_spans,
@@ -42,7 +41,6 @@ from transom.strategies.digest.passages import (
     sentences,
     split,
 )
-from transom.strategies.digest.program_messages import important_span, report_span
 from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.terms import words_in
 
@@ -76,10 +74,10 @@ class Indexed(Struct, frozen=True, gc=False):
     """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
     user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
 
-    `own_words`: those of its author, calls aside; `plans`: what its calls show the user as a plan. `by_user`: the user
-    wrote it; `is_report`: another agent did, in the user's place. `media`: its images and files, in words. `noise`:
-    that in each of its texts, if there is any. `role`, `calls` and `result` are what its line in a record needs;
-    announced state has no role: it comes again.
+    `own_words`: those of its author, calls aside. `by_user`: the user wrote it; `is_report`: another agent did, in the
+    user's place. `media`: its images and files, in words. `unreadable`: what nobody reads in each of its texts, if
+    there is any. `role`, `calls` and `result` are what its line in a record needs; announced state has no role: it
+    comes again.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -92,14 +90,24 @@ class Indexed(Struct, frozen=True, gc=False):
     media: str = ""
     calls: tuple[Action, ...] = ()
     result: Outcome | None = None
-    noise: tuple[Noise, ...] = ()
+    unreadable: tuple[tuple[Span, ...], ...] = ()
     own_words: tuple[OwnWords, ...] = ()
-    plans: tuple[OwnWords, ...] = ()
     by_user: bool = False
     is_report: bool = False
 
 
 NOTHING = Indexed()
+
+
+class DoneCall(NamedTuple):
+    """A call of a turn: the entry of the turn, the index of the call, what it did, the entry of its result (-1 if it
+    has none), and how it ended."""
+
+    turn: int
+    at: int
+    action: Action
+    result: int
+    outcome: Outcome | None
 
 
 class Index:
@@ -151,6 +159,16 @@ class Index:
             self._older[seq] = found
             self._older_tokens += found.tokens
         return found
+
+    def calls_of(self, view: View, unit: Unit) -> list[DoneCall]:
+        """The calls of a turn, in order, each with its result."""
+        results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
+        return [
+            DoneCall(
+                unit.seqs[0], at, action, seq := results.get(at, -1), self.at(view, seq).result if seq >= 0 else None
+            )
+            for at, action in enumerate(self.at(view, unit.seqs[0]).calls)
+        ]
 
     def forget_older(self) -> None:
         """Keep no more of the older entries than `OLDER` allows. Called between choices of passages: within one, two
@@ -238,8 +256,7 @@ class Index:
                 pieces = sentences if talk and not calls and len(text) <= MOST else split
                 found = pieces(text[start:end], rate)
                 passages.extend(_passages(entry.seq, number, text[start:end], rate, found, offset=start, talk=talk))
-        is_result = isinstance(fact, ToolResult)
-        noise = tuple([noise_of(text, is_result=is_result) for text, _ in sources])
+        noise = tuple([unreadable(text) for text, _ in sources])
         names = frozenset(name for passage in passages for name in passage.names)
         actions = tuple([action_of(call, self.tools) for call in calls])
         return Indexed(
@@ -253,25 +270,15 @@ class Index:
             media=texts.media_words(part.media for part in fact.parts if isinstance(part, Media)),
             calls=actions,
             result=outcome_of(fact, self._action(view, entry.seq)) if isinstance(fact, ToolResult) else None,
-            noise=noise if any(one is not QUIET for one in noise) else (),
+            unreadable=noise if any(noise) else (),
             own_words=tuple(
                 OwnWords.of(number, text, spans, entry.tokens[position])
                 for number, (text, position) in enumerate(sources[: len(sources) - len(calls)] if from_turn else ())
-                if text.strip() and (spans := [important_span(text)] if by_program else own_words(text))
+                if text.strip() and (spans := [report or (0, len(text))] if by_program else own_words(text))
             ),
-            plans=tuple(_plans(entry, calls, sources)),
             by_user=by_user,
             is_report=report is not None,
         )
-
-
-def _plans(entry: Entry, calls: Sequence[Call], sources: Sequence[tuple[str, int]]) -> Iterator[OwnWords]:
-    """The arguments in which calls show the user a plan."""
-    for number, call in enumerate(calls, len(sources) - len(calls)):
-        for one in arguments_in_text(call) if f'"{PLAN_ARGUMENT}"' in call.args else ():
-            if is_plan(one.name, one.value):
-                text, position = sources[number]
-                yield OwnWords.of(number, text, [(one.start, one.start + len(one.value))], entry.tokens[position])
 
 
 class _LastIndex:

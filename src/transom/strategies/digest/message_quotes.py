@@ -1,7 +1,6 @@
 """What a record quotes of messages because of whose they are: the user's own words whole, then the agent's.
 
-If the user's words do not all fit, the sentences with most words that no other has are quoted. What the agent says
-beside its calls, and its answers, get shorter where there is no room for all, the older ones before the newer ones.
+Where there is no room for all, they get shorter, the older ones before the newer ones.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from transom.core.edit import Span
 from transom.core.message import Fact
@@ -20,19 +18,17 @@ from transom.core.view import View
 from transom.strategies.actions.tools import Kind
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.own_words import OwnWords, own_words
-from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import between_words, readable, sentences
 from transom.strategies.text.spans import joined
 
 Spans = dict[int, dict[int, list[Span]]]
 """What is quoted: of each entry, of each of its texts, these spans."""
 
-SAID = 100
-"""Tokens of a message of the user that is quoted whole; of a longer one, what is quoted."""
+SAID = (100, 60, 40, 24, 12)
+"""Tokens at most of a message of the user: the first of these with which all fit; the older ones go down first."""
 
 ANSWER = (120, 90, 60, 40, 24)
-"""Tokens at most of an answer of the agent or of another agent: the first of these with which all fit; the older ones
-go down first."""
+"""The same of an answer of the agent or of another agent."""
 
 REMARK = (40, 24, 12)
 """The same of what the agent says beside its calls."""
@@ -49,14 +45,9 @@ TAG = 9
 LONGER = 1.15
 """How many times its tokens a message may have before it is shortened."""
 
+
 SENTENCE = 24
 """Characters of a sentence, at least; shorter ones are joined to the next one."""
-
-REPEATED = 0.4
-"""The worth of a word of the user at each further quote, as a share of the one before."""
-
-FEW_WORDS = 20
-"""Tokens of a message of a few words: it answers what was asked before, so that question has twice the room."""
 
 _TELLS = re.compile(r"\d|[A-Z][\w-]*[A-Z_.]|\w[._/]\w|\b(?i:not?|never|don.t|only|must|should|always|please|without)\b")
 """What makes a sentence of a long message worth its place: numbers, names, and words that ask or forbid."""
@@ -70,11 +61,10 @@ class QuotedMessages(Struct, frozen=True):
 
 
 class _Message(Struct, frozen=True):
-    """A text of an entry that may be quoted, and how many times the usual room it has."""
+    """A text of an entry that may be quoted."""
 
     seq: int
     words: OwnWords
-    times: int = 1
 
     def cost(self, characters: int) -> float:
         """The tokens of this many of its characters in a record, about."""
@@ -90,7 +80,7 @@ class MessageQuotes:
     def chosen(self, of_user: float, of_agent: float) -> QuotedMessages:
         """Quotes of the user in at most `of_user` tokens, and of the agent in at most `of_agent` and what these
         leave."""
-        said = self._whole(of_user) or self._by_words(of_user)
+        said = self._fitting(self._said, SAID, of_user)
         left = of_agent + max(0.0, of_user - said.tokens)
         remarks = self._fitting(self._remarks, REMARK, left * OF_REMARKS if self._answers else left)
         left -= remarks.tokens
@@ -102,33 +92,6 @@ class MessageQuotes:
                 spans.setdefault(seq, {}).update(texts)
         return QuotedMessages(spans, said.tokens + remarks.tokens + answers.tokens + notices.tokens)
 
-    def _whole(self, room: float) -> QuotedMessages | None:
-        """All that the user said, of long messages what tells most; None if that does not fit."""
-        most = SAID * LONGER
-        tokens = sum(one.cost(min(one.words.length, int(most / one.words.rate))) for one in self._said)
-        return self._quoted([(one, SAID) for one in self._said]) if tokens <= room else None
-
-    def _by_words(self, room: float) -> QuotedMessages:
-        """The sentences of the user with most words that no other has, in this many tokens."""
-        view, index = self.view, self.index
-        said = {(one.seq, one.words.number) for one in self._said}
-        seqs = list(dict.fromkeys(one.seq for one in self._said))
-        words = index.words.update(view, index)
-        found = [
-            (replace(passage, margin=0.0), its_words)
-            for seq in seqs
-            for passage, its_words in zip(index.at(view, seq).passages, words.at(view, index, seq), strict=True)
-            if (seq, passage.text) in said
-        ]
-        choice = PassageChoice([passage for passage, _ in found])
-        choice.cover(room, [its for _, its in found], lambda word: int(words.weight(word)), repeated=REPEATED)
-        spans: Spans = {}
-        for at in sorted(choice.taken):
-            one = choice.passages[at]
-            spans.setdefault(one.entry, {}).setdefault(one.text, []).append((one.start, one.end))
-        whole = {seq: {number: joined(of) for number, of in some.items()} for seq, some in spans.items()}
-        return QuotedMessages(whole, choice.spent)
-
     def _fitting(self, messages: Sequence[_Message], most: Sequence[int], room: float) -> QuotedMessages:
         """Quotes of these messages in this many tokens, the older ones shorter than the newer ones where there is no
         room for all; then the oldest are left out."""
@@ -136,7 +99,7 @@ class MessageQuotes:
 
         def cost(at: int) -> float:
             one = messages[at]
-            return one.cost(min(one.words.length, int(limits[at] * one.times / one.words.rate)))
+            return one.cost(min(one.words.length, int(limits[at] / one.words.rate)))
 
         total = sum(map(cost, range(len(messages))))
         for limit in most[1:]:
@@ -157,7 +120,7 @@ class MessageQuotes:
         spans: Spans = {}
         tokens = 0.0
         for one, most in messages:
-            limit = int(most * one.times / one.words.rate)
+            limit = int(most / one.words.rate)
             own = list(one.words.spans)
             chosen = own if one.words.length <= LONGER * limit else _shortened(self._text(one), own, limit)
             tokens += one.cost(sum(end - start for start, end in chosen))
@@ -176,8 +139,8 @@ class MessageQuotes:
 
     @cached_property
     def _answers(self) -> list[_Message]:
-        """What the agent answered, the plans that it showed, and what other agents found."""
-        some = (*self._heads("assistant"), *self._heads("report"), *self._results("delegate"), *self._plans())
+        """What the agent answered, and what other agents found."""
+        some = (*self._heads("assistant"), *self._heads("report"), *self._results("delegate"))
         return _each_once(sorted(some, key=_place))
 
     @cached_property
@@ -195,8 +158,7 @@ class MessageQuotes:
         for unit in self.units:
             if self._role(unit) == role:
                 seq = unit.seqs[0]
-                times = 2 if seq in self._answered_shortly else 1
-                yield from (_Message(seq, words, times) for words in self.index.at(self.view, seq).own_words)
+                yield from (_Message(seq, words) for words in self.index.at(self.view, seq).own_words)
 
     def _role(self, unit: Unit) -> str:
         """Whose message a unit is: "program" and "report" in the user's place, "calls" for a turn with calls."""
@@ -207,29 +169,12 @@ class MessageQuotes:
             return indexed.role
         return "report" if indexed.is_report else "program"
 
-    @cached_property
-    def _answered_shortly(self) -> frozenset[int]:
-        """The answers to which the user says only a few words ("yes, do 2"): they have the options."""
-        found: set[int] = set()
-        before = -1
-        for unit in self.units:
-            role = self._role(unit)
-            if role == "user" and before >= 0 and self.index.at(self.view, unit.seqs[0]).tokens <= FEW_WORDS:
-                found.add(before)
-            before = unit.seqs[0] if role == "assistant" else -1
-        return frozenset(found)
-
     def _results(self, kind: Kind) -> Iterator[_Message]:
         """The results that are quoted like messages, of calls that did not fail."""
-        for unit in self.units:
-            calls = self.index.at(self.view, unit.seqs[0]).calls
-            for at, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True):
-                if calls[at].kind != kind:
-                    continue
-                ended = self.index.at(self.view, seq).result
-                is_receipt = ended is not None and kind == "delegate" and bool(ended.receipt)
-                if ended and ended.status in {"ok", "running"} and not is_receipt:
-                    yield from (_Message(seq, words) for words in self._own_words(seq))
+        for done in (one for unit in self.units for one in self.index.calls_of(self.view, unit)):
+            ended = done.outcome
+            if done.action.kind == kind and ended and ended.status in {"ok", "running"} and not ended.receipt:
+                yield from (_Message(done.result, words) for words in self._own_words(done.result))
 
     def _own_words(self, seq: int) -> Iterator[OwnWords]:
         """The words of a result."""
@@ -238,15 +183,6 @@ class MessageQuotes:
         for number, (text, position) in enumerate(readable(entry.body)):
             if spans := own_words(text):
                 yield OwnWords.of(number, text, spans, entry.tokens[position])
-
-    def _plans(self) -> Iterator[_Message]:
-        """The plans that the agent showed the user, who did not refuse them."""
-        for unit in self.units:
-            head, *results = unit.seqs
-            plans = self.index.at(self.view, head).plans
-            ended = (self.index.at(self.view, seq).result for seq in results) if plans else ()
-            if plans and not any(one is not None and one.status == "refused" for one in ended):
-                yield from (_Message(head, words) for words in plans)
 
 
 def _each_once(messages: Sequence[_Message]) -> list[_Message]:

@@ -28,6 +28,9 @@ _PUT_IN = re.compile(
 _BY_PROGRAM = re.compile(r"\s*(?:<[a-zA-Z][\w-]{0,60}[ >].*</[\w-]{1,60}>|\{\s*\".*\})\s*", re.DOTALL)
 """A message between tags, or JSON."""
 
+_REPORT = re.compile(r"<(results?|reports?|findings|response|answer)>\s*(\S.*?)\s*</\1>", re.DOTALL)
+"""What another agent found, in a message that a program wrote."""
+
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
 
@@ -52,6 +55,12 @@ def is_by_program(text: str) -> bool:
     """Whether a message in the user's place looks like one that a program wrote: a notice, or the output of a
     command."""
     return bool(_BY_PROGRAM.fullmatch(text))
+
+
+def report_span(text: str) -> Span | None:
+    """The span of what another agent reports in a message that a program wrote; None if it has no report."""
+    found = _REPORT.search(text)
+    return found.span(2) if found else None
 
 
 def own_words(text: str) -> list[Span]:

@@ -46,16 +46,10 @@ _IN_JSON = re.compile(r'"(?:[^"\\]|\\.)*+"|,\s*')
 """A string, or a comma between two elements."""
 
 _LIST_NUMBER = re.compile(r"(?:^|[\s*#>-]|\\n)\(?\d{1,3}\. \Z")
-_ANNOUNCES = re.compile(r"(?:[:：]|^#{1,6} [^\n]*|^\*\*[^\n]*(?<![.!?。！？])\*\*)(?:\s|\\n)*\Z", re.MULTILINE)
-"""The end of a text that says only what comes next: a colon, or a heading. A bold sentence is none."""
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]*_`]*\s+|[。！？]+[”’）」』]*\s*|\n\s*")
 _OF_WORD = re.compile(r"\w")
 _INSIDE = re.compile(r"\w{0,160}\Z")
 """The beginning of the word that a place is in."""
-
-_TAG = r"[^\S\n]*+(?:</?[\w-]{1,60}/?>(?:[^\s<>]{0,400}</[\w-]{1,60}>)?[^\S\n]*+)?"
-_TAGS_BEFORE, _IS_TAG = re.compile(rf"(?:{_TAG}\n)*+"), re.compile(rf"{_TAG}\n?")
-"""Lines of nothing but a tag, or a tag around one word."""
 
 _ENDS = ((". ", "? ", "! ", "。", "？", "！"), (" ", ",", ";", "，", "、"))
 
@@ -278,59 +272,6 @@ def between_words(text: str, at: int) -> int:
     """The last place up to this one that is not inside a word; itself if the word is longer than anything readable."""
     found = _INSIDE.search(text, max(0, at - FAR), at)
     return at if found is None or not at < len(text) or not _OF_WORD.match(text[at]) else found.start()
-
-
-def inner_words(text: str) -> Span:
-    """Where the words of a text begin and end: without lines of nothing but a tag, or a tag around one word, at either
-    end (`<status>done</status>`)."""
-    before = _TAGS_BEFORE.match(text)
-    start = before.end() if before else 0
-    stop = len(text)
-    while stop > start and _IS_TAG.fullmatch(text, (line := text.rfind("\n", start, stop - 1) + 1) or start, stop):
-        stop = line or start
-    return (start, stop) if stop > start else (0, len(text))
-
-
-def opening(text: str, most: int) -> int:
-    """The end of the beginning of a text: of the last sentence or line within `most` characters. If that is little, or
-    only announces what comes next, of the next one a little behind them; else of a word."""
-    if len(text) <= most:
-        return len(text)
-    ends = (*_LINES, *_ENDS[0])
-    if (end := _last_end(text, most // 4, most, ends)) and not announces(text, end):
-        return end
-    if end := _first_end(text, most - 2, most + FAR, ends):
-        return end
-    if (end := _last_end(text, 0, most // 4, ends)) > 1 and not announces(text, end):  # better short than cut
-        return end
-    return _last_end(text, 0, most, _ENDS[1]) or between_words(text, most)
-
-
-def behind_announcement(text: str, end: int) -> int:
-    """The end of a quote of prose: if it only announces what comes next ("There are three reasons:"), that of the first
-    line or sentence of this, if it is near."""
-    if not announces(text, end):
-        return end
-    start = len(text) - len(text[end:].lstrip())
-    return _first_end(text, start + 1, end + FAR, (*_LINES, *_ENDS[0])) or end
-
-
-def announces(text: str, end: int) -> bool:
-    """Whether a text up to this place ends with a colon or a heading."""
-    return bool(_ANNOUNCES.search(text, max(0, end - LINE), end))
-
-
-def closing(text: str, most: int) -> int:
-    """The beginning of the end of a text, as `opening`."""
-    low = len(text) - most
-    if low <= 0:
-        return 0
-    ends = (*_LINES, *_ENDS[0])
-    if (found := _first_end(text, low, len(text) - most // 4, ends)) or (
-        found := _last_end(text, max(0, low - FAR), low, ends)
-    ):
-        return found
-    return _first_end(text, low, len(text), _ENDS[1]) or between_words(text, low)
 
 
 def quoted_spans(text: str, spans: list[Span]) -> str:

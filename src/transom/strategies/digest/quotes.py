@@ -6,15 +6,12 @@ from collections.abc import Sequence
 
 from transom.core.edit import Span
 from transom.core.message import Call
-from transom.strategies.actions.action import OUTCOME, TEXT, Action
+from transom.strategies.actions.action import Action
 from transom.strategies.actions.arguments import DESCRIBES, REPLACED, SETTINGS
 from transom.strategies.actions.outcome import HEADER
 from transom.strategies.digest.passages import Argument, arguments_in_text, quoted_spans
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.spans import joined
-
-CUT = " …"
-"""The end of a line that has not all of what a call was about."""
 
 
 def text_quote(text: str, spans: Sequence[Span], *, is_result: bool) -> str:
@@ -24,23 +21,17 @@ def text_quote(text: str, spans: Sequence[Span], *, is_result: bool) -> str:
     return _quote(text, spans, header.end() if header else 0, len(text))
 
 
-def titled_quotes(call: Call, action: Action, spans: Sequence[Span]) -> tuple[str, list[str]]:
-    """What stands in the line of a call of which these spans are quoted, and the quotes. The line is at length, unless
-    a quote begins with what it could hold of that: then it is short."""
-    quotes = argument_quotes(call, action, action.text, spans)
-    shown = action.text.removesuffix(CUT)
-    if shown != action.text and any(shown[:OUTCOME] in " ".join(quote[: 2 * TEXT].split()) for quote in quotes):
-        return action.about, argument_quotes(call, action, action.about, spans)
-    return action.text, quotes
-
-
-def argument_quotes(call: Call, action: Action, said: str, spans: Sequence[Span]) -> list[str]:
-    """The quotes of these spans of a call's text (`call_text`), one for each argument. Not of arguments that are `said`
-    in the line above, not of what an edit replaces, and not of the words that describe a command."""
+def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[str]:
+    """The quotes of these spans of a call's text (`call_text`), one for each argument. Not of arguments that its line
+    says at length, not of what an edit replaces, and not of the words that describe a command."""
     found: list[str] = []
     is_command = bool(action.commands)
     for one in arguments_in_text(call):
-        if one.name in REPLACED or _is_said(one, said, is_command=is_command) or (is_command and one.name in DESCRIBES):
+        if (
+            one.name in REPLACED
+            or _is_said(one, action.text, is_command=is_command)
+            or (is_command and one.name in DESCRIBES)
+        ):
             continue
         inside = [(start - one.start, end - one.start) for start, end in spans]
         if quote := _quote(one.value, inside, 0, len(one.value)):

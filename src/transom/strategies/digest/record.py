@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, takewhile
+from itertools import groupby
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -43,12 +43,6 @@ LONG = 100
 EARLIER = "earlier turns"
 """In place of a role: turns of which only the number is known."""
 
-EDITED = 96
-"""Characters of the names of edited files in a count of edits: about 30 tokens."""
-
-DEEDS = 4
-"""How many commits and the like a line of counts names: the last ones."""
-
 LINE = 180
 """Characters up to which turns without quotes share a detailed line."""
 
@@ -56,8 +50,7 @@ LINE = 180
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
     its result. `path`: the file in full, where the subject is one. `chosen`: its line stands in for a quote. `changed`:
-    the entries that changed what the result shows. `tested`: it was a test run that says how it ended. `deed`: what it
-    did that lasts, such as a commit. `files`: those that an edit changed."""
+    the entries that changed what the result shows. `has_verdict`: it was a test run that says how it ended."""
 
     tool: str
     subject: str = ""
@@ -66,20 +59,19 @@ class CallLine(Struct, frozen=True, kw_only=True):
     quotes: tuple[str, ...] = ()
     chosen: bool = False
     failed: bool = False
-    tested: bool = False
+    has_verdict: bool = False
     changed: tuple[str, ...] = ()
-    deed: str = ""
-    files: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """The line of the call, without its quotes."""
-        return self.named(self.subject) + texts.changed_since(self.changed)
+        about = f"{self.tool} {self.subject}" if self.subject else self.tool
+        return ": ".join(filter(None, (about, self.outcome))) + texts.changed_since(self.changed)
 
-    def named(self, subject: str) -> str:
-        """The call with its subject in other words."""
-        about = f"{self.tool} {subject}" if subject else self.tool
-        return f"{about}: {self.outcome}" if self.outcome else about
+    @property
+    def words(self) -> str:
+        """The line without the tool."""
+        return ": ".join(filter(None, (self.subject, self.outcome))) + texts.changed_since(self.changed)
 
 
 class RecordTurn(Struct, frozen=True, kw_only=True):
@@ -201,36 +193,17 @@ def _detailed(turns: Sequence[RecordTurn]) -> str:
     clauses: list[str] = []
     for has_calls, block in groupby(turns, key=lambda turn: bool(turn.calls)):
         if has_calls:
-            clauses += _joined_calls([call for turn in block for call in turn.calls])
+            clauses += _joined_calls(call for turn in block for call in turn.calls)
         else:
             clauses += _messages(list(block))
     return f"{_numbers(turns)} {texts.BETWEEN_CALLS.join(clauses)}"
 
 
-def _joined_calls(calls: Sequence[CallLine]) -> Iterator[str]:
-    """Calls, each in its words; the same tool in a row is named once, and a folder that the paths share too."""
-    before: CallLine | None = None
-    shown = ""
-    for call in calls:
-        if before is not None and call.text == before.text == call.tool:
-            continue  # the same tool again, with nothing to say
-        if before is not None and call.tool == before.tool and call.subject and before.subject:
-            subject = in_same_folder(call.subject, before.subject)
-            ending = f": {call.outcome}" if call.outcome else ""
-            shown += f", {subject}{ending}{texts.changed_since(call.changed)}"
-        else:
-            if shown:
-                yield shown
-            shown = call.text
-        before = call
-    if shown:
-        yield shown
-
-
-def in_same_folder(path: str, before: str) -> str:
-    """A path; only its last part if it is in the same folder as the one before."""
-    folder, slash, name = path.rpartition("/")
-    return name if slash and " " not in path and before.rpartition("/")[0] == folder else path
+def _joined_calls(calls: Iterable[CallLine]) -> Iterator[str]:
+    """Calls, each in its words; the same tool in a row is named once, and the same call in a row stands once."""
+    for _, block in groupby(calls, key=lambda call: (call.tool, bool(call.subject) or call.text)):
+        first, *others = block
+        yield ", ".join(dict.fromkeys((first.text, *(call.words if call.subject else call.text for call in others))))
 
 
 def _messages(turns: Sequence[RecordTurn]) -> Iterator[str]:
@@ -248,66 +221,30 @@ def _messages(turns: Sequence[RecordTurn]) -> Iterator[str]:
 
 def _counted(turns: Sequence[RecordTurn]) -> str:
     """Turns as counts: of each tool, how often it was called and how often it failed; of messages, whose."""
-    tools = Counter(call.tool for turn in turns for call in turn.calls)
-    failed = Counter(call.tool for turn in turns for call in turn.calls if call.failed)
+    calls = [call for turn in turns for call in turn.calls]
     clauses: list[str] = []
-    for tool, times in tools.most_common():
-        subjects = [call.path or call.subject for turn in turns for call in turn.calls if call.tool == tool]
-        more = f" ({failed[tool]:,} {_last_failure(turns, tool)})" if failed[tool] else ""
+    for tool, times in Counter(call.tool for call in calls).most_common():
+        failed = [call for call in calls if call.tool == tool and call.failed]
+        name = f"{times:,} × {tool}"
         if times == 1:
-            name = _last_part(subjects[0])
-            clauses.append(f"{tool} {name}{more}" if 0 < len(name) <= SHORT else f"{tool}{more}")
-        else:
-            calls = [call for turn in turns for call in turn.calls if call.tool == tool]
-            clauses.append(f"{times:,} × {tool}{_edited(calls) or _under(subjects)}{more}")
-    if messages := [turn for turn in turns if not turn.calls]:
-        clauses += _messages(messages)
-    clauses += [call.deed for turn in turns for call in turn.calls if call.deed and not call.failed][-DEEDS:]
-    clauses += _last_test_run(turns)
+            subject = next(_last_part(call.path) or call.subject for call in calls if call.tool == tool)
+            name = f"{tool} {subject}" if 0 < len(subject) <= SHORT else tool
+        clauses.append(f"{name} ({len(failed):,} {_last_failure(failed[-1])})" if failed else name)
+    clauses += _messages([turn for turn in turns if not turn.calls])
+    runs = [call for call in calls if call.has_verdict]
+    if runs and not runs[-1].failed:  # a failure is told with the number of them
+        clauses.append(texts.last_test_run(runs[-1].subject, runs[-1].outcome))
     return f"{_numbers(turns)} {', '.join(clauses)}"
 
 
-def _edited(calls: Sequence[CallLine]) -> str:
-    """The files that these calls edited, the one that was edited most first, each with how often; as far as there is
-    room."""
-    times = Counter(_last_part(name) for call in calls if not call.failed for name in call.files)
-    shown: list[str] = []
-    for name, often in times.most_common():
-        one = f"{name} ×{often}" if often > 1 and len(times) > 1 else name
-        if len(", ".join([*shown, one])) > EDITED:
-            shown.append(f"{len(times) - len(shown):,} more")
-            break
-        shown.append(one)
-    return f" ({', '.join(shown)})" if shown else ""
-
-
-def _last_test_run(turns: Sequence[RecordTurn]) -> list[str]:
-    """How the last test run of these turns ended, if it did not fail; a failure is told with the number of them."""
-    runs = [call for turn in turns for call in turn.calls if call.tested]
-    if not runs or runs[-1].failed:
-        return []
-    return [texts.last_test_run(runs[-1].subject, runs[-1].outcome)]
-
-
-def _last_failure(turns: Sequence[RecordTurn], tool: str) -> str:
+def _last_failure(call: CallLine) -> str:
     """How the last failed call of a tool ended."""
-    calls = [call for turn in turns for call in turn.calls if call.tool == tool and call.failed]
-    return f"failed, the last one: {calls[-1].outcome.removeprefix('failed: ')}"
+    return f"failed, the last one: {call.outcome.removeprefix('failed: ')}"
 
 
 def _last_part(path: str) -> str:
-    """The file of a path; another subject as it is."""
-    return path if " " in path else path.rpartition("/")[2]
-
-
-def _under(paths: Sequence[str]) -> str:
-    """The folder that all of these paths share, if any."""
-    if len(paths) < 2 or any(" " in path or "/" not in path for path in paths):
-        return ""
-    low, high = min(paths), max(paths)
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False)))
-    folder = low[:shared].rpartition("/")[0]
-    return f" under {folder}/" if folder.strip("./~…") else ""
+    """The file of a path."""
+    return path.rpartition("/")[2]
 
 
 def _numbers(turns: Sequence[RecordTurn]) -> str:
