@@ -1,6 +1,7 @@
 """What a record quotes of messages because of whose they are: the user's own words whole, then the agent's.
 
-Where there is no room for all, they get shorter, the older ones before the newer ones.
+If the user's words do not all fit, the sentences with most words that no other has are quoted. What the agent says
+beside its calls, and its answers, get shorter where there is no room for all, the older ones before the newer ones.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core.edit import Span
 from transom.core.message import Fact
@@ -18,17 +20,19 @@ from transom.core.view import View
 from transom.strategies.actions.tools import Kind
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.own_words import OwnWords, own_words
+from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import between_words, readable, sentences
 from transom.strategies.text.spans import joined
 
 Spans = dict[int, dict[int, list[Span]]]
 """What is quoted: of each entry, of each of its texts, these spans."""
 
-SAID = (100, 60, 40, 24, 12)
-"""Tokens at most of a message of the user: the first of these with which all fit; the older ones go down first."""
+SAID = 100
+"""Tokens of a message of the user that is quoted whole; of a longer one, what is quoted."""
 
 ANSWER = (120, 90, 60, 40, 24)
-"""The same of an answer of the agent or of another agent."""
+"""Tokens at most of an answer of the agent or of another agent: the first of these with which all fit; the older ones
+go down first."""
 
 REMARK = (40, 24, 12)
 """The same of what the agent says beside its calls."""
@@ -48,6 +52,9 @@ LONGER = 1.15
 
 SENTENCE = 24
 """Characters of a sentence, at least; shorter ones are joined to the next one."""
+
+REPEATED = 0.4
+"""The worth of a word of the user at each further quote, as a share of the one before."""
 
 _TELLS = re.compile(r"\d|[A-Z][\w-]*[A-Z_.]|\w[._/]\w|\b(?i:not?|never|don.t|only|must|should|always|please|without)\b")
 """What makes a sentence of a long message worth its place: numbers, names, and words that ask or forbid."""
@@ -80,7 +87,7 @@ class MessageQuotes:
     def chosen(self, of_user: float, of_agent: float) -> QuotedMessages:
         """Quotes of the user in at most `of_user` tokens, and of the agent in at most `of_agent` and what these
         leave."""
-        said = self._fitting(self._said, SAID, of_user)
+        said = self._whole(of_user) or self._by_words(of_user)
         left = of_agent + max(0.0, of_user - said.tokens)
         remarks = self._fitting(self._remarks, REMARK, left * OF_REMARKS if self._answers else left)
         left -= remarks.tokens
@@ -91,6 +98,33 @@ class MessageQuotes:
             for seq, texts in part.spans.items():
                 spans.setdefault(seq, {}).update(texts)
         return QuotedMessages(spans, said.tokens + remarks.tokens + answers.tokens + notices.tokens)
+
+    def _whole(self, room: float) -> QuotedMessages | None:
+        """All that the user said, of long messages what tells most; None if that does not fit."""
+        most = SAID * LONGER
+        tokens = sum(one.cost(min(one.words.length, int(most / one.words.rate))) for one in self._said)
+        return self._quoted([(one, SAID) for one in self._said]) if tokens <= room else None
+
+    def _by_words(self, room: float) -> QuotedMessages:
+        """The sentences of the user with most words that no other has, in this many tokens."""
+        view, index = self.view, self.index
+        said = {(one.seq, one.words.number) for one in self._said}
+        seqs = list(dict.fromkeys(one.seq for one in self._said))
+        words = index.words.update(view, index)
+        found = [
+            (replace(passage, margin=0.0), its_words)
+            for seq in seqs
+            for passage, its_words in zip(index.at(view, seq).passages, words.at(view, index, seq), strict=True)
+            if (seq, passage.text) in said
+        ]
+        choice = PassageChoice([passage for passage, _ in found])
+        choice.cover(room, [its for _, its in found], lambda word: int(words.weight(word)), repeated=REPEATED)
+        spans: Spans = {}
+        for at in sorted(choice.taken):
+            one = choice.passages[at]
+            spans.setdefault(one.entry, {}).setdefault(one.text, []).append((one.start, one.end))
+        whole = {seq: {number: joined(of) for number, of in some.items()} for seq, some in spans.items()}
+        return QuotedMessages(whole, choice.spent)
 
     def _fitting(self, messages: Sequence[_Message], most: Sequence[int], room: float) -> QuotedMessages:
         """Quotes of these messages in this many tokens, the older ones shorter than the newer ones where there is no

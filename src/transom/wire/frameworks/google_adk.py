@@ -12,8 +12,6 @@ from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
 from transom.wire.frameworks.base import Piece, Sources
-from transom.wire.gemini import GEMINI
-from transom.wire.gemini.reply import plain
 from transom.wire.rendering import render_messages
 
 
@@ -21,7 +19,12 @@ class GoogleADKFormat:
     """The contents of an `LlmRequest`. Elsewhere such contents are messages of the dialect "gemini"."""
 
     name = "google_adk"
-    dialect: Dialect = GEMINI
+
+    @property
+    def dialect(self) -> Dialect:
+        from transom.wire.gemini import GEMINI  # noqa: PLC0415 - the package's import brings no second dialect
+
+        return GEMINI
 
     def owns(self, value: object) -> bool:  # noqa: ARG002 - the dialect reads them
         return False
@@ -32,6 +35,8 @@ class GoogleADKFormat:
 
     def read_reply(self, reply: Any) -> Assistant:
         """The turn in an `LlmResponse`."""
+        from transom.wire.gemini.reply import plain  # noqa: PLC0415 - as above
+
         if getattr(reply, "content", None) is None:
             raise InvalidMessage("reply", f"the model said nothing: {getattr(reply, 'error_message', None)!s:.100}")
         response = {"candidates": [{"content": plain(reply.content)}], "usageMetadata": plain(reply.usage_metadata)}

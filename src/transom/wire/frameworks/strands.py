@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, cast
 
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
-from transom.wire.anthropic import AnthropicDialect
 from transom.wire.dialect import Dialect
 from transom.wire.frameworks.base import Piece, Sources
 from transom.wire.json_values import objects_in
@@ -33,12 +33,22 @@ _BYTES = "__bytes_encoded__"
 """Marks bytes in such a block: JSON has none."""
 
 
+@cache
+def _dialect() -> Dialect:
+    """For any provider's model: Bedrock wants the user first, and other models think without a signature."""
+    from transom.wire.anthropic import AnthropicDialect  # noqa: PLC0415 - the package's import brings no second dialect
+
+    return AnthropicDialect(user_first=True, unsigned=True)
+
+
 class StrandsFormat:
     """The messages of `strands.types.content`. They are dicts, so only a caller who says so has them read as such."""
 
     name = "strands"
-    dialect: Dialect = AnthropicDialect(user_first=True, unsigned=True)
-    # (any provider's model: Bedrock wants the user first, and other models think without a signature)
+
+    @property
+    def dialect(self) -> Dialect:
+        return _dialect()
 
     def owns(self, value: object) -> bool:  # noqa: ARG002 - a dict is nobody's
         return False
