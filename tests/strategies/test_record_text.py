@@ -60,3 +60,30 @@ def test_a_count_says_how_the_last_test_run_ended():
         "[title]",
         "3-7 3 × Bash, the last test run pytest -q: «5 passed»",
     ]
+
+
+def test_names_alone_stand_at_the_end_of_the_line_that_their_turns_share():
+    reads = [
+        RecordTurn(
+            first=str(at), last=str(at), role="assistant", names=names, calls=(CallLine(tool="Read", path=path),)
+        )
+        for at, path, names in (
+            (3, "/srv/app/a.py", ("load_all",)),
+            (5, "/srv/app/b.py", ()),
+            (7, "/srv/app/a.py", ("MAX_ROWS",)),
+        )
+    ]
+    said = RecordTurn(first="9", last="9", role="user", words="go on", names=("T-1000",))
+    beside = RecordTurn(first="10", last="11", role="assistant", words="Now b.", calls=(reads[1].calls[0],))
+    assert record_text("[title]", [*reads, said, beside], (), 100).splitlines()[1:] == [
+        "3-7 Read /srv/app/a.py, /srv/app/b.py, a.py «load_all … MAX_ROWS»",
+        "9 user «go on» «T-1000»",
+        "10 «Now b.» Read b.py",
+    ]
+    assert record_text("[title]", reads, (), 0).splitlines()[1:] == ["3-7 3 × Read «load_all … MAX_ROWS»"]
+
+
+def test_two_files_of_one_name_keep_their_paths():
+    calls = tuple(CallLine(tool="Read", path=path) for path in ("/a/x.py", "/b/x.py", "/a/x.py"))
+    turn = RecordTurn(first="3", last="4", role="assistant", calls=calls)
+    assert record_text("[title]", [turn], (), 100).splitlines()[1] == "3 Read /a/x.py, /b/x.py, /a/x.py"

@@ -13,7 +13,8 @@ from msgspec import Struct
 from transom.texts import CLOSE, OPEN, gap_in_line, is_record
 
 _NUMBER = re.compile(r"(\d[\d,]*)(?:-(\d[\d,]*))? ")
-_ENDED = (": ", "+ ", "- ")
+_BEFORE_OUTCOME = (": ", "+ ", "- ")
+"""What stands before words that say how a call ended, or what an edit added or took away."""
 _EXCERPT = re.compile(r"^\[entry (\d+), (\w+)\] (.*?)(?=\n\[(?:entry|entries) \d|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -106,13 +107,11 @@ def _line_with_quotes(text: str, at: int) -> tuple[str, list[str], int]:
         if not 0 <= opened < end:
             return (shown + text[at:end]).strip(), quotes, end + 1
         closed = _end_of_quote(text, opened)
-        if text.endswith(_ENDED, 0, opened):
+        if text.endswith(_BEFORE_OUTCOME, 0, opened):
             shown += text[at : closed + 1]
         else:
             quotes.append(text[opened + 1 : closed])
-            shown += (
-                text[at:opened].rstrip() if closed + 1 >= len(text) or text[closed + 1] == "\n" else text[at:opened]
-            )
+            shown += text[at:opened]
         at = closed + 1
 
 
