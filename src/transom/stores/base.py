@@ -91,7 +91,8 @@ class Store(Protocol):
     Some methods are optional. A store with `forget_all(names)` forgets several conversations in one go. A log
     with `copy_to` copies itself in one transaction (see `fork_log`). A log with `wait` announces appends (see
     `follow`). A log with `take_lease` and `release_lease` lets one handle at a time run a conversation (see
-    `transom.stores.leases.LeasedLog`); without them, everybody may run it at any time.
+    `transom.stores.leases.LeasedLog`); without them, everybody may run it at any time. A log whose `view_cache` is the
+    `transom.stores.view_cache.ViewCache` of its store is opened again without applying its entries again.
     """
 
     def open(self, name: str) -> StoredLog:

@@ -38,6 +38,7 @@ from transom.stores.postgres_search import PostgresIndex, forget_words
 from transom.stores.postgres_url import parse_postgres_url
 from transom.stores.prefix_index import KnownPrefix
 from transom.stores.row_cache import BLOCK, Row
+from transom.stores.view_cache import ViewCache
 
 __all__ = ["PostgresLog", "PostgresStore"]
 
@@ -111,7 +112,7 @@ class PostgresLog:
     repaired = ""
 
     def __init__(self, store: PostgresStore, name: str) -> None:
-        self.name = name
+        self.name, self.view_cache = name, store.view_cache
         self._store, self._n = store, 0
         self._id: int | None = None
         self.refresh()
@@ -343,7 +344,7 @@ class PostgresStore:
 
     def __init__(self, url: str) -> None:
         parsed = parse_postgres_url(url)
-        self.place = parsed.shown
+        self.place, self.view_cache = parsed.shown, ViewCache()
         self._database: PostgresDatabase | None = shared_database(parsed, self)
 
     def __repr__(self) -> str:
@@ -379,6 +380,8 @@ class PostgresStore:
 
         False if there was nothing to remove.
         """
+        names = list(names)
+        self.view_cache.forget(names)
         raw = [*map(raw_name, names)]
         keys = [sha256(name).digest() for name in raw]
         database, tried = self.database, False
@@ -398,6 +401,7 @@ class PostgresStore:
 
     def close(self) -> None:
         """Close this store. Other stores with the same URL stay open; the last one closes their connections."""
+        self.view_cache.clear()
         database, self._database = self._database, None
         if database is not None:
             release_database(database, self)

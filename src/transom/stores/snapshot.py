@@ -34,6 +34,7 @@ from transom.core.total_usage import TotalUsage
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, with_open_calls
 from transom.core.view import Calls, Landmarks, Layout, LiveEdits, Prefix, View
 from transom.stores.base import StoredLog
+from transom.stores.view_cache import view_cache
 
 _SUM = 16
 
@@ -135,9 +136,12 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
 def open_view(log: StoredLog, counter: TokenCounter) -> View:
     """Compute the view of all known entries of a log.
 
-    It starts from the log's snapshot and applies the entries behind it. Without a snapshot, or if the snapshot does not
-    belong to this log, token counter and version, it applies all entries.
+    It starts from the view that was kept when the conversation was closed in this process, else from the log's
+    snapshot, and applies the entries behind it. Without either, or if the snapshot does not belong to this log, token
+    counter and version, it applies all entries.
     """
+    if (cache := view_cache(log)) is not None and (known := cache.find(log, counter)) is not None:
+        return apply(known, log.read(known.length))
     view, saved = View.empty(log, counter), log.load_snapshot()
     if saved is not None:
         try:

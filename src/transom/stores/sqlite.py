@@ -38,6 +38,7 @@ from transom.stores.checks import (
 from transom.stores.paths import absolute_path
 from transom.stores.prefix_index import PrefixIndexFile, forget_prefixes
 from transom.stores.sqlite_file import SqliteFile, release_file, shared_file
+from transom.stores.view_cache import ViewCache
 
 if TYPE_CHECKING:
     from transom.search.sqlite_index import SqliteIndex
@@ -80,7 +81,7 @@ class SqliteLog:
     repaired = ""
 
     def __init__(self, store: SqliteStore, name: str) -> None:
-        self.name = name
+        self.name, self.view_cache = name, store.view_cache
         self._store, self._n = store, 0
         self._id: int | None = None
         self.refresh()
@@ -249,7 +250,7 @@ class SqliteStore:
     def __init__(self, path: str | os.PathLike[str], *, synchronous: str = "full") -> None:
         if synchronous not in {"full", "normal"}:
             raise InvalidSetting(f"synchronous must be 'full' or 'normal', not {synchronous!r}")
-        self.path = str(absolute_path(path))
+        self.path, self.view_cache = str(absolute_path(path)), ViewCache()
         self._file: SqliteFile | None = shared_file(self.path, synchronous, self)
         self._index: SqliteIndex | None = None
         self._prefixes: PrefixIndexFile | None = None
@@ -271,6 +272,7 @@ class SqliteStore:
         The file is rewritten once for all of them.
         """
         names = list(names)
+        self.view_cache.forget(names)
         with self.search_index().forgetting(names):
             forget_prefixes(f"{self.path}.prefixes", names)
             return self._forget_all(names)
@@ -327,6 +329,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close this store. Other stores on the same file stay open; the last one closes the connection."""
+        self.view_cache.clear()
         for index in (self._index, self._prefixes):
             if index is not None:
                 index.close()

@@ -24,6 +24,7 @@ from transom.core.view import STRAY_RESULT, View
 from transom.errors import Conflict, InvalidMessage, InvalidSetting, StoreUnavailable, UnknownLog, quote, shorten
 from transom.stores import StoredLog, open_view
 from transom.stores.snapshot import encode_view
+from transom.stores.view_cache import view_cache
 
 SNAPSHOT_AT = 1_000
 SNAPSHOT_GROWTH = 1.25
@@ -185,8 +186,11 @@ class LogWriter:
             self.log.save_snapshot(self.view.length, encode_view(self.view))
 
     def close(self) -> None:
-        """Leave a last snapshot of a log that is long enough to need one. Nothing is appended from now on."""
+        """Leave the view for the next opening in this process, and a last snapshot of a log that is long enough to need
+        one. Nothing is appended from now on."""
         self._subscribers = ()  # whoever is called holds this writer: so both go without the garbage collector
+        if (cache := view_cache(self.log)) is not None:
+            cache.add(self.log.name, self.view)
         if self.view.length >= SNAPSHOT_AT and self.view.length > self._saved:
             self.save_snapshot()
 

@@ -1,0 +1,94 @@
+"""A cache of the views of closed conversations, for their next opening in the same process.
+
+A web app opens a conversation for each message. To apply all its entries again is most of that work, and a snapshot is
+no faster as long as nothing is folded: it reads every entry that the window shows.
+
+Rule: the cache is only ever a shortcut, as a snapshot is. A view is used only if its own log handle still refreshes,
+which fails for a conversation that was forgotten or has lost entries; entries that came later are applied to it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from threading import Lock
+from typing import cast
+
+from msgspec.structs import replace
+
+from transom.core.tokens import TokenCounter
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.errors import TransomError
+from transom.stores.base import StoredLog
+
+CACHED_BYTES = 16_000_000
+"""The most bytes of all views that one store keeps, as far as they can be estimated."""
+ENTRY_BYTES = 1_000
+"""An estimate of what an entry takes beside its text."""
+
+
+class ViewCache:
+    """The views that were used last, one of each conversation of a store. `most`: bytes that are kept at most."""
+
+    def __init__(self, most: int = CACHED_BYTES) -> None:
+        self._most, self._bytes = most, 0
+        self._views: OrderedDict[str, tuple[View, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def add(self, name: str, view: View) -> None:
+        """Keep this view of a conversation, in place of an older one.
+
+        While there are more than `most` bytes, the views that were not used for longest are dropped.
+        """
+        size = _bytes_of(view)
+        with self._lock:
+            self._drop(name)
+            self._views[name] = view, size
+            self._bytes += size
+            while self._bytes > self._most:
+                self._drop(next(iter(self._views)))
+
+    def find(self, log: StoredLog, counter: TokenCounter) -> View | None:
+        """Return the view of this conversation that was kept, to be read from this handle of its log.
+
+        None if there is none, or none that this token counter has counted.
+        """
+        with self._lock:
+            view, _ = self._views.get(log.name, (None, 0))
+            if view is None or view.counter.name != counter.name:
+                return None
+            self._views.move_to_end(log.name)
+        try:
+            cast("StoredLog", view.log).refresh()
+        except TransomError:  # it was forgotten, or has lost entries
+            self.forget([log.name])
+            return None
+        return view.with_log(log) if view.length <= len(log) else None
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Keep nothing of these conversations."""
+        with self._lock:
+            for name in names:
+                self._drop(name)
+
+    def clear(self) -> None:
+        """Keep nothing: the store is closed."""
+        with self._lock:
+            self._views.clear()
+            self._bytes = 0
+
+    def _drop(self, name: str) -> None:
+        _, size = self._views.pop(name, (None, 0))
+        self._bytes -= size
+
+
+def view_cache(log: StoredLog) -> ViewCache | None:
+    """The cache of the store that the log is in; None if that store has none."""
+    return getattr(log, "view_cache", None)
+
+
+def _bytes_of(view: View) -> int:
+    """Estimate what a view takes in memory: a unit of the window keeps its entries whole, also if they are trimmed."""
+    texts = sum((slot.untrimmed_size if isinstance(slot, Unit) else slot.size).bytes for slot in view.slots)
+    return texts + ENTRY_BYTES * view.length

@@ -1,0 +1,96 @@
+"""The view of a closed conversation is where its next opening in this process begins, and nobody can tell."""
+
+from pathlib import Path
+
+import pytest
+
+from transom import Conversation
+from transom.core.reducer import build_view
+from transom.core.tokens import FormatCounter
+from transom.core.view import View
+from transom.stores import SqliteStore
+from transom.stores.view_cache import ViewCache
+from transom.testing import WordCounter
+
+BUDGET = 8_000
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with_file = SqliteStore(tmp_path / "web.db")
+    yield with_file
+    with_file.close()
+
+
+def say(store: SqliteStore, *texts: str) -> None:
+    with Conversation.open(store, "chat", budget=BUDGET) as conv:
+        for text in texts:
+            conv.user(text)
+
+
+def cached(store: SqliteStore) -> View | None:
+    with Conversation.open("memory:", "other", budget=BUDGET) as conv:
+        return store.view_cache.find(store.open("chat"), conv.view.counter)
+
+
+def texts(store: SqliteStore) -> list[str]:
+    with Conversation.open(store, "chat", budget=BUDGET) as conv:
+        return [message["content"] for message in conv.request()["messages"]]
+
+
+def test_the_next_opening_begins_with_the_view_of_the_last(store: SqliteStore) -> None:
+    say(store, "one", "two")
+    kept = cached(store)
+    assert kept is not None
+    assert kept.length == 2
+    with Conversation.open(store, "chat", budget=BUDGET) as conv:
+        assert conv.view.slots[0] is kept.slots[0]  # not applied again
+        assert conv.view.log is conv.log
+        assert conv.view.fingerprint() == build_view(conv.log, conv.view.counter).fingerprint()
+
+
+def test_what_another_process_appended_meanwhile_is_there(store: SqliteStore) -> None:
+    say(store, "one")
+    elsewhere = SqliteStore(store.path)
+    say(elsewhere, "two")
+    elsewhere.close()
+    assert texts(store) == ["one", "two"]
+
+
+def test_a_forgotten_conversation_leaves_nothing(store: SqliteStore) -> None:
+    say(store, "one", "two")
+    store.forget("chat")
+    assert cached(store) is None
+    say(store, "new")
+    assert texts(store) == ["new"]
+
+
+def test_a_conversation_that_another_process_forgot_and_began_anew_is_the_new_one(store: SqliteStore) -> None:
+    say(store, "one")
+    elsewhere = SqliteStore(store.path)
+    elsewhere.forget("chat")
+    say(elsewhere, "new", "newer")
+    elsewhere.close()
+    assert texts(store) == ["new", "newer"]
+
+
+def test_a_view_that_another_counter_counted_is_not_used(store: SqliteStore) -> None:
+    say(store, "one")
+    assert cached(store) is not None
+    assert store.view_cache.find(store.open("chat"), FormatCounter(WordCounter())) is None
+
+
+def test_the_cache_is_bounded_in_bytes(store: SqliteStore) -> None:
+    say(store, "x" * 5_000)
+    view = cached(store)
+    assert view is not None
+    small = ViewCache(most=10_000)
+    for name in ("first", "second"):
+        small.add(name, view)
+    log = store.open("chat")
+    log.name = "first"
+    assert small.find(log, view.counter) is None  # two of some 6,000 bytes are too many
+    log.name = "second"
+    assert small.find(log, view.counter) is not None
+    small.clear()
+    assert small.find(log, view.counter) is None
