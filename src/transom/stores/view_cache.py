@@ -14,8 +14,6 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import cast
 
-from msgspec.structs import replace
-
 from transom.core.tokens import TokenCounter
 from transom.core.unit import Unit
 from transom.core.view import View
