@@ -31,6 +31,7 @@ from transom.core.message import Text, ToolResult
 from transom.core.summary import Summary
 from transom.importers import import_file, read
 from transom.policies import POLICIES
+from transom.providers.scripted import Scripted
 from transom.stores import open_store
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
@@ -307,7 +308,7 @@ def summaries(n: int) -> None:
 
 
 def summarized_turns(n: int) -> None:
-    conversation = opened(8_000, policy="summary", summarizer="extractive")
+    conversation = opened(8_000, policy="summary", summarizer=Scripted(then="## User intent\n- mend the loader"))
     conversation.user("Mend the loader.")
     for i in range(n):
         turn(conversation, i, f"{i} {WORDS * 12}")

@@ -81,11 +81,8 @@ def test_it_runs_to_the_end_and_the_log_says_whose_its_summaries_are(local):
         assert talk(conv, local) >= 1
         made, failed = bodies(conv, Summary), bodies(conv, Failure)
         assert made
-        assert {one.made_by for one in made} <= {MODEL, "extractive"}
-        assert MODEL in {one.made_by for one in made}
-        of_summaries = [one for one in failed if one.failure == NO_SUMMARY]
-        assert len(of_summaries) == len([one for one in made if one.degraded])
-        assert all(one.usage is not None and one.usage.output for one in made if not one.degraded)
+        assert {one.made_by for one in made} == {MODEL}
+        assert all(one.usage is not None and one.usage.output for one in made)
         assert {one.failure for one in failed} <= {NO_SUMMARY, "overflow"}
 
 
@@ -98,6 +95,6 @@ def test_where_the_model_does_not_answer_in_time_the_log_says_so(local):
             conv.observe({"role": "assistant", "content": f"The crane CR-{number * 7} is at work at its pier."})
         done = conv.compact()
         assert done.failure.startswith(MODEL)
-        assert [(one.made_by, one.degraded) for one in bodies(conv, Summary)] == [("extractive", True)]
+        assert bodies(conv, Summary) == []
         assert [(one.failure, one.model) for one in bodies(conv, Failure)] == [(NO_SUMMARY, MODEL)]
         assert conv.window().tokens <= WINDOW

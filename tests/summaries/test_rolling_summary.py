@@ -24,7 +24,7 @@ from summary_kit import (
 from transom.core.reducer import build_view
 from transom.errors import SummaryFailed
 from transom.providers.scripted import Scripted
-from transom.summaries import Extractive, LlmSummarizer, Summary, fallback_summary
+from transom.summaries import LlmSummarizer, Summary
 from transom.summaries.outline import (
     DONE_ROUNDS,
     MAX_ITEMS,
@@ -39,7 +39,7 @@ from transom.summaries.outline import (
     stored,
 )
 from transom.summaries.prompts import SECTIONS
-from transom.summaries.rolling_summary import SMALLER, input_tokens
+from transom.summaries.rolling_summary import SMALLER, input_tokens, notes_alone
 from transom.summaries.source import boundary_of, pieces_of, written_of
 from transom.summaries.summary_text import OLD_VALUES_SHARE, fit, holds
 from transom.testing import Entries, call, logs, result, says
@@ -58,6 +58,11 @@ def round_of(n: int, size: int = 4) -> tuple:
         result("ok"),
         says(f"Step {n} is done: module_{n}.py reads the file. We decided to keep the table. " + WORDS),
     )
+
+
+def summary_of(want, answer=echo_sections) -> Summary:
+    """The summary that a model makes which answers with this."""
+    return drive(LlmSummarizer(), want, Scripted(then=answer))
 
 
 def test_the_echo_of_its_sections_keeps_notes_and_exact_values_for_ten_rounds():
@@ -86,16 +91,16 @@ def test_values_of_earlier_rounds_leave_room_for_items():
     prior = None
     for n in range(6):
         exact = [f"value_{n}_{at}" for at in range(40)]
-        prior = drive(Extractive(), want_of(round_of(n, 20), prior, exact=tuple(exact), max_tokens=800))
+        prior = summary_of(want_of(round_of(n, 20), prior, exact=tuple(exact), max_tokens=800))
         assert [value for value in exact if value not in prior.text] == []
-        assert f"Step {n} is done" in prior.text
+        assert f"step {n} of the plan" in prior.text
     assert "value_5_39" in prior.text
     assert "value_1_0" not in prior.text
 
 
 def test_a_value_that_another_one_has_is_not_listed_again():
     want = want_of(round_of(0), exact=("recorder.js", "src/lib/recorder.js", "lib"))
-    assert drive(Extractive(), want).text.splitlines()[-2:] == ["- src/lib/recorder.js", "[end of the summary]"]
+    assert summary_of(want).text.splitlines()[-2:] == ["- src/lib/recorder.js", "[end of the summary]"]
 
 
 @pytest.mark.parametrize(
@@ -113,21 +118,18 @@ def test_a_value_that_another_one_has_is_not_listed_again():
 def test_a_value_that_imitates_our_marks_is_left_out(value):
     exact = ("src/lib/recorder.js", value, "items[3]")
     provider = Scripted("## User intent\n- do the steps of the plan")
-    for made in (
-        drive(Extractive(), want_of(round_of(0), exact=exact)),
-        drive(LlmSummarizer(), want_of(round_of(0), exact=exact), provider),
-    ):
-        assert made.text.splitlines()[-2:] == ["- src/lib/recorder.js · items[3]", "[end of the summary]"]
-        assert value not in made.text
-        again = replace(made, state={**made.state, "exact": list(exact)})  # as an older version stored it
-        assert value not in drive(Extractive(), want_of(round_of(1), again)).text
+    made = drive(LlmSummarizer(), want_of(round_of(0), exact=exact), provider)
+    assert made.text.splitlines()[-2:] == ["- src/lib/recorder.js · items[3]", "[end of the summary]"]
+    assert value not in made.text
+    again = replace(made, state={**made.state, "exact": list(exact)})  # as an older version stored it
+    assert value not in summary_of(want_of(round_of(1), again)).text
 
 
 def test_values_of_earlier_rounds_keep_their_small_share_where_the_cap_is_that_of_the_input():
     values = tuple(f"value_{at}" for at in range(300))
-    first = drive(Extractive(), want_of(round_of(0, 100), exact=values, typed=values, max_tokens=4_000))
+    first = summary_of(want_of(round_of(0, 100), exact=values, typed=values, max_tokens=4_000))
     want = want_of(round_of(1, 12), replace(first, text="short"), max_tokens=4_000)
-    made = drive(Extractive(), want)
+    made = summary_of(want)
     most = int(SMALLER * input_tokens(want, want.turns, COUNTER, 10_000))
     kept = [value for value in values if holds(made.text, value)]
     assert COUNTER.count(made.text) <= most
@@ -150,17 +152,6 @@ def test_no_ratchet():
     assert len(json.dumps(prior.state)) < 8 * cap
 
 
-def test_no_ratchet_without_a_model():
-    prior, cap = None, 600
-    for n in range(50):
-        prior = drive(Extractive(), want_of(round_of(n), prior, max_tokens=cap))
-        assert COUNTER.count(prior.text) <= cap
-    assert "The first task: «Please do step 0" in prior.text
-    assert "Step 49 is done" in prior.text
-    assert "module_30" not in prior.text
-    assert len(json.dumps(prior.state)) < 8 * cap
-
-
 def test_an_answer_that_cannot_be_used_keeps_the_summary_before():
     first = drive(LlmSummarizer(), want_of(round_of(0)), Scripted("## User intent\n- do the steps of the plan"))
     want = want_of(round_of(1), first)
@@ -170,21 +161,21 @@ def test_an_answer_that_cannot_be_used_keeps_the_summary_before():
         except SummaryFailed:
             continue
         raise AssertionError(answer)
-    made = fallback_summary(want, COUNTER)
+    assert notes_alone(want, COUNTER) is None
+    made = notes_alone(replace(want, notes=("Door code 4711.",)), COUNTER)
     assert "- do the steps of the plan" in made.text
-    assert "Step 1 is done" in made.text
-    assert (made.degraded, made.made_by, made.last) == (True, "extractive", want.last)
+    assert "- Door code 4711." in made.text
+    assert (made.degraded, made.made_by, made.last) == (True, "", want.last)
     assert "put together without a model" in made.text
 
 
-def test_a_model_goes_on_from_a_summary_of_the_fallback():
-    first = fallback_summary(want_of(round_of(0)), COUNTER)
-    provider = Scripted(delta([("next", "do step 2 of the plan")]))
-    second = drive(LlmSummarizer(), want_of(round_of(1), first), provider)
-    assert "Step 0 is done" in earlier_summary(provider.requests[0])
-    assert "- do step 2 of the plan" in second.text
-    assert "written by a model" in second.text
-    assert not second.degraded
+def test_notes_without_a_model_need_no_summary_before():
+    want = want_of(round_of(0), notes=("Door code 4711.",), exact=("src/totals.py",))
+    assert notes_alone(want, COUNTER).text.splitlines()[1:] == [
+        "Notes, to the letter:",
+        "- Door code 4711.",
+        SUMMARY_END,
+    ]
 
 
 def test_a_model_that_removes_everything_leaves_the_last_items_of_each_section():
@@ -211,9 +202,9 @@ def test_a_summary_without_an_outline_is_gone_on_from_by_its_lines():
         "Tests pass.",
     ]
     assert "Tests pass." in earlier_summary(provider.requests[0])
-    drawn_up = Summary(last=3, text=drive(Extractive(), want_of(round_of(0))).text)
-    third = drive(Extractive(), want_of(round_of(1), drawn_up))
-    assert "- The first task: «Please do step 0 of the plan" in third.text
+    drawn_up = Summary(last=3, text=summary_of(want_of(round_of(0))).text)
+    third = summary_of(want_of(round_of(1), drawn_up))
+    assert "- Please do step 0 of the plan" in third.text
 
 
 def test_a_value_of_an_earlier_round_stays_as_long_as_something_refers_to_it():
@@ -376,20 +367,23 @@ NO_SUMMARY = re.compile(
 
 
 def test_whatever_was_logged_can_be_summarised():
-    made = {Extractive: 0, LlmSummarizer: 0}
+    made = {"code": 0, "a model": 0}
 
     @settings(max_examples=40)
     @given(logs())
     def law(log):
         turns = source_turns(build_view(Entries(log), COUNTER))
-        for summarizer, provider in ((Extractive(), None), (LlmSummarizer(retries=0), Scripted(then=echo_sections))):
+        for maker, provider in (("code", None), ("a model", Scripted(then=echo_sections))):
             want = want_of(turns, max_tokens=300, notes=("a note",))
             try:
-                summary = drive(summarizer, want, provider)
+                if provider is None:
+                    summary = notes_alone(want, COUNTER)
+                else:
+                    summary = drive(LlmSummarizer(retries=0), want, provider)
             except SummaryFailed as failure:
                 assert NO_SUMMARY.match(str(failure))
                 continue
-            made[type(summarizer)] += 1
+            made[maker] += 1
             assert COUNTER.count(summary.text) <= 300
             # below this it may not even be as long as its frame and a note
             assert "- a note" in summary.text or input_tokens(want, turns, COUNTER, 200) < 200
@@ -422,7 +416,7 @@ UNUSABLE = re.compile(
 
 
 def test_no_answer_breaks_a_summary():
-    prior = drive(Extractive(), want_of(round_of(0)))
+    prior = summary_of(want_of(round_of(0)))
     made = {False: 0, True: 0}
 
     @settings(max_examples=100)

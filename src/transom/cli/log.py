@@ -107,7 +107,7 @@ def text_of(body: Body, ranges: FoldRanges) -> str:
                 f", {body.why}" if body.why else ""
             )
         case Summary():
-            made = f"made by {body.made_by or 'unknown'}" + (", to be made again" if body.degraded else "")
+            made = f"made by {body.made_by or 'code'}" + (", to be made again" if body.degraded else "")
             return f"up to entry {body.last}, {made}: {body.text}"
         case Head():
             return f"{len(body.messages)} instructions, {len(body.tools)} tools"

@@ -681,7 +681,8 @@ class Conversation:
 
         The edits and the summary are one plan, so `undo` without a number takes all of them back. No edits are made if
         the policy never compacts, or finds nothing to take away. The conversation's model is not called. If the model
-        of the summary fails or is late, the fallback makes it, and `failure` of the result says why.
+        of the summary fails or is late, the record stands alone, behind the notes if there are any, and `failure` of
+        the result says why.
 
         Raises InvalidSetting while a run is at work, also if it began while the summary was made, and for a focus or
         notes that no summary can have; BudgetImpossible.

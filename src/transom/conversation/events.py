@@ -53,8 +53,8 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
     """The window was made smaller. `edits`: the entries that did it; `undo` takes them back. `summary`: the entry of
     the summary that a new fold shows, if one does.
 
-    `failure`: why there is no summary as it was asked for, in one line; empty if nothing failed. `degraded`: the
-    fallback made the summary that is shown, since the model failed; it knows nothing of a focus.
+    `failure`: why there is no summary as it was asked for, in one line; empty if nothing failed. `degraded`: no
+    model made the summary that is shown; it has the notes, and what the summary before it held.
     """
 
     edits: tuple[int, ...]

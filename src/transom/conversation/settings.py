@@ -69,9 +69,9 @@ class ConversationOptions(TypedDict, total=False):
     session_id: str | None
     """The session that the conversation belongs to; stored like `user_id`."""
     summarizer: SummarizedBy | None
-    """Who makes summaries of old turns, for the policies that show them (docs/summaries.md): "extractive" (no model),
-    "run" (the model of the run), the name of a model, a provider, a Summarizer, or SummarySettings. None means nobody;
-    but under the policy `summary` it means "extractive"."""
+    """Who makes summaries of old turns, for the policies that show them (docs/summaries.md): "run" (the model
+    of the run), the name of a model, a provider, a Summarizer, or SummarySettings. None: nobody; the window shows the
+    record, and `compact` keeps notes."""
 
 
 class Settings(Struct, frozen=True, kw_only=True, eq=False):

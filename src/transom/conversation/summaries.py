@@ -32,6 +32,7 @@ from transom.core.policy import Policy
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summarise, Summary, SummaryOptions
 from transom.core.summary_limits import SummaryLimits
 from transom.core.tokens import TokenCounter
+from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, shorten
@@ -48,11 +49,12 @@ NOTHING_NEW = (
     "no summary was made, because a compaction now would fold nothing; the focus and the notes were not kept: give "
     "them again when there are more turns"
 )
+NO_MODEL = "the focus was not used: no model makes summaries here; give the conversation a summarizer"
 SAME = "the new summary would say the same as the one before, which stays"
 NEWER = "a newer summary was made meanwhile, which stays"
 RUNS = "compact: a run of this conversation is at work"
 RUN_BEGAN = "compact: a run of this conversation began while the summary was made; compact again when it is done"
-NOT_SHOWN = "the summary was made, but the window does not show it: no fold has room for it, or code made it of quotes"
+NOT_SHOWN = "the summary was made, but the window does not show it: no fold has room for it"
 NOT_FOLDED = "the summary was made, but the window does not show it: nothing was folded that it could stand in"
 NO_NOTES = "the notes were not kept: the provider's own compaction takes none"
 ABANDONED = "nobody waited for the summary any longer"
@@ -91,12 +93,14 @@ class SummarizingPlanner:
                     'use policy "summary", or give the conversation a summarizer'
                 )
             newest = self._planner.view.summary
-            may_replace = bool(asked.focus or asked.notes) or (newest is not None and newest[1].degraded)
-            asked = replace(asked, may_replace=may_replace, least=self._summaries.least)
+            may_replace = bool(asked.focus or asked.notes) or self._lacks_summary(newest)
+            is_made = self._summaries.has_summarizer or bool(asked.notes)
+            asked = replace(asked, is_made=is_made, may_replace=may_replace, least=self._summaries.least)
             want = self._planner.compaction_want(asked) if may_have else None
             if want is None:
                 why = self._no_room(asked) if may_have else ""
-                why = why or (NOTHING_NEW if asked.focus or asked.notes else "")
+                unmade = NO_MODEL if asked.focus and not is_made else NOTHING_NEW
+                why = why or (unmade if asked.focus or asked.notes else "")
                 return replace(self._planner.compact(), summary=None, failure=why)
             wanted = self._summaries.awaited(self._with_what_is_known(want), policy)
             known = None if newest is None else newest[0]
@@ -112,6 +116,8 @@ class SummarizingPlanner:
                 why = NEWER if self._has_newer(summary, known) else STAYS if failure else SAME
                 self._log_unused(outcome, why)
                 summary, failure = None, "; ".join(filter(None, (failure, why)))
+            elif summary is None and failure and newest is not None and (asked.focus or asked.notes):
+                failure = f"{failure}; {STAYS}"
             elif summary is not None and (left := _left_out(wanted.job.want.notes, summary)):
                 failure = "; ".join(filter(None, (failure, left)))
             done = self._planner.compact(summary)
@@ -224,7 +230,7 @@ class SummarizingPlanner:
         self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
 
     def _failure_logged(self, outcome: SummaryOutcome) -> Summary | None:
-        """The summary that was made, by the fallback if need be; a failure is logged."""
+        """The summary that was made, or the one with the notes alone; a failure is logged."""
         if outcome.error:
             failure = Failure(failure=NO_SUMMARY, error=outcome.error, model=outcome.model, usage=outcome.usage)
             self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
@@ -248,6 +254,12 @@ class SummarizingPlanner:
         if (summary.degraded and not newest[1].degraded) or summary.text == newest[1].text:
             return False
         return may_replace or (newest[1].last == summary.last and newest[1].degraded and not summary.degraded)
+
+    def _lacks_summary(self, newest: tuple[int, Summary] | None) -> bool:
+        """Whether folded turns have no summary of a model: there was none when they were folded, or it failed."""
+        if newest is None or newest[1].degraded:
+            return True
+        return any(slot.last > newest[1].last for slot in self._planner.view.slots if isinstance(slot, FoldedSlot))
 
     def _has_newer(self, summary: Summary, known: int | None) -> bool:
         """Whether the log has a summary of more turns, which was not there when this one was asked for."""
@@ -296,7 +308,7 @@ SMALL_CONTEXT = 8_000
 """A model with a context window of fewer tokens is asked for plain sentences: it is too small for headings and JSON,
 and the instructions for them would take much of its window."""
 
-_EXTRACTIVE = SummarySettings()
+_NO_MODEL = SummarySettings()
 
 
 class SummaryScheduler:
@@ -325,9 +337,12 @@ class SummaryScheduler:
             return None
         if self._pending is not None or self.limits.reason(view, usable):
             return None
-        settings = self._settings
-        is_free = settings.provider is None and settings.summarizer is None
-        return SummaryOptions(waits=policy.soft_trigger is None, costs=not is_free, least=self.least)
+        return SummaryOptions(waits=policy.soft_trigger is None, is_made=self.has_summarizer, least=self.least)
+
+    @property
+    def has_summarizer(self) -> bool:
+        """Whether a model or a summarizer of the caller makes summaries of turns; else code keeps notes alone."""
+        return self._settings.provider is not None or self._settings.summarizer is not None
 
     @property
     def limits(self) -> SummaryLimits:
@@ -346,8 +361,6 @@ class SummaryScheduler:
     def job(self, want: Summarise, policy: Policy) -> SummaryJob:
         """The job for a want. A model is asked with the prompts of the policy, if it has its own; one with a
         small window with the plain ones."""
-        from transom.summaries.extractive import Extractive  # noqa: PLC0415 - only where there are summaries
-
         settings, provider = self._settings, self._provider()
         from transom.summaries.native import NativeSummarizer  # noqa: PLC0415 - only where there are summaries
 
@@ -362,11 +375,10 @@ class SummaryScheduler:
             summarizer = LlmSummarizer(prompts=prompts_named(name))
         return SummaryJob(
             want,
-            summarizer or Extractive(),
+            summarizer,
             self._counter,
             provider=provider,
             model=model,
-            fallback=None if summarizer is None or want.by_provider else Extractive(),
             timeout=None if provider is None else settings.deadline,
             prices=settings.prices,
         )
@@ -384,13 +396,9 @@ class SummaryScheduler:
         return AwaitSummary(job=self.job(want, policy), deadline=self._settings.deadline, pool=self._settings.pool)
 
     def start(self, want: Summarise, policy: Policy) -> None:
-        """Begin to make a summary in the background. One that only our own code makes is made at once."""
+        """Begin to make a summary in the background."""
         job = self.job(want, policy)
-        if job.needs_no_model:
-            ticket = Ticket(lambda: run_job(job))
-            ticket.run()
-        else:
-            ticket = self._settings.pool.submit(lambda: run_job(job))
+        ticket = self._settings.pool.submit(lambda: run_job(job))
         self._pending = ticket, job, self._clock()
 
     def finished(self) -> SummaryOutcome | None:
@@ -417,7 +425,7 @@ class SummaryScheduler:
 
     @property
     def _settings(self) -> SummarySettings:
-        return self.settings or _EXTRACTIVE
+        return self.settings or _NO_MODEL
 
     def _provider(self) -> Provider | None:
         given = self._settings.provider

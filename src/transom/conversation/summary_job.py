@@ -36,11 +36,11 @@ class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
     """Who makes a conversation's summaries, and when not.
 
     `summarizer`: an object with `steps` (docs/summaries.md); None: `LlmSummarizer()` with a provider, with the prompts
-    "plain" if its context window has fewer than 8,000 tokens; else `Extractive()`. `provider`: the model that answers
-    it, a name or a provider; "run": the model of the run. `deadline`: seconds that a request waits for a summary, where
-    it waits; and the timeout of each request to the summary's model, in the background too. `limits`: when none is
-    asked for. `prices`: of the model. `context`: the tokens of its context window, if they are not known otherwise.
-    `pool`: the threads for the background. Raises InvalidSetting.
+    "plain" if its context window has fewer than 8,000 tokens; without one no summaries, but of notes. `provider`: the
+    model that answers it, a name or a provider; "run": the model of the run. `deadline`: seconds that a request waits
+    for a summary, where it waits; and the timeout of each request to the summary's model, in the background too.
+    `limits`: when none is asked for. `prices`: of the model. `context`: the tokens of its context window, if they are
+    not known otherwise. `pool`: the threads for the background. Raises InvalidSetting.
     """
 
     summarizer: Summarizer | None = None
@@ -75,15 +75,13 @@ SummarizedBy = str | Provider | Summarizer | SummarySettings
 """Who makes summaries, as `Conversation.open` takes it."""
 
 
-_SUMMARIZERS = '"extractive", "run", a model as provider:model, a provider, a Summarizer or SummarySettings'
+_SUMMARIZERS = '"run", a model as provider:model, a provider, a Summarizer or SummarySettings'
 
 
 def summary_settings(given: object) -> SummarySettings | None:
     """Settings of whatever `Conversation.open` takes. Raises InvalidSetting."""
     if given is None or isinstance(given, SummarySettings):
         return given
-    if given == "extractive":
-        return SummarySettings()
     if callable(getattr(given, "steps", None)):
         return SummarySettings(summarizer=cast("Summarizer", given))
     if given == "run":
@@ -106,7 +104,7 @@ TRIES = 2
 
 
 class SummaryOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a want: a summary; or an `error`, and then perhaps the summary of the fallback.
+    """What became of a want: a summary; or an `error`, and then perhaps a summary that has the notes alone.
 
     `model`: who was asked. `usage`, `cost`: of the requests to it; None if not known.
     """
@@ -119,22 +117,22 @@ class SummaryOutcome(Struct, frozen=True, kw_only=True):
 
 
 class SummaryJob:
-    """One want, and who makes the summary. `provider`: None for a summarizer that needs no model."""
+    """One want, and who makes the summary: `summarizer`, or code that keeps the notes (None). `provider`: None for a
+    summarizer that needs no model."""
 
     def __init__(
         self,
         want: Summarise,
-        summarizer: Summarizer,
+        summarizer: Summarizer | None,
         counter: TokenCounter,
         *,
         provider: Provider | None = None,
         model: Model | None = None,
-        fallback: Summarizer | None = None,
         timeout: float | None = None,
         prices: TokenPrices | None = None,
     ) -> None:
         self.want, self.summarizer, self.counter = want, summarizer, counter
-        self.provider, self.model, self.fallback = provider, model, fallback
+        self.provider, self.model = provider, model
         self.timeout, self.prices = timeout, prices
         self._usage: Usage | None = None
 
@@ -143,25 +141,20 @@ class SummaryJob:
         """Whose summary it is, for the log."""
         return "" if self.provider is None else model_name(self.provider)
 
-    @property
-    def needs_no_model(self) -> bool:
-        """Whether our own code makes it, in milliseconds."""
-        from transom.summaries.extractive import Extractive  # noqa: PLC0415 - only where there are summaries
-
-        return isinstance(self.summarizer, Extractive)
-
     def steps(self) -> Generator[CallModel, object, SummaryOutcome]:
         """The steps of making the summary: yields requests, is sent replies, returns the outcome. Never raises."""
+        if self.summarizer is None:
+            return SummaryOutcome(summary=self._of_notes())
         try:
-            made = yield from self._asked()
+            made = yield from self._asked(self.summarizer)
         except Exception as error:  # noqa: BLE001 - a summarizer may be anybody's code
             return self.failed(_reason(error))
         return self._checked(made)
 
     def failed(self, error: str) -> SummaryOutcome:
-        """What there is instead of the model's summary: the fallback's, if there is one."""
+        """What there is instead of the summary: the new notes, if there are any."""
         return SummaryOutcome(
-            summary=self._of_fallback(),
+            summary=self._of_notes(),
             error=shorten(without_keys(error), ERROR_CHARACTERS),
             model=self.model_name,
             usage=self._usage,
@@ -172,9 +165,9 @@ class SummaryJob:
         """An outcome without a summary, with the usage of its requests until now."""
         return SummaryOutcome(model=self.model_name, usage=self._usage, cost=self._cost_of(self._usage))
 
-    def _asked(self) -> Generator[CallModel, object, Summary]:
+    def _asked(self, summarizer: Summarizer) -> Generator[CallModel, object, Summary]:
         """The summarizer's steps; each request is checked and sent, and an answer or the error is handed back."""
-        steps = self.summarizer.steps(self.want, self.counter, self.model)
+        steps = summarizer.steps(self.want, self.counter, self.model)
         try:
             ask = next(steps)
             while True:
@@ -215,7 +208,7 @@ class SummaryJob:
             self._usage = usage.plus(self._usage)
 
     def _checked(self, made: object) -> SummaryOutcome:
-        """A summary that covers what was wanted, or a part of it; else the fallback's."""
+        """A summary that covers what was wanted, or a part of it; else an error."""
         if not isinstance(made, Summary):
             return self.failed("the summarizer returned no summary")
         keys = [turn.key for turn in self.want.turns]
@@ -237,20 +230,14 @@ class SummaryJob:
             return None
         return cost(usage, provider.name, provider.model, self.prices)
 
-    def _of_fallback(self) -> Summary | None:
-        if self.fallback is None:
-            return None
+    def _of_notes(self) -> Summary | None:
+        """The summary that keeps the new notes; None if there are none, or no room for them."""
+        from transom.summaries.rolling_summary import notes_alone  # noqa: PLC0415 - only where there are summaries
+
         try:
-            next(self.fallback.steps(self.want, self.counter, None))
-        except StopIteration as done:
-            made = done.value
-        except Exception:  # noqa: BLE001 - then there is none
+            return None if self.want.by_provider else notes_alone(self.want, self.counter)
+        except SummaryFailed:
             return None
-        else:
-            return None
-        if not isinstance(made, Summary) or self.counter.count(made.text) > self.want.max_tokens:
-            return None
-        return replace(made, degraded=True, prior=self.want.prior_seq)
 
 
 def run_job(job: SummaryJob) -> SummaryOutcome:
@@ -331,11 +318,11 @@ SummarySteps = Generator[AwaitSummary, SummaryOutcome, R]
 def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: None, tick: float = 0.1) -> SummaryOutcome:
     """Make a summary in a thread of the pool, and wait for it until its deadline. After that the outcome is an error.
 
-    One that only our own code makes is made in this thread. `check` is called every `tick` seconds; if it raises, the
+    One that has notes alone is made in this thread. `check` is called every `tick` seconds; if it raises, the
     work is given up.
     """
     job = want.job
-    if job.needs_no_model:
+    if job.summarizer is None:
         return run_job(job)
     ticket = want.pool.submit(lambda: run_job(job))
     left = want.deadline

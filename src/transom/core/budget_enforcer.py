@@ -236,7 +236,7 @@ class BudgetEnforcer:
         self._kept_units = self._ask_keep_rules() if self.draft.view.slots else {}
         strategies = self.policy.pressure
         if self.budget.prices is not None and self.policy.choices:
-            strategies = self._worth_a_summary(self.budget.prices, is_free=not self.summary_options.costs)
+            strategies = self._worth_a_summary(self.budget.prices)
         for strategy in strategies:
             self._ask(strategy, self.summary_options, self._target(over_limit=False))
 
@@ -252,7 +252,7 @@ class BudgetEnforcer:
         view, prices = self.draft.view, self.budget.prices
         return prices is not None and self._compaction_pays(prices, view, self.used().tokens, soft)
 
-    def _worth_a_summary(self, prices: Prices, *, is_free: bool) -> tuple[Strategy, ...]:
+    def _worth_a_summary(self, prices: Prices) -> tuple[Strategy, ...]:
         """The strategies of the choice that would be cheapest if the summaries that they want were made; none if that
         choice wants no summary. Sets `costs` if there are any."""
         window = self._priced_window(prices)
@@ -262,7 +262,7 @@ class BudgetEnforcer:
         wants = [want for choice in self.policy.choices for want in self.wants_of_choice(choice)]
         if self.summary_options is None or not any(want.max_tokens >= self.summary_options.least for want in wants):
             return ()
-        tried = try_choices(self.policy.choices, self._attempt_as_if_full, window, with_new_summary=True, free=is_free)
+        tried = try_choices(self.policy.choices, self._attempt_as_if_full, window, with_new_summary=True)
         if not tried or not self.wants_of_choice(tried[0].choice):
             return ()
         self.costs = compaction_costs(
@@ -300,7 +300,7 @@ class BudgetEnforcer:
 
     def _ask(self, strategy: Strategy, summary_options: SummaryOptions, target: Target) -> None:
         """Add a strategy's wants to `wants`, with the caller's focus and notes, redacted."""
-        target = replace(target, waits_for_wants=summary_options.waits, summaries_cost=summary_options.costs)
+        target = replace(target, waits_for_wants=summary_options.waits, makes_summaries=summary_options.is_made)
         for want in wants_of(strategy, self.draft.view, target, self.policy):
             if want.max_tokens < summary_options.least:
                 continue

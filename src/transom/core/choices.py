@@ -60,23 +60,18 @@ class PricedChoice(NamedTuple):
 
 
 def try_choices(
-    choices: Sequence[Choice],
-    attempt: Callable[[], Attempt],
-    window: PricedWindow,
-    *,
-    with_new_summary: bool = False,
-    free: bool = False,
+    choices: Sequence[Choice], attempt: Callable[[], Attempt], window: PricedWindow, *, with_new_summary: bool = False
 ) -> list[PricedChoice]:
     """The choices that bring the window below the trigger, the cheapest first.
 
-    `with_new_summary`: as if the summaries that they want were made, with their price; `free`: without it.
+    `with_new_summary`: as if the summaries that they want were made, with their price.
     """
     found: list[PricedChoice] = []
     for choice in choices:
         tried, summary = attempt(), 0.0
         if with_new_summary:
             for want in tried.wants_of_choice(choice):
-                summary += 0.0 if free else price_of_want(want, tried.draft.view, window)
+                summary += price_of_want(want, tried.draft.view, window)
                 tried.draft.add(stand_in(want, tried.draft.view.counter))
         if tried.run_choice(choice) and (left := tried.used().tokens) < window.tokens:
             cost = choice_cost(choice.name, tried.draft.view, left, window, summary)
@@ -124,7 +119,7 @@ def price_of_summary(
     if usage is not None:
         fresh = max(0, usage.prompt - usage.cached)
         return prices.write * fresh + prices.read * usage.cached + prices.output * usage.output
-    if summary.made_by in {"", "extractive"}:
+    if not summary.made_by:
         return 0.0
     text = counter.count(summary.text)
     return prices.of_summary(window=window, source=window if source is None else source, answer=text)

@@ -50,8 +50,8 @@ class Target(Struct, frozen=True):
       restored.
     - `due_notes`: the size of what will be added before the request (notes, recalled text); `goal` leaves room for it.
     - `indexes`: data computed from the log, which strategies keep from plan to plan.
+    - `makes_summaries`: false if nobody makes the summaries that a strategy wants, but the provider itself.
     - `waits_for_wants`: true if the request waits for the summary that a strategy wants, however little it would gain.
-    - `summaries_cost`: false if no model makes the summaries that a strategy wants.
     - `may_replace_summary`: true if another summary of turns that are folded already may be made, and take the place
       of the one that their fold shows.
     - `redact`: applied to the text of every fold before it is logged; None redacts nothing.
@@ -72,9 +72,9 @@ class Target(Struct, frozen=True):
     over_limit: bool = False
     due_notes: Size = ZERO
     indexes: IndexCache = field(default_factory=IndexCache)
+    makes_summaries: bool = True
     waits_for_wants: bool = False
     may_replace_summary: bool = False
-    summaries_cost: bool = True
     redact: Redact | None = None
     policy_trigger: float = 1.0
     policy_target: float | None = None

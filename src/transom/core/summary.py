@@ -19,8 +19,6 @@ NO_SUMMARY = "summary"
 """The kind (`Failure.failure`) of the failure that says that a model was asked for a summary and made none."""
 UNUSED_SUMMARY = "unused_summary"
 """The kind of the failure that says that a summary was made, and paid for, and is not in the log."""
-BY_CODE = "extractive"
-"""`Summary.made_by` of a summary that was made without a model."""
 
 
 class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="summary"):
@@ -30,10 +28,11 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     - `state`: the same as data in sections, from which the next summary goes on.
     - `notes`: words of the model or the user that are kept verbatim at the beginning of the text.
     - `prior`: the seq of the summary that it went on from; None if it was made of the turns alone.
-    - `made_by`: "provider:model", or "extractive".
+    - `made_by`: "provider:model"; empty if no model made it.
     - `compaction`: the provider's own compaction of these turns, as the turn that its API returned; None for any other
       summary. A fold that names the summary shows it in its own dialect, in place of the fold's text, a record.
-    - `degraded`: true if it was made without a model because the model failed. It is made again when a model answers.
+    - `degraded`: true if no model made it: it has new notes, and what the summary before it held. It is made again when
+      a model answers.
     - `usage`, `cost`: what the requests for it took, the cost in dollars; None if not known.
     """
 
@@ -85,14 +84,15 @@ def tokens_spent(usage: Usage | None) -> int:
 class SummaryOptions(Struct, frozen=True, kw_only=True):
     """Tells a plan that summaries can be made, and what the caller wants of them.
 
-    `waits`: true if the request waits for it; false if it is made in the background. `costs`: whether a model makes
-    it, at a price. `may_replace`: true if, where no turns are new, another summary of the turns that the newest one
-    covers is wanted. `focus`: what it should keep above all. `notes`: words that it must keep verbatim. `least`: a
-    summary that may have fewer tokens is not asked for.
+    `waits`: true if the request waits for it; false if it is made in the background. `is_made`: whether anybody makes
+    it: a model, a summarizer of the caller, or code that keeps the `notes`; else only the provider itself is asked.
+    `may_replace`: true if, where no turns are new, another summary of the turns that the newest one covers is wanted.
+    `focus`: what it should keep above all. `notes`: words that it must keep verbatim. `least`: a summary that may have
+    fewer tokens is not asked for.
     """
 
     waits: bool = False
-    costs: bool = True
+    is_made: bool = True
     may_replace: bool = False
     focus: str = ""
     notes: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Summaries of old turns: who makes them, what a model is asked, and how answers are merged into one rolling summary.
 
-`Extractive` needs no model. `LlmSummarizer` asks one. Both are frozen settings with a method `steps`, a generator
-without I/O; docs/summaries.md says how they work, and how to replace what a model is asked.
+`LlmSummarizer` asks a model. It is frozen settings with a method `steps`, a generator without I/O; docs/summaries.md
+says how it works, and how to replace what a model is asked.
 
 The modules are loaded at first use.
 """
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from transom.core.summary import SourceTurn, Summarise, Summary
     from transom.core.summary_limits import SummaryLimits
     from transom.summaries.base import Answer, Ask, Model, Summarizer
-    from transom.summaries.extractive import Extractive, fallback_summary
     from transom.summaries.llm import LlmSummarizer
     from transom.summaries.outline import Section
     from transom.summaries.prompts import Prompts
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Ask",
-    "Extractive",
     "LlmSummarizer",
     "Model",
     "Prompts",
@@ -36,7 +34,6 @@ __all__ = [
     "Summarizer",
     "Summary",
     "SummaryLimits",
-    "fallback_summary",
 ]
 
 __getattr__, __dir__ = lazy_exports(
@@ -45,7 +42,6 @@ __getattr__, __dir__ = lazy_exports(
         "core.summary": ("SourceTurn", "Summarise", "Summary"),
         "core.summary_limits": ("SummaryLimits",),
         "summaries.base": ("Answer", "Ask", "Model", "Summarizer"),
-        "summaries.extractive": ("Extractive", "fallback_summary"),
         "summaries.llm": ("LlmSummarizer",),
         "summaries.outline": ("Section",),
         "summaries.prompts": ("Prompts",),

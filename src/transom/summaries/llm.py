@@ -19,10 +19,9 @@ from transom.errors import InvalidSetting, ProviderError, SummaryFailed
 from transom.overflow import classify
 from transom.strategies.text.one_line import one_line
 from transom.summaries.base import Answer, Ask, Model, Steps
-from transom.summaries.extractive import extracted
 from transom.summaries.outline import Delta, Outline, apply_delta
 from transom.summaries.prompts import Prompts, filled
-from transom.summaries.rolling_summary import finished_summary, notes_of, starting_outline, with_required
+from transom.summaries.rolling_summary import finished_summary, notes_of, starting_outline, with_first_request
 from transom.summaries.source import Piece, boundary_line, boundary_named, boundary_of, data_text, pieces_of, text_of
 from transom.summaries.summary_text import outline_text
 from transom.summaries.validate import Unusable, answer_text, check_words, delta_of
@@ -232,7 +231,7 @@ class _SummaryRequests:
         return delta
 
     def _finished(self, outline: Outline, *, last: int | None) -> Summary:
-        outline = with_required(outline, self.sections, extracted(self.want.turns, Outline()))
+        outline = with_first_request(outline, self.sections, self.want)
         return finished_summary(
             self.want,
             outline,

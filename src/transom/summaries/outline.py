@@ -46,14 +46,13 @@ class Section(Struct, frozen=True):
 
 
 class Item(Struct, frozen=True, omit_defaults=True):
-    """One line of a summary. `rounds`: for how many summaries it has been done. `tag`: what code will know it by."""
+    """One line of a summary. `rounds`: for how many summaries it has been done."""
 
     id: str
     section: str
     text: str
     status: Status = "active"
     rounds: int = 0
-    tag: str = ""
 
 
 class Outline(Struct, frozen=True, omit_defaults=True):
@@ -76,7 +75,6 @@ class Addition(Struct, frozen=True):
     section: str
     text: str
     status: Status = "active"
-    tag: str = ""
 
 
 class Update(Struct, frozen=True):
@@ -157,7 +155,7 @@ def apply_delta(outline: Outline, delta: Delta, sections: Sequence[Section]) -> 
         section, text = _known(added.section, keys), item_text(added.text)
         if text and (section, text) not in seen:
             seen.add((section, text))
-            items.append(Item(id=f"s{number}", section=section, text=text, status=added.status, tag=added.tag))
+            items.append(Item(id=f"s{number}", section=section, text=text, status=added.status))
             number += 1
     return replace(outline, items=tuple(_bounded(items, keys)), next_id=number)
 

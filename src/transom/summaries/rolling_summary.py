@@ -1,7 +1,7 @@
 """One rolling summary: what the summary before it held, and what the new turns change.
 
-Whoever names the changes, a model or code, the rest happens here: they are merged, what must be there to the letter is
-put in, the text is brought under its cap and below the size of its input.
+A model names the changes. The rest happens here: they are merged, what must be there to the letter is put in, the text
+is brought under its cap and below the size of its input. Where no model answers, code keeps the notes (`notes_alone`).
 """
 
 from __future__ import annotations
@@ -11,14 +11,19 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec.structs import replace
 
 from transom import texts
-from transom.core.message import Assistant, Usage
+from transom.core.message import Assistant, Usage, User
 from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.errors import SummaryFailed
-from transom.summaries.outline import Delta, Outline, Section, age, apply_delta, outline_of, stored
+from transom.strategies.text.one_line import one_line
+from transom.summaries.outline import ITEM, Addition, Delta, Outline, Section, age, apply_delta, outline_of, stored
+from transom.summaries.prompts import SECTIONS
 from transom.summaries.source import text_of
 from transom.summaries.summary_text import Fitted, fit
 from transom.summaries.validate import lines_of
+
+INTENT = "intent"
+"""The section with what the user wants, which every set of prompts has."""
 
 SMALLER = 0.75
 """The share of its input that a summary may have where its cap is larger."""
@@ -56,12 +61,28 @@ def notes_of(want: Summarise) -> tuple[str, ...]:
     return unique((*(want.prior.notes if want.prior is not None else ()), *want.notes))
 
 
-def with_required(outline: Outline, sections: Sequence[Section], repair: Delta) -> Outline:
-    """The outline; if it has nothing in its first section, with what `repair` adds there."""
-    first = sections[0].key
-    if outline.of(first):
+def with_first_request(outline: Outline, sections: Sequence[Section], want: Summarise) -> Outline:
+    """The outline; if it has nothing on the user's intent, with the first request in the user's words."""
+    if outline.of(INTENT) or INTENT not in {section.key for section in sections}:
         return outline
-    return apply_delta(outline, Delta(add=tuple(one for one in repair.add if one.section == first)), sections)
+    requests = (turn.facts[0] for turn in want.turns if isinstance(turn.facts[0], User) and not turn.injected)
+    first = next(filter(None, (one_line(text_of(fact), ITEM // 2) for fact in requests)), "")
+    if not first:
+        return outline
+    words = f"{texts.OPEN}{texts.in_a_line(first)}{texts.CLOSE}"
+    return apply_delta(outline, Delta(add=(Addition(INTENT, f"The first task: {words}"),)), sections)
+
+
+def notes_alone(want: Summarise, counter: TokenCounter) -> Summary | None:
+    """The summary that code makes where no model does: what the summary before it held, with the new notes.
+
+    None without new notes: the record of the same turns says more than code could. It is `degraded`, so that a model
+    makes it again. Raises SummaryFailed as `finished_summary` does.
+    """
+    if not want.notes:
+        return None
+    outline = starting_outline(replace(want, exact=(), typed=()), SECTIONS)
+    return replace(finished_summary(want, outline, SECTIONS, counter, made_by="", by_model=False), degraded=True)
 
 
 def finished_summary(
@@ -80,9 +101,9 @@ def finished_summary(
     Raises SummaryFailed if it has no items, does not fit in `want.max_tokens`, or is not smaller than what it is made
     of.
     """
-    if not outline.items:
-        raise SummaryFailed("there is nothing in it")
     notes, last = notes_of(want), want.last if last is None else last
+    if not outline.items and not notes:
+        raise SummaryFailed("there is nothing in it")
     title = texts.summary_title(last, by_model=by_model)
     outline = _without_unused_values(outline, want)
     covered = [turn for turn in want.turns if turn.key <= last]

@@ -12,6 +12,7 @@ from transom.errors import InvalidSetting
 from transom.providers.scripted import Fault, Scripted, call
 from transom.testing import WordCounter
 
+ANSWER = "## User intent\n- the harbour of Lisbon has a crane"
 WORDS = "The harbour of Lisbon has a crane with the number {}, which lifts containers from the ship MV-{}. "
 
 
@@ -41,8 +42,8 @@ def test_a_model_that_fails_is_told(provider: Scripted, why: str) -> None:
         assert done.failure.startswith("scripted:scripted: ")
         assert why in done.failure
         assert "\n" not in done.failure
-        assert done.degraded
-        assert conv.summary.degraded
+        assert done.edits
+        assert (done.summary, conv.summary) == (None, None)
 
 
 def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,14 +51,29 @@ def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     with conversation("openai:gpt-5-mini@http://127.0.0.1:9/v1") as conv:
         done = conv.compact()
         assert done.failure.startswith("openai:gpt-5-mini: ")
-        assert done.degraded
+        assert done.summary is None
 
 
-def test_a_compaction_without_a_model_has_no_failure() -> None:
-    with conversation("extractive") as conv:
+def test_a_compaction_without_a_model_keeps_notes() -> None:
+    with conversation(None) as conv:
         done = conv.compact(notes="Door code 4711.")
-        assert (done.failure, done.degraded) == ("", False)
-        assert done.summary is not None
+        assert (done.failure, done.degraded) == ("", True)
+        assert conv.summary.notes == ("Door code 4711.",)
+        assert "Door code 4711." in str(transom.render(conv.window()))
+
+
+def test_a_compaction_without_a_model_or_notes_makes_a_record_alone() -> None:
+    with conversation(None) as conv:
+        done = conv.compact()
+        assert (done.failure, done.summary) == ("", None)
+        assert done.edits
+
+
+def test_a_focus_without_a_model_is_told() -> None:
+    with conversation(None) as conv:
+        done = conv.compact(focus="the crane")
+        assert done.failure.startswith("the focus was not used: no model makes summaries here")
+        assert done.edits
 
 
 @pytest.mark.parametrize(
@@ -69,12 +85,12 @@ def test_a_compaction_without_a_model_has_no_failure() -> None:
     ],
 )
 def test_a_focus_and_notes_are_texts_of_a_bounded_length(given: dict, why: str) -> None:
-    with conversation("extractive", turns=1) as conv, pytest.raises(InvalidSetting, match=f"^{why}"):
+    with conversation(None, turns=1) as conv, pytest.raises(InvalidSetting, match=f"^{why}"):
         conv.compact(**given)
 
 
 def test_an_unknown_summarizer_is_told_what_it_may_be() -> None:
-    with pytest.raises(InvalidSetting, match=r'^summarizer: must be "extractive", "run", a model as provider:model, '):
+    with pytest.raises(InvalidSetting, match=r'^summarizer: must be "run", a model as provider:model, '):
         conversation("nope")
 
 
@@ -86,7 +102,7 @@ def test_a_summarizers_model_without_a_key_is_told_that_only(monkeypatch: pytest
 
 @pytest.mark.parametrize("given", [{"notes": "Door code 4711."}, {"focus": "the crane"}])
 def test_a_focus_or_a_note_that_no_summary_takes_is_told(given: dict) -> None:
-    with conversation("extractive", turns=1) as conv:
+    with conversation(Scripted(then=ANSWER), turns=1) as conv:
         length = conv.view.length
         done = conv.compact(**given)
         assert (done.edits, done.summary) == ((), None)
@@ -95,15 +111,15 @@ def test_a_focus_or_a_note_that_no_summary_takes_is_told(given: dict) -> None:
 
 
 def test_a_focus_that_changes_nothing_is_told() -> None:
-    with conversation("extractive") as conv:
+    with conversation(Scripted(then=ANSWER)) as conv:
         while conv.compact().edits:
             pass
         conv.compact(notes="Door code 4711.")
-        length = conv.view.length
+        before = conv.summary
         done = conv.compact(focus="the crane")
         assert (done.edits, done.summary) == ((), None)
         assert done.failure.startswith("the new summary would say the same")
-        assert conv.view.length == length
+        assert conv.summary == before
 
 
 def test_a_note_outlives_a_degraded_summary() -> None:
@@ -143,7 +159,7 @@ def test_a_long_focus_is_asked_for_whole() -> None:
 
 
 def test_a_note_stays_where_there_is_little_to_summarise() -> None:
-    with conversation("extractive", turns=3) as conv:
+    with conversation(None, turns=3) as conv:
         note = "Door code 4711; the key is with the harbour master, behind the second crane, until Monday noon."
         done = conv.compact(notes=note)
         assert done.failure == ""
@@ -160,7 +176,7 @@ class Meanwhile(Scripted):
 
 
 def test_a_run_that_begins_while_a_summary_is_made_gets_no_edits_between_request_and_reply() -> None:
-    model = Meanwhile(then="## User intent\n- the harbour of Lisbon has a crane")
+    model = Meanwhile(then=ANSWER)
     with conversation(model) as conv:
         run = conv.stream("Go on.", provider=Scripted("Yes."))
         model.meanwhile = lambda: next(run)

@@ -1,4 +1,4 @@
-"""A summary of turns that are folded already is made again: for a note, for a focus, and instead of the fallback's."""
+"""A summary of turns that are folded already is made: for a note, for a focus, and where the model had failed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_note_or_a_focus_makes_the_summary_again_from_its_sources(policy: str,
 
 
 @POLICIES
-def test_a_summary_of_the_fallback_is_made_again_when_the_model_is_there(policy: str) -> None:
+def test_a_summary_that_failed_is_made_when_the_model_is_there(policy: str) -> None:
     steps = [BROKEN] * 2
     provider = Scripted(then=lambda body: steps.pop() if steps else ANSWER)
     conv = transom.Conversation.open(
@@ -79,19 +79,18 @@ def test_a_summary_of_the_fallback_is_made_again_when_the_model_is_there(policy:
     )
     with conv:
         turns(conv, range(16))
-        assert conv.compact().degraded or conv.summary.degraded
-        degraded = conv.summary
+        while not conv.compact().failure:
+            pass
+        assert conv.summary is None
         done = conv.compact()
         assert (done.failure, done.degraded) == ("", False)
         assert conv.summary.made_by == "scripted:scripted"
         assert conv.summary.prior is None
-        assert conv.summary.last >= degraded.last
         assert "the crane of Lisbon" in shown(conv)
-        assert degraded.text not in shown(conv)
         assert "Question 0?" in str(provider.requests[-1])
 
 
-def test_the_next_compaction_makes_a_degraded_summary_again() -> None:
+def test_the_next_compaction_makes_a_summary_that_failed() -> None:
     steps = [BROKEN] * 2
     provider = Scripted(then=lambda body: steps.pop() if steps else ANSWER)
     conv = transom.Conversation.open(
@@ -102,10 +101,6 @@ def test_the_next_compaction_makes_a_degraded_summary_again() -> None:
         while conv.summary is None:
             turns(conv, range(number, number + 1))
             number += 1
-        assert conv.summary.degraded
-        while conv.summary.degraded:
-            turns(conv, range(number, number + 1))
-            number += 1
             assert number < 60
         assert conv.summary.prior is None
         assert all(f"Question {n}?" in str(provider.requests[2:]) for n in range(number // 2))
@@ -113,7 +108,7 @@ def test_the_next_compaction_makes_a_degraded_summary_again() -> None:
 
 
 @pytest.mark.parametrize("given", [{"notes": "Door code 4711."}, {"focus": "the ship"}], ids=["note", "focus"])
-def test_a_model_that_fails_does_not_replace_its_own_summary_by_the_fallbacks(given: dict) -> None:
+def test_a_model_that_fails_does_not_replace_its_own_summary_by_the_notes_alone(given: dict) -> None:
     steps = [ANSWER]
     provider = Scripted(then=lambda body: steps[0])
     with compacted("summary", provider) as conv:

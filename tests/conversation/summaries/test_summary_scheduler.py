@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 
@@ -170,7 +171,7 @@ def test_a_summary_that_never_comes_is_given_up() -> None:
         turn(conv, 12)
         (failure,) = bodies(conv, Failure)
         assert failure.error == "no answer after 601 seconds"
-        assert conv.summary.degraded
+        assert conv.summary is None
         assert given_up not in pool.waiting
 
 
@@ -477,11 +478,13 @@ def test_ten_compactions_keep_pins_and_notes_to_the_letter() -> None:
 
 
 def test_fifty_rounds_of_summaries_do_not_grow() -> None:
-    with conversation(turns=0, summarizer="extractive") as conv:
+    done = itertools.count()
+    model = Scripted(then=lambda _: f"## Progress\n- [done] the crane was lifted {next(done)} times, as was wanted")
+    with conversation(turns=0, summarizer=model) as conv:
         for number in range(150):
             turn(conv, number, words=4)
             if number % 6 == 5:
-                conv.compact()  # without a model nothing else makes a summary
+                conv.compact()
         sizes = [WordCounter().count(one.text) for one in bodies(conv, Summary)]
         assert len(sizes) >= 20
         assert max(sizes) <= 0.06 * 3_000

@@ -41,7 +41,6 @@ from transom.strategies.digest.index import Index
 from transom.strategies.summary.folds import (
     RECORD_ONLY,
     folded_before,
-    says_more,
     short_end,
     shows_summary,
     summary_in_place,
@@ -106,8 +105,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     - `merge`: for that one layer.
     - `summary`: the most for the rolling summary, which a summarizer makes; it counts as a layer. 0: no summary. It
       stands at the beginning of the newest record, and moves on to the next one. If this share is less than 160 tokens,
-      the summary may still have 160, as long as they are no more than a quarter of F. Such a summary is not shown if
-      code made it of quotes: a record says more in the same room (`says_more`).
+      the summary may still have 160, as long as they are no more than a quarter of F.
     - `tools`: no share, but the table by which the lines of calls are written; put entries of your own in front.
 
     If the policy has a trigger below 1, or gives a target, all these shares are scaled, so that a compaction leaves the
@@ -137,8 +135,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable, indexes, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """A summary of the turns that a compaction would fold now. None without a model, unless the request waits for
-        it: the record quotes better in the same room."""
+        """A summary of the turns that a compaction would fold now."""
         yield from self.scaled(target.policy_trigger, target.policy_target)._wants(view, target)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
@@ -192,13 +189,7 @@ class Digest(Struct, frozen=True, kw_only=True):
             return
         most = self._summary_tokens(view, target, free)
         shown = shown_summary(view, old[-1].last + 1, most, target) if self.summary else None
-        if shown is not None and not says_more(shown.summary) and self._is_small(whole_room(view, target)):
-            shown = None
         yield from self._folds(view, target, cut, shown)
-
-    def _is_small(self, room: float) -> bool:
-        """Whether a summary in this room takes more than its share, so that it may hold something."""
-        return summary_cap(self.summary, room) > self.summary * room
 
     def _folds(self, view: View, target: Target, cut: _Cut, shown: ShownSummary | None) -> Iterator[Fold]:
         """The folds of the old slots. `shown`: the summary that they show; None: no summary."""

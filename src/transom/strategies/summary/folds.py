@@ -11,7 +11,7 @@ from transom import texts
 from transom.core.draft import Draft
 from transom.core.edit import Edit, Fold, Undo
 from transom.core.policy import Target
-from transom.core.summary import BY_CODE, Summary
+from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.core.unit import FoldedSlot, Slot
 from transom.core.view import View
@@ -57,12 +57,6 @@ def _record_of(fold: Fold) -> str:
     stands in place of its turns."""
     text = fold.text[fold.summary_end :].removeprefix("\n")
     return text if texts.is_record(text) else ""
-
-
-def says_more(summary: Summary) -> bool:
-    """Whether a summary may hold what no record does: a model's words, or notes. What code puts together from quotes is
-    worth no room that a record would have."""
-    return bool(summary.notes) or not (summary.degraded or summary.made_by == BY_CODE)
 
 
 def folded_before(slots: Sequence[Slot], target: Target) -> Sequence[Slot]:
@@ -153,8 +147,5 @@ def why_not_shown(view: View) -> str:
         return ""
     seq, summary = newest
     is_late = any(isinstance(slot, FoldedSlot) and slot.seq > seq and slot.last >= summary.last for slot in view.slots)
-    if not says_more(summary):
-        why = "code made it of quotes, and in a small room it may be left out, because a record says more"
-    else:
-        why = "the last compaction had no fold with room for it" if is_late else "the next compaction will show it"
+    why = "the last compaction had no fold with room for it" if is_late else "the next compaction will show it"
     return f"the newest summary, entry {seq}, is not in the window: {why}"

@@ -48,7 +48,7 @@ def summary_want(
     view: View, target: Target, slots: Sequence[Slot], *, free: float, most: float, beside_record: bool = False
 ) -> Iterator[Summarise]:
     """The want for a summary of everything up to the end of these slots, which a compaction folds. None if there is too
-    little that no summary covers, and none without a model unless the request waits for it.
+    little that no summary covers, or if nobody makes one.
 
     If the target says so, the summary of the same turns is made again then, from its sources: the summary that it went
     on from, and the turns since.
@@ -56,8 +56,7 @@ def summary_want(
     `free`: the tokens of F. `most`: the tokens that the summary may have. `beside_record`: whether a record of the same
     turns stands behind it.
     """
-    is_wanted = target.waits_for_wants or target.summaries_cost  # without a model the record quotes better
-    if not slots or most < 1 or not is_wanted:
+    if not slots or most < 1 or not target.makes_summaries:
         return
     last = slots[-1].last
     prior_seq, prior = next(_to_go_on_from(view, last), (None, None))
@@ -101,7 +100,7 @@ def shown_summary(view: View, before: int, most: float, target: Target) -> Shown
 
 
 def _to_go_on_from(view: View, last: int) -> Iterator[tuple[int, Summary]]:
-    """The summaries that a new one may go on from, the newest first. What the fallback made is made again, and what
+    """The summaries that a new one may go on from, the newest first. What no model made is made again, and what
     the provider has compacted nobody can read."""
     readable = ((seq, one) for seq, one in view.newest_summaries() if not one.degraded and one.compaction is None)
     return ((seq, one) for seq, one in readable if one.last <= last)
