@@ -116,6 +116,9 @@ def long_log(store, name, calls):
             add(Fold(first=first, last=sent, text=f"{number} turns", why="digest"), 8)
     for at in range(0, len(entries), 5_000):
         log.append(entries[at : at + 5_000], at)
+    conv = Conversation.open(store, name, budget=60_000)
+    conv.user("And now?")
+    conv.close()  # leaves a snapshot, as every handle does that has written
 
 
 def test_the_first_picture_and_steps_are_fast(browser, url):

@@ -11,6 +11,8 @@ const LOOK = 2000; // milliseconds between two looks for what others have append
 const PAGE = 24; // messages that are asked for at once
 const KEPT = 80; // windows of calls that are kept: a call that was made never changes
 
+const system = matchMedia("(prefers-color-scheme: dark)");
+
 const KEYS = [
   ["← →", "one call back, one on"],
   ["Shift + ← →", "ten calls"],
@@ -31,7 +33,7 @@ class App extends Component {
     start: { store: "", policies: [], figures: [], read_only: false },
     list: { items: [], total: 0, found: 0, query: "", loaded: false },
     id: null, calls: NO_CALLS, call: null, data: null, shown: undefined, tried: null,
-    theme: storedTheme(), hover: null, problem: "", said: "", dialog: null, listOpen: false, writing: false, trying: false,
+    theme: shownTheme(), hover: null, problem: "", said: "", dialog: null, listOpen: false, writing: false, trying: false,
   };
   kept = new Map();
   mark = { conversations: -1, entries: -1 };
@@ -39,9 +41,9 @@ class App extends Component {
   async componentDidMount() {
     document.addEventListener("keydown", this.key);
     addEventListener("hashchange", this.fromAddress);
-    await this.attempt(async () => this.setState({ start: await get("start") }));
-    await this.loadList(0);
-    await this.fromAddress();
+    system.addEventListener("change", () => this.setState({ theme: shownTheme() }));
+    const start = this.attempt(async () => this.setState({ start: await get("start") }));
+    await Promise.all([start, this.loadList(0), this.fromAddress()]);
     if (!this.state.id && this.state.list.items.length) await this.open(this.state.list.items[0].id);
     this.look();
   }
@@ -80,6 +82,9 @@ class App extends Component {
       const calls = await get("calls", { id });
       if (this.state.id !== id) return;
       this.mark.entries = calls.entries;
+      const wanted = within(call, calls);
+      this.ahead = { id, call: wanted, answer: get("window", { id, call: wanted }) }; // while the chart is drawn
+      this.ahead.answer.catch(() => {}); // whoever waits for it says what went wrong
       this.setState({ calls: { ...calls, id } }, () => this.go(call, { again: true }));
     });
   };
@@ -87,8 +92,7 @@ class App extends Component {
   // Shows a call (null: the window as it is now). While a key is held down, the line in the chart moves at once, and
   // the newest wanted window is fetched whenever the one before has come.
   go = (call, { again = false } = {}) => {
-    const last = this.state.calls.tokens.length;
-    const wanted = call == null || call > last ? null : Math.max(1, call);
+    const wanted = within(call, this.state.calls);
     if (again) this.stale = true;
     this.setState({ call: wanted, tried: null, hover: null }, () => {
       this.fetchWindow();
@@ -105,7 +109,7 @@ class App extends Component {
         this.stale = false;
         const kept = call == null ? null : this.kept.get(call);
         const done = await this.attempt(async () => {
-          const data = kept || (await get("window", { id, call }));
+          const data = kept || (await this.window(id, call));
           if (this.state.id !== id) return;
           if (call != null) this.keep(call, data);
           await new Promise((shown) => this.setState({ data, shown: call, parameters: { id, call } }, shown));
@@ -118,6 +122,13 @@ class App extends Component {
     } finally {
       this.fetching = false;
     }
+  }
+
+  // The window of a call: the answer that is on its way already, if there is one.
+  window(id, call) {
+    const { ahead } = this;
+    this.ahead = null;
+    return ahead && ahead.id === id && ahead.call === call ? ahead.answer : get("window", { id, call });
   }
 
   keep(call, data) {
@@ -167,6 +178,7 @@ class App extends Component {
   // ---- dry runs
 
   try = async (action) => {
+    if (this.state.trying || this.state.writing) return;
     this.setState({ trying: true });
     await this.tryNow(action);
     this.setState({ trying: false });
@@ -182,7 +194,8 @@ class App extends Component {
   });
 
   do = async () => {
-    const { id, tried } = this.state;
+    const { id, tried, writing } = this.state;
+    if (writing) return;
     this.setState({ writing: true });
     await this.attempt(async () => {
       const done = await post("do", { id, expect: tried.entries, ...tried.action });
@@ -256,8 +269,7 @@ class App extends Component {
   }
 
   changeTheme = () => {
-    const isDark = this.state.theme ? this.state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    const theme = isDark ? "light" : "dark";
+    const theme = this.state.theme === "dark" ? "light" : "dark";
     document.documentElement.dataset.theme = theme;
     try {
       localStorage.setItem("theme", theme);
@@ -281,6 +293,7 @@ class App extends Component {
   render(_, state) {
     const { start, list, id, calls, call, data, tried, problem, said, dialog, hover, theme, parameters } = state;
     const last = calls.tokens.length;
+    const busy = waitsFor(state);
     const read = tried ? "The window that it would make" : windowTitle(state.shown);
     return html`
       <a class="skip" href="#window">To the window</a>
@@ -289,7 +302,7 @@ class App extends Component {
           onClick=${() => this.setState({ listOpen: !state.listOpen })}>Conversations</button>
         <h1>Transom <span class="quiet">inspector</span></h1>
         <p class="store quiet"><bdi>${oneLine(start.store)}</bdi></p>
-        <button type="button" class="plain" onClick=${this.changeTheme} aria-keyshortcuts="t">${isDark(theme) ? "Light" : "Dark"}</button>
+        <button type="button" class="plain" onClick=${this.changeTheme} aria-keyshortcuts="t">${theme === "dark" ? "Light" : "Dark"}</button>
         <button type="button" class="plain" onClick=${() => this.setState({ dialog: { keys: true } })} aria-keyshortcuts="?">Keys</button>
       </header>
       ${problem && html`<p class="problem banner" role="alert">${problem}</p>`}
@@ -319,10 +332,11 @@ class App extends Component {
               <${Story} calls=${calls} call=${tried ? null : call} data=${tried ? null : data} readOnly=${start.read_only} policies=${start.policies} figures=${start.figures} theme=${theme} busy=${state.trying} onTry=${this.try} />`}
         </main>
         <section class="window-pane" id="window" aria-label="Window">
+          ${busy && html`<p class="busy" role="status">${busy}</p>`}
           ${tried && html`<${DryRun} tried=${tried} readOnly=${start.read_only} busy=${state.writing} onDo=${this.do} onLeave=${this.leave} />`}
           <div class="title"><h2>${read}</h2></div>
           ${data
-            ? html`<${Window} data=${data} parameters=${parameters} title=${read} canChange=${!tried} onRows=${this.rows}
+            ? html`<${Window} data=${data} parameters=${parameters} title=${read} busy=${busy !== ""} canChange=${!tried} onRows=${this.rows}
                 onEntry=${this.showEntry} onTry=${this.try} onDropped=${() => this.setState({ dialog: { dropped: true } })} />`
             : id != null && html`<p class="empty quiet">Reading the log…</p>`}
         </section>
@@ -369,6 +383,17 @@ function totals(calls) {
   return parts.join(" · ");
 }
 
+// A call that there is; null for the window as it is now.
+const within = (call, calls) => (call == null || call > calls.tokens.length ? null : Math.max(1, call));
+
+// What the page waits for; empty if it waits for nothing.
+function waitsFor({ trying, writing, tried, call, shown, data }) {
+  if (writing) return "Writing it to the log…";
+  if (trying) return "Trying it out: nothing is written…";
+  if (data && !tried && shown !== undefined && shown !== call) return call == null ? "Reading the window as it is now…" : `Reading call ${number(call)}…`;
+  return "";
+}
+
 function hovered(calls, call) {
   const at = call - 1;
   return ` · call ${number(call)}: ${number(calls.tokens[at])} tokens${calls.dollars[at] != null ? ", " + money(calls.dollars[at]) : ""}`;
@@ -394,8 +419,11 @@ function storedTheme() {
   }
 }
 
-const isDark = (theme) => (theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+// What was chosen here; without a choice, what the system says, which may change while the page is open.
+function shownTheme() {
+  return document.documentElement.dataset.theme || (system.matches ? "dark" : "light");
+}
 
-const theme = storedTheme();
-if (theme) document.documentElement.dataset.theme = theme;
+const chosen = storedTheme();
+if (chosen) document.documentElement.dataset.theme = chosen;
 render(html`<${App} />`, document.getElementById("app"));

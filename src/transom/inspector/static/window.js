@@ -11,12 +11,12 @@ const STATES = {
   synthetic: "written by Transom, because no result had come",
 };
 
-export function Window({ data, parameters, title, canChange, onRows, onEntry, onTry, onDropped }) {
+export function Window({ data, parameters, title, busy, canChange, onRows, onEntry, onTry, onDropped }) {
   const rows = data.rows;
   const last = data.first_row + rows.length;
   return html`
     <${Bar} data=${data} onRow=${(at) => onRows(Math.max(0, at - 2), null)} onDropped=${onDropped} />
-    <div class="rows" role="feed" aria-label=${title} aria-busy="false">
+    <div class="rows" role="feed" aria-label=${title} aria-busy=${busy ? "true" : "false"}>
       ${data.first_row > 0 && html`
         <button type="button" class="plain more" onClick=${() => onRows(Math.max(0, data.first_row - 24), data.first_row)}>
           ${counted(data.first_row, "earlier message")}: show more</button>`}
