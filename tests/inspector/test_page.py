@@ -285,6 +285,53 @@ def test_policies_and_context_windows_beside_each_other(browser, url):
         assert "with the policy sliding in 900 tokens" in page.locator(".dry").text_content()
 
 
+def test_what_the_page_waits_for_is_said_and_asked_once(browser, url):
+    fill(open_store(url))
+    with served(url) as link, opened(browser, link) as page:
+        asked = []
+
+        def slow(route):
+            asked.append(route.request.url)
+            page.wait_for_timeout(700)
+            route.continue_()
+
+        page.route("**/api/try", slow)
+        pin = page.get_by_role("button", name="Pin…").first
+        pin.click()
+        pin.click()
+        page.wait_for_function("() => /^Trying it out/.test(document.querySelector('.busy')?.textContent)")
+        assert page.locator(".rows").get_attribute("aria-busy") == "true"
+        page.wait_for_selector(".dry")
+        assert page.locator(".busy").count() == 0
+        assert len(asked) == 1
+
+
+def test_the_charts_follow_light_and_dark(browser, url):
+    fill(open_store(url))
+    with served(url) as link, opened(browser, link, color_scheme="light") as page:
+        page.wait_for_selector(".change")
+        drawn = "() => document.querySelector('.chart canvas').toDataURL()"
+        light = page.evaluate(drawn)
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function(f"light => ({drawn})() !== light", arg=light)
+        dark = page.evaluate(drawn)
+        page.get_by_role("button", name="Light", exact=True).click()
+        page.wait_for_function(f"light => ({drawn})() === light", arg=light)
+        assert dark != light
+
+
+def test_a_narrow_comparison_is_not_cut_off(browser, url):
+    fill(open_store(url))
+    with served(url) as link, opened(browser, link) as page:
+        page.get_by_role("button", name="Compare", exact=True).click()
+        page.wait_for_function("() => /Which to take/.test(document.querySelector('.compare').textContent)")
+        for width in (1920, 1440, 1250, 1100, 870, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(100)
+            table = page.locator(".compare .wide")
+            assert table.evaluate("one => one.scrollWidth <= one.clientWidth"), width
+
+
 def test_only_looking(browser, url):
     fill(open_store(url))
     with served(url, "--read-only") as link, opened(browser, link) as page:

@@ -329,7 +329,7 @@ class App extends Component {
               </div>
               ${last > 0 && html`<${Timeline} calls=${calls} call=${call} theme=${theme} spoken=${this.spoken()} onCall=${this.go}
                 onHover=${(at) => at !== this.state.hover && this.setState({ hover: at })} />`}
-              <${Story} calls=${calls} call=${tried ? null : call} data=${tried ? null : data} readOnly=${start.read_only} policies=${start.policies} figures=${start.figures} theme=${theme} busy=${state.trying} onTry=${this.try} />`}
+              <${Story} calls=${calls} call=${tried ? null : call} data=${tried ? null : data} limit=${data ? data.limit : 0} readOnly=${start.read_only} policies=${start.policies} figures=${start.figures} theme=${theme} busy=${state.trying} onTry=${this.try} />`}
         </main>
         <section class="window-pane" id="window" aria-label="Window">
           ${busy && html`<p class="busy" role="status">${busy}</p>`}

@@ -159,6 +159,7 @@ class Lines extends Component {
   }
 }
 
+// The roles are said, because the style sheet makes grids of the rows where they would be too wide.
 function Verdict({ rows, figures, onTry }) {
   const looks = styles(rows);
   const shown = (row, name) => {
@@ -169,15 +170,15 @@ function Verdict({ rows, figures, onTry }) {
   };
   return html`
     <div class="wide" tabindex="0" role="region" aria-label="The figures of the verdict">
-      <table>
-        <thead><tr><th scope="col">policy</th>${figures.map((one) => html`<th scope="col" key=${one.name}>${one.head.replace(/-\n/g, "").replace(/\n/g, " ")}</th>`)}</tr></thead>
+      <table role="table">
+        <thead><tr role="row"><th role="columnheader">policy</th>${figures.map((one) => html`<th role="columnheader" key=${one.name}>${one.head.replace(/-\n/g, "").replace(/\n/g, " ")}</th>`)}</tr></thead>
         <tbody>${rows.map((row, at) => html`
-          <tr key=${row.policy + row.tokens}>
-            <th scope="row"><svg class=${`swatch series-${looks[at].color}`} viewBox="0 0 22 4" aria-hidden="true"><line x1="0" y1="2" x2="22" y2="2"
+          <tr role="row" key=${row.policy + row.tokens}>
+            <th role="rowheader"><svg class=${`swatch series-${looks[at].color}`} viewBox="0 0 22 4" aria-hidden="true"><line x1="0" y1="2" x2="22" y2="2"
               stroke-dasharray=${DASHES[looks[at].dash].join(" ")} /></svg>
               <button type="button" class="plain" title="Try the next request under it" onClick=${() => onTry({ do: "request", policy: row.policy, tokens: row.tokens })}>
                 <bdi>${oneLine(row.policy)}</bdi></button> <span class="quiet">${short(row.tokens)}</span></th>
-            ${figures.map((one) => html`<td key=${one.name}>${shown(row, one.name)}</td>`)}
+            ${figures.map((one) => html`<td role="cell" key=${one.name}>${shown(row, one.name)}</td>`)}
           </tr>`)}</tbody>
       </table>
     </div>

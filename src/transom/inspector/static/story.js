@@ -4,13 +4,13 @@ import { counted, money, number, oneLine, percent, second } from "./format.js";
 import { Compare } from "./compare.js";
 import { cachedShare } from "./window.js";
 
-export function Story({ calls, call, data, readOnly, policies, figures, theme, busy, onTry }) {
+export function Story({ calls, call, data, limit, readOnly, policies, figures, theme, busy, onTry }) {
   return html`
     <div class="story">
       <${Figures} calls=${calls} call=${call} data=${data} />
       ${data && data.change && html`<${Change} data=${data} call=${call} />`}
-      <${Try} policies=${policies} readOnly=${readOnly} busy=${busy} limit=${data ? data.limit : 0} onTry=${onTry} />
-      <${Compare} key=${calls.id} calls=${calls} policies=${policies} figures=${figures} theme=${theme} limit=${data ? data.limit : 0} onTry=${onTry} />
+      <${Try} policies=${policies} readOnly=${readOnly} busy=${busy} limit=${limit} onTry=${onTry} />
+      <${Compare} key=${calls.id} calls=${calls} policies=${policies} figures=${figures} theme=${theme} limit=${limit} onTry=${onTry} />
     </div>`;
 }
 
@@ -30,9 +30,9 @@ function Figures({ calls, call, data }) {
   }
   const failure = at != null && calls.failure[at];
   return html`
-    <dl class="figures">
+    ${figures.length > 0 && html`<dl class="figures">
       ${figures.map(([name, value, about]) => html`<div key=${name}><dt>${name}</dt><dd>${value}${about && html`<span class="quiet">${about}</span>`}</dd></div>`)}
-    </dl>
+    </dl>`}
     ${at != null && html`<p class="quiet when">${second(calls.at[at])}${model(calls, at)}${!calls.answered[at] ? " · nothing has answered yet" : ""}</p>`}
     ${failure && html`<p class="problem">The request gave no usable reply: <bdi>${oneLine(failure)}</bdi></p>`}`;
 }
