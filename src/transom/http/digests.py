@@ -1,8 +1,7 @@
 """Digests of the beginnings of a conversation: equal digests mean equal beginnings.
 
-Each digest is made of the one before it and of one more message. There are two kinds. The *raw* digest is over the
-bytes of each message as they came, and is cheap. The *canonical* one is over the facts in them: what was said and
-called. It leaves out cache marks, ids of items and reasoning, because clients change or drop these between two
+There are two kinds. The *raw* digest is over the bytes of the messages as they came, and is cheap. The *canonical* one
+is over the facts in them, each digest made of the one before it and of one more fact: what was said and called. It leaves out cache marks, ids of items and reasoning, because clients change or drop these between two
 requests. A string and a list of one text block are the same fact.
 """
 
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Any, cast
 
 from transom.core.message import Assistant, Fact, Instruction, Part, Text, ToolResult, User
@@ -25,15 +24,20 @@ def begin(*names: str) -> Digest:
     return blake2b(json.dumps(names).encode(), digest_size=SIZE).digest()
 
 
-def raw_digests(start: Digest, messages: Sequence[Any]) -> list[Digest]:
-    """The digest after each message, of its bytes."""
-    out: list[Digest] = []
-    digest = start
-    for raw in messages:
-        link = blake2b(digest, digest_size=SIZE)
-        link.update(raw)
-        digest = link.digest()
-        out.append(digest)
+def raw_digests(start: Digest, messages: Sequence[Any], since: int = 0) -> list[Digest]:
+    """The digest of the bytes of the first `since` messages, and that after each message behind them.
+
+    Each message has its length before it, so that no two lists of messages have the same bytes. What is before `since`
+    is hashed in one go: most requests ask for the last few digests of a thousand. SHA-256, because processors have
+    instructions for it: it takes half the time of BLAKE2.
+    """
+    state = sha256(start)
+    state.update(b"".join([piece for raw in messages[:since] for piece in (b"%d:" % len(raw), raw)]))
+    out = [state.digest()]
+    for raw in messages[since:]:
+        state.update(b"%d:" % len(raw))
+        state.update(raw)
+        out.append(state.digest())
     return out
 
 

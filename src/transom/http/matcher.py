@@ -8,7 +8,7 @@ looked up by digest, in the store's index.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -56,20 +56,26 @@ class Matcher:
 
     def match(self, start: Digest, messages: Sequence[msgspec.Raw], dialect: Dialect) -> Match:
         """What is known of these messages of one owner; `start`: the digest of none. Raises InvalidMessage."""
-        raw = digests.raw_digests(start, messages)
-        parsed_from = next((at for at in range(len(raw), 0, -1) if raw[at - 1] in self._canonical), 0)
-        digest = self._canonical[raw[parsed_from - 1]] if parsed_from else start
+        since = max(0, len(messages) - _LOOKED_UP)
+        raw = digests.raw_digests(start, messages, since)
+        parsed_from = self._parsed_before(raw, since)
+        if since and not parsed_from:
+            since, raw = 0, digests.raw_digests(start, messages)
+            parsed_from = self._parsed_before(raw, since)
+        digest = self._canonical[raw[parsed_from - since]] if parsed_from else start
         facts, boundaries = _parsed(messages, parsed_from, digest, dialect)
-        self._remember(raw, boundaries)
+        self._remember({each.messages: raw[each.messages - since] for each in boundaries}, boundaries)
         whole = boundaries[-1].digest
         if found := self._newest_known([*reversed(boundaries)]):
             boundary, place = found
             return Match(place, facts[boundary.facts :], whole)
-        for at in range(parsed_from - 1, 0, -_LOOKED_UP):  # the client has changed an older message
+        if since:  # the client has changed an older message
+            raw = digests.raw_digests(start, messages)
+        for at in range(parsed_from - 1, 0, -_LOOKED_UP):
             older = [
                 _Boundary(n, digest, 0)
                 for n in range(at, max(0, at - _LOOKED_UP), -1)
-                if (digest := self._canonical.get(raw[n - 1])) is not None
+                if (digest := self._canonical.get(raw[n])) is not None
             ]
             if found := self._newest_known(older):
                 boundary, place = found
@@ -100,11 +106,19 @@ class Matcher:
                 return each, place
         return None
 
-    def _remember(self, raw: Sequence[Digest], boundaries: Sequence[_Boundary]) -> None:
+    def _parsed_before(self, raw: Sequence[Digest], since: int) -> int:
+        """How many messages were parsed before: the longest beginning of which the canonical digest is remembered.
+
+        `raw`: the digests of the beginnings with `since` messages and more. 0 if none is remembered.
+        """
+        longest_first = range(since + len(raw) - 1, max(since, 1) - 1, -1)
+        return next((n for n in longest_first if raw[n - since] in self._canonical), 0)
+
+    def _remember(self, raw: Mapping[int, Digest], boundaries: Sequence[_Boundary]) -> None:
         with self._lock:
             for each in boundaries:
                 if each.messages:
-                    key = raw[each.messages - 1]
+                    key = raw[each.messages]
                     self._canonical.pop(key, None)
                     self._canonical[key] = each.digest
             while len(self._canonical) > MOST_DIGESTS:

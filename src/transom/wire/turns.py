@@ -84,8 +84,11 @@ def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
     """
     out: list[Raw] = []
     ours = False  # whether the last one is new
-    for message, joins in messages:
-        if not joins or not out or not _can_join(out[-1], message, content):
+    role: object = None  # of the last one
+    for rendered in messages:
+        message = rendered.message
+        before, role = role, message.get("role")
+        if role != before or not out or not rendered.joins or not _can_join(out[-1], message, content):
             out.append(message)
             ours = False
             continue
@@ -97,8 +100,8 @@ def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
 
 
 def _can_join(last: Raw, message: Raw, content: str) -> bool:
-    """Whether both messages have the same role, and only role and content."""
-    return last.get("role") == message.get("role") and {*last, *message} == {"role", content}
+    """Whether two messages of one role have only role and content."""
+    return {*last, *message} == {"role", content}
 
 
 def _pieces(content: str | list[Raw]) -> list[Raw]:

@@ -1,0 +1,65 @@
+"""A list of messages is found again by the bytes of its beginning, also if it is long and an old message has changed."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from transom.http import digests
+from transom.http.matcher import Matcher
+from transom.stores.prefix_index import KnownPrefix, PrefixIndexInMemory
+from transom.wire.dialects import dialect_named
+
+START = digests.begin("tenant", "", "openai")
+OPENAI = dialect_named("openai")
+
+
+def raw(*messages: Any) -> list[msgspec.Raw]:
+    return [msgspec.Raw(json.dumps(message).encode()) for message in messages]
+
+
+def talk(count: int) -> list[dict[str, str]]:
+    return [{"role": ("user", "assistant")[at % 2], "content": f"message {at}"} for at in range(count)]
+
+
+@pytest.mark.parametrize("since", [0, 1, 7, 8])
+def test_the_last_digests_alone_are_those_of_all(since: int) -> None:
+    messages = raw(*talk(8))
+    assert digests.raw_digests(START, messages, since) == digests.raw_digests(START, messages)[since:]
+
+
+def test_where_a_message_ends_counts() -> None:
+    assert digests.raw_digests(START, [b"1", b"23"])[-1] != digests.raw_digests(START, [b"12", b"3"])[-1]
+
+
+def known(count: int) -> Matcher:
+    """A matcher that knows where so many messages end."""
+    matcher = Matcher(PrefixIndexInMemory())
+    match = matcher.match(START, raw(*talk(count)), OPENAI)
+    assert match.place is None
+    assert len(match.new) == count
+    matcher.add((match.digest, KnownPrefix("chat", count)))
+    return matcher
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("more", [0, 2, 150])
+def test_a_list_goes_on_where_its_longest_known_beginning_ends(count: int, more: int) -> None:
+    matcher = known(count)
+    match = matcher.match(START, raw(*talk(count + more)), OPENAI)
+    assert match.place == KnownPrefix("chat", count)
+    assert len(match.new) == more
+
+
+@pytest.mark.parametrize("changed", [5, 100, 199])
+def test_the_place_before_a_changed_message_is_found(changed: int) -> None:
+    matcher = known(4)
+    for length in range(5, 202):  # as a client sends them, one more with each request
+        match = matcher.match(START, raw(*talk(length)), OPENAI)
+        matcher.add((match.digest, KnownPrefix("chat", length)))
+    messages = talk(201)
+    messages[changed]["content"] = "something else"
+    match = matcher.match(START, raw(*messages), OPENAI)
+    assert match.place == KnownPrefix("chat", changed)
+    assert len(match.new) == 201 - changed
