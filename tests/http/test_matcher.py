@@ -1,4 +1,4 @@
-"""A list of messages is found again by the bytes of its beginning, also if it is long and an old message has changed."""
+"""A list of messages is found again by the bytes of its beginning, also if it is long and an old message changed."""
 
 import json
 from typing import Any

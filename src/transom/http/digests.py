@@ -1,8 +1,9 @@
 """Digests of the beginnings of a conversation: equal digests mean equal beginnings.
 
 There are two kinds. The *raw* digest is over the bytes of the messages as they came, and is cheap. The *canonical* one
-is over the facts in them, each digest made of the one before it and of one more fact: what was said and called. It leaves out cache marks, ids of items and reasoning, because clients change or drop these between two
-requests. A string and a list of one text block are the same fact.
+is over the facts in them, each digest made of the one before it and of one more fact: what was said and called. It
+leaves out cache marks, ids of items and reasoning, because clients change or drop these between two requests. A string
+and a list of one text block are the same fact.
 """
 
 from __future__ import annotations
