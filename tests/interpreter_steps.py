@@ -1,4 +1,4 @@
-"""Counts the steps of the interpreter, for tests of what a change costs: they are the same on a busy machine."""
+"""Counts work, for tests of what a change costs: the counts are the same on a busy machine."""
 
 from __future__ import annotations
 
@@ -27,4 +27,21 @@ def interpreter_steps(run: Callable[[], object]) -> int:
             run()
         finally:
             sys.settrace(before)
+    return count
+
+
+def function_calls(run: Callable[[], object]) -> int:
+    """How many functions `run` calls, built-in ones too, and how often it goes on in a generator. It takes a few times
+    as long as `run` alone, where `interpreter_steps` takes about fifty times as long."""
+    count, before = 0, sys.getprofile()
+
+    def called(_frame, event, _argument):
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    sys.setprofile(called)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
     return count

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 
+from interpreter_steps import function_calls
 from transom import Conversation
 from transom.core.edit import Fold, Pin
 from transom.core.message import Assistant, Reasoning, Text, ToolResult
@@ -86,24 +87,8 @@ def nested(folds):
     return view(*items)
 
 
-def work(shown):
-    """Python functions entered while it is explained."""
-    entered = 0
-
-    def count(_frame, event, _argument):
-        nonlocal entered
-        entered += event == "call"
-
-    sys.setprofile(count)
-    try:
-        explain(shown)
-    finally:
-        sys.setprofile(None)
-    return entered
-
-
 def test_nested_folds_cost_what_the_log_costs():
-    once, twice = work(nested(100)), work(nested(200))
+    once, twice = (function_calls(partial(explain, nested(folds))) for folds in (100, 200))
     assert twice < 2.2 * once
 
 

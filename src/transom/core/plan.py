@@ -9,6 +9,8 @@ made right after another one has only a `Failure` for the request in flight and 
 
 from __future__ import annotations
 
+from collections import Counter
+
 from msgspec import Struct
 
 from transom import texts
@@ -173,6 +175,9 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
         for index, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True)
     }
     heads = {key: view.fetch(unit.seqs[0]).body for key, unit in turns.items()}
+    names = {
+        key: Counter(call.name for call in head.calls) for key, head in heads.items() if isinstance(head, Assistant)
+    }
     for seq, (key, index) in view.late_results.items():
         result = view.fetch(seq).body
         turn, closed_by = heads[key], view.fetch(closed[key, index]).body
@@ -191,7 +196,7 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
         if result.failed and not text.startswith("["):
             text = texts.tool_failed(text)
         call = turn.calls[index]
-        if sum(other.name == call.name for other in turn.calls) > 1:  # which of them the note is about
+        if names[key][call.name] > 1:  # which of them the note is about
             text = f"{texts.call_with(call.args)}\n{text}"
         if len(text) > most:
             text = text[: most // 2] + texts.bare_marker(ref(seq)) + text[-most // 2 :]

@@ -7,7 +7,7 @@ the same command only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.commands import Command
@@ -17,13 +17,48 @@ RARE = 12
 """Characters of a line that is unlikely to stand in two places of a file, at least."""
 
 
-def is_one_of(name: str, others: Iterable[str]) -> bool:
-    """Whether a name is one of these, or the path of the same file: one of both may begin further in."""
-    name = name.removeprefix("./")
-    return any(
-        name == other or name.endswith(f"/{other}") or other.endswith(f"/{name}")
-        for other in (other.removeprefix("./") for other in others)
-    )
+class SameFiles:
+    """Names in order, and which of them may be the same file as another name: it is equal, or one of both paths begins
+    further in (`src/engine/load.py` and `load.py`). A name is looked up by its ends, so it is not compared with each of
+    the names."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names: list[str] = []
+        self._places: dict[str, list[int]] = {}
+        self._by_end: dict[str, list[int]] = {}
+        for name in names:
+            self.add(name)
+
+    def add(self, name: str) -> None:
+        """Add a name behind the others."""
+        whole, place = name.removeprefix("./"), len(self._names)
+        self._names.append(name)
+        self._places.setdefault(whole, []).append(place)
+        for end in _ends(whole):
+            self._by_end.setdefault(end, []).append(place)
+
+    def matches(self, name: str) -> list[int]:
+        """The places of the names that may be the same file as this one, rising."""
+        whole = name.removeprefix("./")
+        equal_or_shorter = (place for end in (whole, *_ends(whole)) for place in self._places.get(end, ()))
+        return sorted((*equal_or_shorter, *self._by_end.get(whole, ())))
+
+    def first(self, name: str) -> str | None:
+        """The first of the names that may be the same file as this one; None if there is none."""
+        found = self.matches(name)
+        return self._names[found[0]] if found else None
+
+    def __contains__(self, name: str) -> bool:
+        whole = name.removeprefix("./")
+        return whole in self._by_end or any(end in self._places for end in (whole, *_ends(whole)))
+
+
+def _ends(path: str) -> Iterator[str]:
+    """The path of a file from each of its further folders on, down to the file alone."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[at + 1 :]
+        at = path.find("/", at + 1)
 
 
 def runs_of(action: Action) -> list[Command]:

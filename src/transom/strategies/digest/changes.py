@@ -11,7 +11,7 @@ from transom.core.policy import Target
 from transom.core.unit import FoldedSlot, Unit
 from transom.core.view import View
 from transom.strategies.actions.action import ABOUT, NO_NAMES
-from transom.strategies.actions.relations import is_one_of, may_touch
+from transom.strategies.actions.relations import SameFiles, may_touch
 from transom.strategies.digest.index import DoneCall, Index
 from transom.strategies.digest.message_quotes import Spans
 from transom.strategies.digest.passages import readable
@@ -34,14 +34,15 @@ class Changes:
         """The files or objects that these turns changed, the newest last, each with the entries that did. Of many
         entries the first and the last, and how many there are. `size`: tokens of the record."""
         found: dict[str, list[str]] = {}
-        paths: dict[str, list[str]] = {}
+        files = SameFiles()
         for unit in units:
             number = self.number(unit.seqs[0])
             for made, state in self.made_by(unit).items():
-                same = paths.setdefault(made.rpartition("/")[2], [])
-                name = next((path for path in same if is_one_of(made, [path])), made)
-                same.append(name)
-                found[name] = [*found.pop(name, []), f"{state} {number}".strip()]
+                name = files.first(made)
+                if name is None:
+                    files.add(name := made)
+                found[name] = found.pop(name, [])  # now it is the newest
+                found[name].append(f"{state} {number}".strip())
         newest = list(found.items())[-max(MOST, int(size / TOKENS_PER_CHANGE)) :]
         lines = [
             (
@@ -57,7 +58,8 @@ class Changes:
         """What the calls of a turn changed or made, each with its state as far as a result shows it."""
         found: dict[str, str] = {}
         for done in self.index.calls_of(self.view, unit):
-            found |= {name: "deleted" if name in done.action.deleted else "" for name in sorted(_changed_by(done))}
+            deleted = done.action.deleted
+            found |= {name: "deleted" if name in deleted else "" for name in sorted(_changed_by(done))}
             found |= done.outcome.made if done.outcome is not None else ()
         return found
 
@@ -72,15 +74,16 @@ class Changes:
             of_turn = spans.get(done.turn, {})
             quoted = self._lines_of(done.turn, {of_call: of_turn.get(of_call, ())})
             names = _changed_by(done)
+        files = SameFiles(names)
         later = (
-            [self.view.unit(self.view.unit_of[seq]) for seq in self.index.changed(names, done.turn)] if names else []
+            [self.view.unit(self.view.unit_of[seq]) for seq in self.index.changed(files, done.turn)] if names else []
         )
-        return [self.number(unit.seqs[0]) for unit in later if self._may_touch(unit, names, quoted)][-NEWEST:]
+        return [self.number(unit.seqs[0]) for unit in later if self._may_touch(unit, files, quoted)][-NEWEST:]
 
-    def _may_touch(self, unit: Unit, names: frozenset[str], quoted: str) -> bool:
+    def _may_touch(self, unit: Unit, files: SameFiles, quoted: str) -> bool:
         """Whether a turn may have changed the `quoted` text of these files or objects."""
         return any(
-            any(is_one_of(name, names) for name in _changed_by(done)) and may_touch(done.action.edits, quoted)
+            any(name in files for name in _changed_by(done)) and may_touch(done.action.edits, quoted)
             for done in self.index.calls_of(self.view, unit)
         )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from transom.strategies.actions.commands import Command
-from transom.strategies.actions.relations import edits_answer, is_one_of, run_answers, runs_of
+from transom.strategies.actions.edits import FileEdit
+from transom.strategies.actions.relations import SameFiles, edits_answer, run_answers, runs_of
 from transom.strategies.digest.index import DoneCall
 
 NEAR = 20
@@ -32,19 +33,22 @@ class _Successes:
 
     def __init__(self) -> None:
         self._runs: dict[str, list[tuple[Command, DoneCall]]] = {}
-        self._edits: dict[str, list[DoneCall]] = {}
+        self._edits: dict[str, list[tuple[SameFiles, DoneCall]]] = {}
 
     def add(self, done: DoneCall) -> None:
         """Add a call that succeeded."""
+        files = SameFiles(edit.file for edit in done.action.edits)
         for name in _edited(done):
-            self._edits.setdefault(name.rpartition("/")[2], []).append(done)
+            self._edits.setdefault(name.rpartition("/")[2], []).append((files, done))
         for run in runs_of(done.action):
             self._runs.setdefault(run.program, []).append((run, done))
 
     def answer(self, failed: DoneCall) -> int | None:
         """The turn with which all that a failed call was to do had succeeded; None if that is not known."""
-        names = sorted(_edited(failed))
-        answers = [self._edit_of(failed, name) for name in names] or [
+        wanted: dict[str, list[FileEdit]] = {}
+        for edit in failed.action.edits:
+            wanted.setdefault(edit.file, []).append(edit)
+        answers = [self._edit_of(name, wanted.get(name, [])) for name in sorted(_edited(failed))] or [
             self._run(failed, run) for run in runs_of(failed.action)
         ]
         known = [turn for turn in answers if turn is not None]
@@ -58,11 +62,10 @@ class _Successes:
                 return later.turn
         return None
 
-    def _edit_of(self, failed: DoneCall, name: str) -> int | None:
-        """The first turn with an edit of a file that did what this one was to do."""
-        wanted = [edit for edit in failed.action.edits if edit.file == name]
-        for later in reversed(self._edits.get(name.rpartition("/")[2], ())[-NEAR:]):
-            if edits_answer([edit for edit in later.action.edits if is_one_of(edit.file, (name,))], wanted):
+    def _edit_of(self, name: str, wanted: Sequence[FileEdit]) -> int | None:
+        """The first turn with an edit of a file that did what the `wanted` ones were to do."""
+        for files, later in reversed(self._edits.get(name.rpartition("/")[2], ())[-NEAR:]):
+            if edits_answer([later.action.edits[at] for at in files.matches(name)], wanted):
                 return later.turn
         return None
 

@@ -22,11 +22,12 @@ from transom.core.entry import Entry
 from transom.core.index_cache import IndexCache
 from transom.core.log import stored
 from transom.core.message import Assistant, Fact, Media, ToolResult, User, role_of
+from transom.core.persistent import index_after
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.actions.action import NO_NAMES, UNKNOWN, Action, action_of
 from transom.strategies.actions.outcome import Outcome, outcome_of
-from transom.strategies.actions.relations import is_one_of
+from transom.strategies.actions.relations import SameFiles
 from transom.strategies.actions.tools import TOOLS, ToolRow
 from transom.strategies.digest.noise import unreadable
 from transom.strategies.digest.own_words import OwnWords, is_by_program, own_words, report_span
@@ -197,10 +198,9 @@ class Index:
         """The values that calls changed, each with the entry of the last one that did."""
         return {name: entries[-1] for name, entries in self._changed.items()}
 
-    def changed(self, names: Iterable[str], turn: int) -> list[int]:
+    def changed(self, files: SameFiles, turn: int) -> list[int]:
         """The later turns that changed one of these. A file that is worked on all the time is changed each time."""
-        about = set(names)
-        found = {at for name in self._changed if is_one_of(name, about) for at in self._changed[name] if at > turn}
+        found = {at for name in self._changed if name in files for at in self._changed[name] if at > turn}
         return sorted(found)
 
     def add(self, view: View, entry: Entry) -> None:
@@ -226,10 +226,11 @@ class Index:
         """What the call did to which a result belongs."""
         key = view.unit_of[seq] if seq < len(view.unit_of) else -1
         unit = view.unit(key) if key >= 0 else None
-        if unit is None or seq not in unit.seqs[1:] or not unit.answered_calls:
+        place = 0 if unit is None else index_after(unit.seqs, seq, int) - 1
+        if unit is None or place < 1 or unit.seqs[place] != seq or not unit.answered_calls:
             return UNKNOWN
         calls = self.at(view, unit.seqs[0]).calls
-        at = unit.answered_calls[unit.seqs.index(seq) - 1]
+        at = unit.answered_calls[place - 1]
         return calls[at] if at < len(calls) else UNKNOWN
 
     def _count(self, one: Indexed, times: int) -> None:
