@@ -353,4 +353,8 @@ def test_costs_in_dollars(run, monkeypatch):
     )
     assert f" ${one['dollars']:.2f} " in run("compare", "chats.jsonl", "--jobs", 1, *args)[1]
     code, _, err = run("compare", "chats.jsonl", "--budget", 3_000, "--priced-by", "nobody:m")
-    assert (code, err) == (2, "transom: --priced-by: the prices of 'nobody:m' are not known\n")
+    assert code == 2
+    assert err == "transom: --priced-by: the prices of 'nobody:m' are not known: a model is named as provider:model\n"
+    code, out, _ = run("compare", "chats.jsonl", "--jobs", 1, "--budget", 5)
+    assert code == 1, "every policy refuses every call"
+    assert "No call was sent under any of these policies" in " ".join(out.split())

@@ -20,6 +20,8 @@ files = ["chats.jsonl"]
 budget = 3000
 policy = "sliding"
 """
+REPLY = {"role": "assistant", "content": "Noted."}
+WITH = "files = ['a.jsonl']\nbudget = '8k'\n"
 
 
 @pytest.fixture(autouse=True)
@@ -116,6 +118,13 @@ def test_a_call_without_a_window_fails() -> None:
     assert (result.failures[0].call, result.failures[0].failed_calls) == (1, 13), "no call gets a window"
 
 
+def test_no_pattern_takes_forever() -> None:
+    write_recordings(Path("chats.jsonl"), one=[*recording(1), {"role": "user", "content": "a" * 100_000 + "!"}, REPLY])
+    (result,) = checked('matches = "^(a+)+$"').failed
+    assert result.failures[0].problem == "no message before a call has this text"
+    assert checked('matches = "(a+)+!"').failed == []
+
+
 def test_limits() -> None:
     write_recordings(Path("chats.jsonl"), one=recording(12))
     assert checked('max_tokens = "3k"').failed == []
@@ -147,24 +156,32 @@ def dollars_of_the_whole() -> float:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("files = []", "Expected `array` of length >= 1 - at `$.files`"),
-        ("files = ['x']\nbudget = '8k'\ncheck = []", "Expected `array` of length >= 1 - at `$.check`"),
-        ("files = ['x']\nbudget = '8k'\nbugdet = 1", "Object contains unknown field `bugdet`"),
-        ("files = ['x']\nbudget = '8k'\n[[check]]\nname = 'a'", "a check needs one of contains, matches, max_tokens"),
-        ("files = ['x']\nbudget = '8k'\n[[check]]\ncontains='a'\nmax_tokens=1", "not contains and max_tokens"),
-        ("files = ['x']\nbudget = '8k'\n[[check]]\ncontains=' '", "contains must not be empty"),
-        ("files = ['x']\nbudget = '8k'\n[[check]]\nmatches='('", "matches: missing ), unterminated subpattern"),
-        ("files = ['x']\nbudget = '8k'\n[[check]]\ncontains='a'\nat=0", "calls are counted from 1"),
-        ("files = ['x']\nbudget = '8k'\n[[check]]\nmax_tokens=5\nat=1", "at is only for contains and matches"),
-        ("files = ['x']\nbudget = '8k'\n[[check]]\nmax_tokens='many'", "max_tokens: must be a whole number of tokens"),
-        ("files = ['x']\nbudget = '8k'\n[[check]]\nmax_cost=5", "max_cost needs priced_by"),
-        ("files = ['x']\nbudget = '8k'\npriced_by='x:y'\n[[check]]\nmax_cost=5", "the prices of 'x:y' are not known"),
-        ("files = ['x']\nbudget = '8k'\n[[check]]\nmin_cached_share=5", "Expected `float` <= 1.0"),
-        ("files = ['x']\nbudget = '8k'\n[[check]]\ncontains='a'\n[[check]]\ncontains='a'", "two checks are named"),
-        ("files = [", "Invalid value"),
+        ("files = []", "it has no check: each begins with the line [[check]]"),
+        ("files = []\nbudget = '8k'\n[[check]]\ncontains='a'", "Expected `array` of length >= 1 - at `$.files`"),
+        ("files = ['a.jsonl']\nbudget = '8k'\ncheck = []", "it has no check"),
+        ("files = ['a.jsonl']\nbudget = '8k'\n[check]\ncontains='a'", "write [[check]], in two pairs of brackets"),
+        ("files = ['a.jsonl']\nbudget = '8k'\nbugdet = 1", "unknown key 'bugdet': there are files, budget, policy"),
+        ("files = ['a.jsonl']\nbudget = '8k'\npath = 'x'", "unknown key 'path': there are files, budget, policy"),
+        ("files = ['b.jsonl']\nbudget = '8k'\n[[check]]\ncontains='a'", "files: there is no file b.jsonl"),
+        ("files = ['a.jsonl']\nbudget = 'much'\n[[check]]\ncontains='a'", "budget: must be a whole number of tokens"),
+        (f"{WITH}policy = 'nope'\n[[check]]\ncontains='a'", "unknown policy 'nope': there are default, sliding"),
+        (f"{WITH}[[check]]\ncontains='a'\n[[check]]\ncontain='b'", "check 2: unknown key 'contain': there are name, "),
+        (f"{WITH}[[check]]\nname = 'a'", "a check needs one of contains, matches, max_tokens"),
+        (f"{WITH}[[check]]\ncontains='a'\nmax_tokens=1", "not contains and max_tokens"),
+        (f"{WITH}[[check]]\ncontains=' '", "contains must not be empty"),
+        (f"{WITH}[[check]]\nmatches='('", "matches: pattern '(': missing )"),
+        (f"{WITH}[[check]]\ncontains='a'\nat=0", "calls are counted from 1"),
+        (f"{WITH}[[check]]\nmax_tokens=5\nat=1", "at is only for contains and matches"),
+        (f"{WITH}[[check]]\nmax_tokens='many'", "max_tokens: must be a whole number of tokens"),
+        (f"{WITH}[[check]]\nmax_cost=5", "max_cost needs priced_by"),
+        (f"{WITH}priced_by='x:y'\n[[check]]\nmax_cost=5", "the prices of 'x:y' are not known"),
+        (f"{WITH}[[check]]\nmin_cached_share=5", "Expected `float` <= 1.0"),
+        (f"{WITH}[[check]]\ncontains='a'\n[[check]]\ncontains='a'", "two checks are named"),
+        ("files = [", "this is no TOML: Invalid value"),
     ],
 )
 def test_a_wrong_file_is_refused_in_one_line(text: str, why: str) -> None:
+    write_recordings(Path("a.jsonl"), one=recording(1))
     path = Path("a.check.toml")
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidSetting) as wrong:

@@ -74,7 +74,8 @@ class Compare(Struct, frozen=True, kw_only=True):
     window, and how well the windows read.
 
     Nothing is stored. No model is called without --model; with it, each policy that shows summaries has a second row,
-    for which the model writes them from the recorded texts. Exit code 1 if a window is invalid or over the budget.
+    for which the model writes them from the recorded texts. Exit code 1 if every call was refused, or if a window is
+    invalid or over the budget.
     """
 
     files: o.Files

@@ -27,14 +27,14 @@ from transom.cli.streams import counted
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.budget import Budget
 from transom.core.policy import Policy
-from transom.errors import InvalidSetting, quote
+from transom.errors import InvalidSetting
 from transom.evaluation.compare import Compared, tokens_of
 from transom.evaluation.cost import share
 from transom.importers import Recorded
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import POLICIES, policy_named
 from transom.prices import Prices
-from transom.providers.models import TokenPrices, token_prices
+from transom.providers.models import TokenPrices, listed_prices
 from transom.reports.figures import VERDICT, Figure
 from transom.reports.policy_replay import PolicyReplay
 from transom.reports.verdict import figures, verdict
@@ -81,7 +81,8 @@ Results = dict[str, Compared]
 
 
 def run(options: Compare) -> int:
-    """Compare, print and draw. Exit code 0 if every window is valid and within the budget, else 1."""
+    """Compare, print and draw. Exit code 0 if every window is valid and within the budget, and any call got one; else
+    1."""
     names = rows_of(_names(options.policies), options.model)
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     paths = () if options.chart is None else picture_paths(options.chart)
@@ -126,7 +127,8 @@ def run(options: Compare) -> int:
         print_wrapped(terminal(), ("\nWhich to take: ", "bold"), found.sentence)
     if paths:
         _draw(results, paths, _title(options, len(chosen)))
-    return WRONG if any(one.stats.invalid or one.stats.over for one in results.values()) else 0
+    is_wrong = any(one.stats.invalid or one.stats.over for one in results.values())
+    return WRONG if is_wrong or not any(one.stats.sent for one in results.values()) else 0
 
 
 def choose(options: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
@@ -288,10 +290,10 @@ def _column(figure: Figure) -> Column[Compared]:
 
 def priced_by(model: str | None) -> TokenPrices | None:
     """The prices of --priced-by. Raises InvalidSetting if they are not known."""
-    prices = None if model is None else token_prices(model)
-    if model is not None and prices is None:
-        raise InvalidSetting(f"--priced-by: the prices of {quote(model)} are not known")
-    return prices
+    try:
+        return None if model is None else listed_prices(model)
+    except InvalidSetting as why:
+        raise InvalidSetting(f"--priced-by: {why}") from None
 
 
 def in_dollars(one: Compared, prices: TokenPrices | None) -> dict[str, float | None]:

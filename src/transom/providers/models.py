@@ -6,6 +6,7 @@ the caller gives both.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from math import inf
 from typing import Any
 
@@ -13,6 +14,7 @@ from msgspec import Struct
 
 from transom.core.message import Usage
 from transom.errors import InvalidSetting, quote
+from transom.extras import install_command
 from transom.prices import Prices
 
 __all__ = ["TokenPrices", "context_size", "cost", "token_prices"]
@@ -110,6 +112,16 @@ def token_prices(model: str) -> TokenPrices | None:
     dollars = {kind: cost(usage, provider, name) for kind, usage in kinds.items()}
     known = {kind: each * MILLION / _SHORT for kind, each in dollars.items() if each is not None}
     return TokenPrices(**known) if len(known) == len(kinds) else None
+
+
+def listed_prices(model: str) -> TokenPrices:
+    """Return the prices of a model, "provider:model", from the price list. Raises InvalidSetting, which says whether
+    the list is not installed or does not know the model."""
+    if (found := token_prices(model)) is not None:
+        return found
+    if find_spec("genai_prices") is None:
+        raise InvalidSetting(f"the price list is not installed: {install_command('prices')}")
+    raise InvalidSetting(f"the prices of {quote(model)} are not known: a model is named as provider:model")
 
 
 def context_size(provider: str, model: str) -> int | None:

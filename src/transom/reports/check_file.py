@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,11 @@ from msgspec.structs import replace
 
 from transom.core.budget import parse_token_count
 from transom.errors import InvalidSetting, quote, shorten
-from transom.providers.models import TokenPrices, token_prices
+from transom.policies import policy_named
+from transom.prices import Prices
+from transom.providers.models import TokenPrices, listed_prices
+from transom.readback.patterns import Pattern, compile_pattern
+from transom.wire.dialects import dialect_named
 
 SUFFIX = ".check.toml"
 """How the names of files of checks end."""
@@ -30,7 +33,7 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     - `name`: how reports call it.
     - `contains`: a text that the windows must contain. Blanks and line ends count as one blank.
-    - `matches`: a regular expression that must match in the windows.
+    - `matches`: a regular expression (RE2) that must match in a line of the windows.
     - `at`: for these two, the calls, from 1, or from the last if negative. By default every call after the text was
       said.
     - `max_tokens`: the most tokens of a window. `max_cost`: the most that the input of all calls of a conversation may
@@ -52,6 +55,12 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def calls(self) -> tuple[int, ...]:
         """The calls that `at` names; none if it is not given."""
         return (self.at,) if isinstance(self.at, int) else self.at
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """What `matches` says; None if it is not given. A search takes time in proportion to the text, whatever the
+        pattern is. Raises InvalidSetting."""
+        return None if self.matches is None else compile_pattern(self.matches)
 
 
 class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"checks": "check"}):
@@ -87,35 +96,77 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
         if isinstance(self.priced_by, TokenPrices):
             return self.priced_by
         if self.priced_by is None:
-            raise InvalidSetting(f"{self.path}: max_cost needs priced_by, a model or the prices of its tokens")
-        found = token_prices(self.priced_by)
-        if found is None:
-            raise InvalidSetting(
-                f"{self.path}: priced_by: the prices of {quote(self.priced_by)} are not known: give "
-                "{input = …, output = …}, dollars for a million tokens"
-            )
-        return found
+            raise InvalidSetting("max_cost needs priced_by, a model or the prices of its tokens")
+        try:
+            return listed_prices(self.priced_by)
+        except InvalidSetting as why:
+            itself = "or give {input = …, output = …}, dollars for a million tokens"
+            raise InvalidSetting(f"priced_by: {why}; {itself}") from None
+
+
+_KEYS = tuple(name for name in CheckFile.__struct_encode_fields__ if name != "path")
 
 
 def read_check_file(path: Path) -> CheckFile:
-    """Read a file of checks. Raises OSError, InvalidSetting."""
+    """Read a file of checks. Raises OSError; InvalidSetting, with the path, for anything that is wrong in it."""
     try:
         fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        if "path" in fields:
-            raise InvalidSetting(f"{path}: unknown field 'path'")
-        if fields.get("policy") == "":
-            raise InvalidSetting(f"{path}: policy must not be empty")
-        found = msgspec.convert(fields, CheckFile)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as wrong:
+    except UnicodeDecodeError:
+        raise InvalidSetting(f"{path}: this is no TOML: it is not UTF-8") from None
+    except tomllib.TOMLDecodeError as wrong:
+        raise InvalidSetting(f"{path}: this is no TOML: {wrong}") from None
+    try:
+        found = replace(_converted(fields), path=path)
+        _check_settings(found)
+        return replace(found, checks=_named(found.checks))
+    except InvalidSetting as wrong:
         raise InvalidSetting(f"{path}: {wrong}") from None
-    checks = tuple(_checked(check, path) for check in found.checks)
-    names = [check.name for check in checks]
+
+
+def _converted(fields: dict[str, Any]) -> CheckFile:
+    """Read the fields of a file. Raises InvalidSetting."""
+    _no_unknown(fields, _KEYS, "")
+    if isinstance(fields.get("check"), dict):
+        raise InvalidSetting("write [[check]], in two pairs of brackets: each is one of several checks")
+    tables = fields.get("check", ())
+    for number, table in enumerate(tables if isinstance(tables, list) else (), start=1):
+        if isinstance(table, dict):
+            _no_unknown(table, Check.__struct_fields__, f"check {number}: ")
+    if not tables:
+        raise InvalidSetting("it has no check: each begins with the line [[check]]")
+    try:
+        return msgspec.convert(fields, CheckFile)
+    except msgspec.ValidationError as wrong:
+        raise InvalidSetting(str(wrong)) from None
+
+
+def _no_unknown(table: dict[str, Any], known: Sequence[str], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise InvalidSetting(f"{where}unknown key {quote(key)}: there are {', '.join(known)}")
+
+
+def _check_settings(file: CheckFile) -> None:
+    """Raises InvalidSetting if the files are not there, or a setting has no meaning."""
+    for place in file.inputs():
+        if not place.exists():
+            raise InvalidSetting(f"files: there is no file {place}")
+    parse_token_count(str(file.budget), "budget")
+    policy_named(file.policy)
+    Prices.named(file.prices)
+    if file.dialect is not None:
+        dialect_named(file.dialect)
+    if any(check.max_cost is not None for check in file.checks):
+        file.token_prices()
+
+
+def _named(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Return the checks, each with a name of its own. Raises InvalidSetting."""
+    named = tuple(map(_checked, checks))
+    names = [check.name for check in named]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InvalidSetting(f"{path}: two checks are named {quote(twice)}")
-    found = replace(found, checks=checks, path=path)
-    if any(check.max_cost is not None for check in checks):
-        found.token_prices()
-    return found
+        raise InvalidSetting(f"two checks are named {quote(twice)}")
+    return named
 
 
 def check_files_in(paths: Sequence[Path]) -> list[Path]:
@@ -132,26 +183,26 @@ def check_files_in(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def _checked(check: Check, path: Path) -> Check:
+def _checked(check: Check) -> Check:
     """Return a check with a name. Raises InvalidSetting if it demands not exactly one thing, or something odd."""
     demands = [name for name in CONDITIONS if getattr(check, name) is not None]
     if len(demands) != 1:
         seen = f"not {' and '.join(demands)}" if demands else "it has none"
-        raise InvalidSetting(f"{path}: a check needs one of {', '.join(CONDITIONS)}: {seen}")
+        raise InvalidSetting(f"a check needs one of {', '.join(CONDITIONS)}: {seen}")
     demand = demands[0]
     value = getattr(check, demand)
     name = check.name or f"{demand} {' '.join(shorten(value).split()) if isinstance(value, str) else value}"
     if check.calls and demand not in ("contains", "matches"):
-        raise InvalidSetting(f"{path}: {name}: at is only for contains and matches")
+        raise InvalidSetting(f"{name}: at is only for contains and matches")
     if 0 in check.calls:
-        raise InvalidSetting(f"{path}: {name}: at: calls are counted from 1, or from -1 for the last one")
+        raise InvalidSetting(f"{name}: at: calls are counted from 1, or from -1 for the last one")
     if demand in ("contains", "matches") and not value.strip():
-        raise InvalidSetting(f"{path}: {name}: {demand} must not be empty")
+        raise InvalidSetting(f"{name}: {demand} must not be empty")
     if check.matches is not None:
         try:
-            re.compile(check.matches)
-        except re.error as wrong:
-            raise InvalidSetting(f"{path}: {name}: matches: {wrong}") from None
+            compile_pattern(check.matches)
+        except InvalidSetting as wrong:
+            raise InvalidSetting(f"{name}: matches: {wrong}") from None
     if check.max_tokens is not None:
-        check = replace(check, max_tokens=parse_token_count(str(check.max_tokens), f"{path}: {name}: max_tokens"))
+        check = replace(check, max_tokens=parse_token_count(str(check.max_tokens), f"{name}: max_tokens"))
     return replace(check, name=name)

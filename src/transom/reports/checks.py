@@ -6,7 +6,6 @@ is the edit that hides it at the first call without it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -413,7 +412,7 @@ class _Texts:
     """
 
     def __init__(self, check: Check) -> None:
-        self._pattern = None if check.matches is None else re.compile(check.matches)
+        self._pattern = check.pattern
         self._wanted = " ".join((check.contains or "").split())
         self._known = dict[str, bool]()
 
@@ -431,7 +430,7 @@ class _Texts:
 
     def _found(self, text: str) -> bool:
         if self._pattern is not None:
-            return self._pattern.search(text) is not None
+            return self._pattern.search(text.encode("utf-8", "replace"), 0) is not None
         return self._wanted in text or self._wanted in " ".join(text.split())
 
 

@@ -70,8 +70,10 @@ class CollectedCheck(pytest.Item):
             raise CheckFailedError(failures)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> object:  # type: ignore[override]
-        """Show a failed check as its sentences, and anything else as pytest does."""
-        if isinstance(excinfo.value, CheckFailedError):
+        """Show a failed check as its sentences, an expected error as its line, and anything else as pytest does."""
+        from transom.errors import TransomError  # noqa: PLC0415 - see the docstring of the module
+
+        if isinstance(excinfo.value, CheckFailedError | TransomError | OSError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)  # type: ignore[arg-type]
 
