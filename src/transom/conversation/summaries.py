@@ -49,6 +49,10 @@ NOTHING_NEW = (
     "no summary was made, because a compaction now would fold nothing; the focus and the notes were not kept: give "
     "them again when there are more turns"
 )
+NOT_WANTED = (
+    "no summary was made, because policy {} has none in this compaction; the focus and the notes were not kept: use "
+    'policy "summary", or give them again when there are more turns'
+)
 NO_MODEL = "the focus was not used: no model makes summaries here; give the conversation a summarizer"
 SAME = "the new summary would say the same as the one before, which stays"
 NEWER = "a newer summary was made meanwhile, which stays"
@@ -90,7 +94,7 @@ class SummarizingPlanner:
             if (asked.focus or asked.notes) and not may_have:
                 raise InvalidSetting(
                     f"compact: focus and notes need a summary, and policy {policy.name} makes none here: "
-                    'use policy "summary", or give the conversation a summarizer'
+                    'use policy "summary", or one of your own that shows summaries, with a summarizer'
                 )
             newest = self._planner.view.summary
             may_replace = bool(asked.focus or asked.notes) or self._lacks_summary(newest)
@@ -99,9 +103,11 @@ class SummarizingPlanner:
             want = self._planner.compaction_want(asked) if may_have else None
             if want is None:
                 why = self._no_room(asked) if may_have else ""
-                unmade = NO_MODEL if asked.focus and not is_made else NOTHING_NEW
-                why = why or (unmade if asked.focus or asked.notes else "")
-                return replace(self._planner.compact(), summary=None, failure=why)
+                done = self._planner.compact()
+                if not why and (asked.focus or asked.notes):
+                    without = NOT_WANTED.format(policy.name) if done.edits else NOTHING_NEW
+                    why = NO_MODEL if asked.focus and not is_made else without
+                return replace(done, summary=None, failure=why)
             wanted = self._summaries.awaited(self._with_what_is_known(want), policy)
             known = None if newest is None else newest[0]
         outcome = yield from self._awaited(wanted)

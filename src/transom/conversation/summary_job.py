@@ -65,7 +65,13 @@ class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
             except InvalidSetting as error:
                 raise InvalidSetting(f"summarizer: {error}") from None
         if self.summarizer is not None and not callable(getattr(self.summarizer, "steps", None)):
-            raise InvalidSetting(f"summarizer: must have a method steps, not {quote(self.summarizer)}")
+            is_model = isinstance(self.summarizer, str) or callable(getattr(self.summarizer, "complete", None))
+            raise InvalidSetting(
+                "summarizer: a model that writes summaries is SummarySettings(provider=…); summarizer=… is an object "
+                "with a method steps, as LlmSummarizer()"
+                if is_model
+                else f"summarizer: must have a method steps, not {quote(self.summarizer)}"
+            )
         least = cast("object", getattr(self.summarizer, "least_tokens", 0))
         if type(least) is not int or least < 0:
             raise InvalidSetting(f"summarizer: least_tokens must be a whole number of at least 0, not {quote(least)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -128,12 +128,12 @@ def _converted(fields: dict[str, Any]) -> CheckFile:
     _no_unknown(fields, _KEYS, "")
     if isinstance(fields.get("check"), dict):
         raise InvalidSetting("write [[check]], in two pairs of brackets: each is one of several checks")
-    tables = fields.get("check", ())
-    for number, table in enumerate(tables if isinstance(tables, list) else (), start=1):
-        if isinstance(table, dict):
-            _no_unknown(table, Check.__struct_fields__, f"check {number}: ")
-    if not tables:
+    if not fields.get("check"):
         raise InvalidSetting("it has no check: each begins with the line [[check]]")
+    if isinstance(fields["check"], list):
+        for number, table in enumerate(cast("list[Any]", fields["check"]), start=1):
+            if isinstance(table, dict):
+                _no_unknown(cast("dict[str, Any]", table), Check.__struct_fields__, f"check {number}: ")
     try:
         return msgspec.convert(fields, CheckFile)
     except msgspec.ValidationError as wrong:

@@ -16,9 +16,9 @@ ANSWER = "## User intent\n- the harbour of Lisbon has a crane"
 WORDS = "The harbour of Lisbon has a crane with the number {}, which lifts containers from the ship MV-{}. "
 
 
-def conversation(summarizer: object, turns: int = 8) -> transom.Conversation:
+def conversation(summarizer: object, turns: int = 8, policy: str = "summary") -> transom.Conversation:
     conv = transom.Conversation.open(
-        "memory:", "c", budget=20_000, policy="summary", counter=WordCounter(), system="Brief.", summarizer=summarizer
+        "memory:", "c", budget=20_000, policy=policy, counter=WordCounter(), system="Brief.", summarizer=summarizer
     )
     for number in range(turns):
         conv.user(f"Question {number}? " + "".join(WORDS.format(number, n) for n in range(8)))
@@ -67,6 +67,26 @@ def test_a_compaction_without_a_model_or_notes_makes_a_record_alone() -> None:
         done = conv.compact()
         assert (done.failure, done.summary) == ("", None)
         assert done.edits
+
+
+def test_a_policy_without_summaries_keeps_no_notes_and_says_so() -> None:
+    with conversation(None, policy="default") as conv, pytest.raises(InvalidSetting, match="policy default makes none"):
+        conv.compact(notes="Door code 4711.")
+    with conversation(Scripted(then=ANSWER), policy="default") as conv:
+        done = conv.compact(notes="Door code 4711.")
+        assert done.edits
+        assert done.failure.startswith("no summary was made, because policy default has none in this compaction;")
+        assert 'use policy "summary"' in done.failure
+    with conversation(Scripted(then=ANSWER), turns=1, policy="default") as conv:
+        done = conv.compact(notes="Door code 4711.")
+        assert not done.edits
+        assert done.failure.startswith("no summary was made, because a compaction now would fold nothing;")
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-5-mini", Scripted(then=ANSWER)], ids=["name", "provider"])
+def test_a_model_in_the_place_of_a_summarizer_is_told_its_place(model: object) -> None:
+    with pytest.raises(InvalidSetting, match="a model that writes summaries is SummarySettings\\(provider=…\\)"):
+        transom.SummarySettings(summarizer=model)  # type: ignore[arg-type]
 
 
 def test_a_focus_without_a_model_is_told() -> None:
