@@ -17,7 +17,7 @@ USAGE = Usage(prompt=1_000_000, cached=600_000, cache_write=100_000, output=10_0
 def test_each_kind_of_token_has_its_price():
     prices = TokenPrices(input=3, output=15, cache_read=0.3, cache_write=3.75)
     assert prices.cost(USAGE) == pytest.approx(0.3 * 3 + 0.6 * 0.3 + 0.1 * 3.75 + 0.01 * 15)
-    assert cost(USAGE, "nobody", "nothing", prices) == prices.cost(USAGE)
+    assert cost(USAGE, "nobody:nothing", prices) == prices.cost(USAGE)
 
 
 def test_a_cache_price_that_is_not_given_is_that_of_the_input():
@@ -42,19 +42,19 @@ def test_a_free_input_cannot_be_compared_with():
 
 
 def test_the_list_knows_models_their_prices_and_context_sizes():
-    assert cost(Usage(prompt=1000, cached=500, output=100), "anthropic", "claude-sonnet-4-5") == pytest.approx(0.00315)
-    assert context_size("anthropic", "claude-sonnet-4-5") == 200_000
-    assert cost(Usage(prompt=1000, output=100), "gemini", "gemini-2.5-flash") is not None
-    assert context_size("openai", "gpt-5") == 400_000
+    assert cost(Usage(prompt=1000, cached=500, output=100), "anthropic:claude-sonnet-4-5") == pytest.approx(0.00315)
+    assert context_size("anthropic:claude-sonnet-4-5") == 200_000
+    assert cost(Usage(prompt=1000, output=100), "gemini:gemini-2.5-flash") is not None
+    assert context_size("openai:gpt-5") == 400_000
 
 
 @pytest.mark.parametrize(("provider", "model"), [("openai", "no-such-model"), ("nobody", "gpt-5"), ("local", "")])
 def test_what_the_list_does_not_know_has_no_price_and_no_size(provider, model):
-    assert cost(USAGE, provider, model) is None
-    assert context_size(provider, model) is None
+    assert cost(USAGE, f"{provider}:{model}") is None
+    assert context_size(f"{provider}:{model}") is None
 
 
 def test_without_the_list_nothing_is_known(monkeypatch):
     monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
-    assert cost(USAGE, "openai", "gpt-5") is None
-    assert context_size("openai", "gpt-5") is None
+    assert cost(USAGE, "openai:gpt-5") is None
+    assert context_size("openai:gpt-5") is None

@@ -39,7 +39,7 @@ from transom.core.tool import Tool
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, ProviderError, quote
 from transom.overflow import classify
-from transom.providers.models import cost_by_name
+from transom.providers.models import cost
 from transom.providers.sdk_errors import provider_error
 from transom.readback import TOOLS
 from transom.stores import Store, open_store
@@ -308,7 +308,7 @@ class ModelCall:
     def observe(self, reply: Any) -> None:
         """Log the reply, with its usage if the framework reports it. Raises InvalidMessage."""
         turn, name = self._format.read_reply(reply), self._model
-        self.conversation.append(turn, Meta(model=name, cost=cost_by_name(turn.usage, name)) if name else None)
+        self.conversation.append(turn, Meta(model=name, cost=cost(turn.usage, name)) if name else None)
         self._session.is_waiting = False
 
     def failed(self, error: BaseException) -> bool:

@@ -68,7 +68,7 @@ from transom.evaluation.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.evaluation.explain import Explanations, costs_of_call, explain
 from transom.policies import policy_named
 from transom.providers import Provider
-from transom.providers.models import cost_by_name
+from transom.providers.models import cost
 from transom.readback import answer_call, answer_limit
 from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
@@ -329,7 +329,7 @@ class Conversation:
             self._log_unreadable(reply, unreadable)
             raise
         model = model_of_reply(reply, self.dialect)
-        billed = Meta(model=model, cost=cost_by_name(turn.usage, model)) if model else None
+        billed = Meta(model=model, cost=cost(turn.usage, model)) if model else None
         return self._append_facts([turn], billed)[0]
 
     @_locked
@@ -401,7 +401,7 @@ class Conversation:
             model=model,
             usage=usage,
         )
-        self._append_facts([failure], Meta(cost=cost_by_name(usage, model)))
+        self._append_facts([failure], Meta(cost=cost(usage, model)))
 
     @_locked
     def tool_result(self, call_id: str, content: object, *, failed: bool = False) -> int:

@@ -441,7 +441,7 @@ class SummaryScheduler:
 
     def _model(self, provider: Provider) -> Model:
         known = self._settings.context or getattr(provider, "context_size", None)
-        known = known or context_size(provider.name, provider.model)
+        known = known or context_size(model_name(provider))
         return Model(
             name=model_name(provider),
             dialect=provider.dialect,

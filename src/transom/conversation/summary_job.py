@@ -231,10 +231,7 @@ class SummaryJob:
 
     def _cost_of(self, usage: Usage | None) -> float | None:
         """What requests with this usage cost, in US dollars; None if that is not known."""
-        provider = self.provider
-        if usage is None or provider is None:
-            return None
-        return cost(usage, provider.name, provider.model, self.prices)
+        return None if self.provider is None else cost(usage, model_name(self.provider), self.prices)
 
     def _of_notes(self) -> Summary | None:
         """The summary that keeps the new notes; None if there are none, or no room for them."""

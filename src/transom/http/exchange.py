@@ -31,7 +31,7 @@ from transom.http.apis import COUNTING, CallBody, api_of, dialect_of, error_body
 from transom.http.gateway import Gateway, OpenConversation
 from transom.http.stream_reply import StreamReply
 from transom.providers.base import Provider, model_name
-from transom.providers.models import cost_by_name
+from transom.providers.models import cost
 from transom.providers.sdk_errors import error_kind
 from transom.redaction import without_keys
 from transom.stores.prefix_index import KnownPrefix
@@ -310,7 +310,7 @@ class Exchange:
             return
         named = model or model_name(cast("Provider", self._model))
         try:
-            at = opened.conv.append(turn, Meta(model=named, cost=cost_by_name(turn.usage, named)))
+            at = opened.conv.append(turn, Meta(model=named, cost=cost(turn.usage, named)))
             opened.length = at + 1
             place = KnownPrefix(opened.name, opened.length)
             ids = digests.after_calls(self._digest, turn)
@@ -339,7 +339,7 @@ class Exchange:
         )
         self._stream = None
         try:
-            opened.conv.append(failure, Meta(cost=cost_by_name(usage, failure.model)))
+            opened.conv.append(failure, Meta(cost=cost(usage, failure.model)))
         except TransomError as wrong:
             _logger.warning("conversation %s: a failure is not logged: %s", quote(opened.name), wrong)
 

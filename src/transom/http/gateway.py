@@ -230,7 +230,7 @@ class Gateway:
         """The limits of a request."""
         budget = self.budget
         if budget is None:
-            size = _context_size(body.dialect.name, body.model)
+            size = _context_size(f"{body.dialect.name}:{body.model}")
             if size is None:
                 self.warn_once(
                     f"context size {body.model}",
@@ -324,5 +324,5 @@ def _is_clients(body: object) -> bool:
 
 
 @lru_cache(maxsize=1_000)
-def _context_size(dialect: str, model: str) -> int | None:
-    return context_size(dialect, model)
+def _context_size(model: str) -> int | None:
+    return context_size(model)

@@ -72,14 +72,17 @@ class TokenPrices(Struct, frozen=True, kw_only=True):
         return Prices(fresh=1.0, write=write, read=min(read, write))
 
 
-def cost(usage: Usage, provider: str, model: str, prices: TokenPrices | None = None) -> float | None:
-    """Compute what one call costs, in US dollars: by `prices` if given, else by the price list.
+def cost(usage: Usage | None, model: str, prices: TokenPrices | None = None) -> float | None:
+    """Compute what one call to a model, "provider:model", costs in US dollars: by `prices` if given, else by the price
+    list.
 
-    None if no prices are given and the list does not know the model, or is not installed.
+    None without a usage; also if no prices are given and the list does not know the model, or is not installed.
     """
+    if usage is None:
+        return None
     if prices is not None:
         return prices.cost(usage)
-    if (found := _listed(provider, model)) is None:
+    if (found := _listed(model)) is None:
         return None
     where, listed = found
     from genai_prices import Usage as ListedUsage  # noqa: PLC0415 - an extra
@@ -93,23 +96,16 @@ def cost(usage: Usage, provider: str, model: str, prices: TokenPrices | None = N
     return float(listed.calc_price(counted, where).total_price)
 
 
-def cost_by_name(usage: Usage | None, model: str) -> float | None:
-    """Compute what one call to "provider:model" costs, by the price list; None if it does not know the model."""
-    provider, _, name = model.partition(":")
-    return None if usage is None else cost(usage, provider, name)
-
-
 def token_prices(model: str) -> TokenPrices | None:
     """Return the prices of a model, "provider:model", from the price list; None if it does not know them, or is not
     installed. Where the price of a token depends on the length of the request, it is that of a short one."""
-    provider, _, name = model.partition(":")
     kinds = {
         "input": Usage(prompt=_SHORT),
         "output": Usage(output=_SHORT),
         "cache_read": Usage(prompt=_SHORT, cached=_SHORT),
         "cache_write": Usage(prompt=_SHORT, cache_write=_SHORT),
     }
-    dollars = {kind: cost(usage, provider, name) for kind, usage in kinds.items()}
+    dollars = {kind: cost(usage, model) for kind, usage in kinds.items()}
     known = {kind: each * MILLION / _SHORT for kind, each in dollars.items() if each is not None}
     return TokenPrices(**known) if len(known) == len(kinds) else None
 
@@ -124,16 +120,17 @@ def listed_prices(model: str) -> TokenPrices:
     raise InvalidSetting(f"the prices of {quote(model)} are not known: a model is named as provider:model")
 
 
-def context_size(provider: str, model: str) -> int | None:
-    """Return the tokens of a model's context window from the price list; None if it does not know them, or is not
-    installed.
+def context_size(model: str) -> int | None:
+    """Return the tokens of the context window of a model, "provider:model", from the price list; None if it does not
+    know them, or is not installed.
     """
-    found = _listed(provider, model)
+    found = _listed(model)
     return None if found is None else found[1].context_window
 
 
-def _listed(provider: str, model: str) -> tuple[Any, Any] | None:
-    """Look up a provider and a model in the price list: return its own two objects, or None."""
+def _listed(model: str) -> tuple[Any, Any] | None:
+    """Look up "provider:model" in the price list: return its own objects for both, or None."""
+    provider, _, name = model.partition(":")
     if provider in _UNLISTED:
         return None
     try:
@@ -141,6 +138,6 @@ def _listed(provider: str, model: str) -> tuple[Any, Any] | None:
     except ImportError:
         return None
     try:
-        return get_snapshot().find_provider_model(model, None, _PRICE_LISTS.get(provider, provider), None)
+        return get_snapshot().find_provider_model(name, None, _PRICE_LISTS.get(provider, provider), None)
     except LookupError:
         return None

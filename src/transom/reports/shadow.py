@@ -121,7 +121,7 @@ def plan_shadow(
     changed: list[ShadowCall] = []
     same: list[ShadowCall] = []
     too_long = refused = 0
-    room = getattr(provider, "context_size", None) or context_size(provider.name, provider.model)
+    room = getattr(provider, "context_size", None) or context_size(model_name(provider))
     dialect = dialect_named(provider.dialect)
     for record in records:
         for call in recorded_calls(_with_tools(record), budget=budget, policy=policy, dialect=dialect):
@@ -140,7 +140,7 @@ def plan_shadow(
     chosen.sort(key=lambda one: order[id(one)])
     tokens = sum(2 * whole + window for one in chosen for whole, window in (one.tokens,))
     dollars = [
-        cost(Usage(prompt=prompt, output=max_tokens), provider.name, provider.model)
+        cost(Usage(prompt=prompt, output=max_tokens), model_name(provider))
         for one in chosen
         for prompt in (one.tokens[0], one.tokens[0], one.tokens[1])
     ]

@@ -118,7 +118,7 @@ class RequestPlanner:
         self._model = model_name(provider)
         self._known_context = getattr(provider, "context_size", None)
         if self._known_context is None and self.settings.budget is ASSUMED:
-            self._known_context = context_size(provider.name, provider.model)
+            self._known_context = context_size(model_name(provider))
         known = self.settings.dialect
         if provider.dialect == known.name:
             return
@@ -142,7 +142,7 @@ class RequestPlanner:
         """Plan the next requests within the limit that this model's refusals have taught. `was_refused`: as in
         `use_model`."""
         if model != self._model and self.settings.budget is ASSUMED:
-            self._known_context = context_size(*model.partition(":")[::2])
+            self._known_context = context_size(model)
         self._trusts_learned, self._was_refused, self._model = True, was_refused, model
 
     def limits(self) -> Budget:

@@ -74,6 +74,7 @@ from transom.errors import (
     quote,
 )
 from transom.providers.base import Provider, model_name
+from transom.providers.models import TokenPrices, cost
 from transom.wire.dialects import dialect_named
 from transom.wire.refused_parts import prompt_parts
 from transom.wire.stop_reason import StopReason
@@ -89,8 +90,6 @@ RunSteps = Generator[Work | Event, Any, RunResult]
 Approver = Callable[[ToolCalled], Any]
 """Whether a call may run: True, False, a text that says why not, or None to let it wait. May be async under an async
 driver."""
-
-CostOf = Callable[[Provider, Usage], float | None]
 
 
 class UseModel(Protocol):
@@ -124,7 +123,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     tool_timeout: float | None = None
     retry: Retry = Retry()
     stream: bool = False
-    cost_of: CostOf = lambda _provider, _usage: None
+    prices: TokenPrices | None = None
 
 
 _NO_OUTPUT = object()
@@ -338,7 +337,7 @@ class AgentLoop:
             return
         failure = Failure(failure="interrupted", error=LATE_REPLY, model=model_name(provider), usage=usage)
         try:
-            self._log(failure, cost=self._settings.cost_of(provider, usage))
+            self._log(failure, cost=cost(usage, model_name(provider), self._settings.prices))
         except TransomError as error:  # the conversation is closed
             what = f"{usage.prompt + usage.output:,} tokens of a late reply"
             _logger.warning("conversation %s: %s are not counted: %s", quote(self._conv.log.name), what, error)
@@ -346,10 +345,10 @@ class AgentLoop:
     def _log_reply(self, turn: Assistant, stop: StopReason) -> Replied:
         if self._settings.reset_tool_choice:
             self._arguments = without_forced_call(self._arguments)
-        model, cost = model_name(self._provider), self._cost_of(turn.usage)
-        entry = self._log(turn, model=model, cost=cost)
+        model, price = model_name(self._provider), self._cost_of(turn.usage)
+        entry = self._log(turn, model=model, cost=price)
         return Replied(
-            entry=entry, text=_text(turn), calls=len(turn.calls), stop=stop, model=model, usage=turn.usage, cost=cost
+            entry=entry, text=_text(turn), calls=len(turn.calls), stop=stop, model=model, usage=turn.usage, cost=price
         )
 
     def _log_failure(self, partial: Partial, next_try: NextTry, answers: int) -> RequestFailed:
@@ -362,22 +361,22 @@ class AgentLoop:
             limit=next_try.limit,
             used=next_try.used,
         )
-        cost = self._cost_of(partial.usage)
+        price = self._cost_of(partial.usage)
         return RequestFailed(
-            entry=self._log(failure, cost=cost),
+            entry=self._log(failure, cost=price),
             kind=failure.failure,
             error=failure.error,
             model=failure.model,
             text=failure.text,
             usage=partial.usage,
-            cost=cost,
+            cost=price,
             limit=failure.limit,
             used=failure.used,
         )
 
     def _cost_of(self, usage: Usage | None) -> float | None:
         """What a request to the present provider cost; None if that is not known."""
-        return None if usage is None else self._settings.cost_of(self._provider, usage)
+        return cost(usage, model_name(self._provider), self._settings.prices)
 
     # ---- tools
 

@@ -14,7 +14,7 @@ from transom.conversation.argument_checks import Content, State
 from transom.conversation.function_tool import tools_by_name
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.output_type import OutputType
-from transom.conversation.runs.agent_loop import AgentLoop, Approver, CostOf, RunSettings, RunSteps, UseModel
+from transom.conversation.runs.agent_loop import AgentLoop, Approver, RunSettings, RunSteps, UseModel
 from transom.conversation.runs.driver import Cancel
 from transom.conversation.runs.runnable import RunnableConversation
 from transom.conversation.runs.work import Sleep
@@ -23,7 +23,7 @@ from transom.core.message import Raw, User
 from transom.core.tool import Tool
 from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting, quote
 from transom.providers import Provider, provider_named
-from transom.providers.models import TokenPrices, cost
+from transom.providers.models import TokenPrices
 
 MAX_STEPS = 50
 
@@ -187,7 +187,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         arguments=check.sdk_arguments(options.get("settings")),
         retry=retry,
         stream=stream,
-        cost_of=_cost_of(options.get("prices")),
+        prices=_checked_prices(options.get("prices")),
         **limits,
     )
 
@@ -246,7 +246,7 @@ def _must_be_cancel(given: object) -> None:
         raise InvalidSetting(f"cancel: must be a threading.Event, not {quote(given)}")
 
 
-def _cost_of(prices: object) -> CostOf:
-    if prices is not None and not isinstance(prices, TokenPrices):
-        raise InvalidSetting(f"prices: must be TokenPrices, not {quote(prices)}")
-    return lambda provider, usage: cost(usage, provider.name, provider.model, prices)
+def _checked_prices(given: object) -> TokenPrices | None:
+    if given is not None and not isinstance(given, TokenPrices):
+        raise InvalidSetting(f"prices: must be TokenPrices, not {quote(given)}")
+    return given
