@@ -23,7 +23,7 @@ def record(*turns, budget=6_000):
     messages = [message for turn in turns for message in turn]
     rest = [message for at in range(60) for message in filler(at)]
     conv = transom.Conversation.from_messages([{"role": "user", "content": "Go."}, *messages, *rest], budget=budget)
-    return next(m["content"] for m in conv.request()["messages"] if is_record(m["content"] or ""))
+    return "\n".join(m["content"] for m in conv.request()["messages"] if is_record(m["content"] or ""))
 
 
 def test_words_beside_calls_are_quoted_and_long_ones_by_what_they_name():
@@ -97,3 +97,34 @@ def test_of_notices_that_are_the_same_one_is_quoted():
 def test_changed_tasks_say_no_more_than_which():
     text = record(tool_turn("TaskUpdate", {"taskId": "20", "status": "done"}, "Updated task #20 status", id_="a"))
     assert "Updated task" not in text
+
+
+def test_the_question_at_the_end_of_a_long_answer_stands_before_the_users_yes():
+    question = "Shall I drop the column, and rename the other one as well?"
+    answer = "The table has two columns that nobody reads any more. " * 40 + question
+    talk = [
+        [
+            {"role": "user", "content": f"Look at table {at} now, please."},
+            {"role": "assistant", "content": f"Table {at} is read. " + "It has rows that nobody needs any more. " * 30},
+        ]
+        for at in range(8)
+    ]
+    asked = [{"role": "assistant", "content": answer}, {"role": "user", "content": "yes for both"}]
+    text = record(*talk, filler(70), asked, filler(71), [{"role": "user", "content": "Go on."}])
+    assert f"{question}»" in text
+    assert "user «yes for both»" in text
+
+
+def test_of_a_skill_in_the_users_place_only_the_arguments_are_the_users():
+    steps = "".join(f"{at}. Write document {at}, and commit it.\n" for at in range(1, 30))
+    skill = f"Base directory for this skill: /home/ann/.skills/plan\n\n# Plan\n{steps}"
+    text = record(
+        filler(70),
+        [{"role": "user", "content": skill}],
+        filler(71),
+        [{"role": "user", "content": f"{skill}\nARGUMENTS: the login page, without a database"}],
+        filler(72),
+        [{"role": "user", "content": "Go on."}],
+    )
+    assert "user «…the login page, without a database»" in text
+    assert text.count("# Plan") <= 1

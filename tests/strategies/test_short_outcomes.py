@@ -140,3 +140,27 @@ def test_a_read_or_an_edit_that_says_in_one_line_that_it_could_not_has_failed(na
 )
 def test_a_file_that_speaks_of_what_is_missing_has_not_failed(text):
     assert not ended("Read", {"file_path": "/app/a.py"}, text)[1]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "answer", "made"),
+    [
+        (
+            "return_delivered_order_items",
+            {"order_id": "#W6239298", "payment_method_id": "gift_card_5094406"},
+            {"order_id": "#W6239298", "items": [{"product_id": "8600330539"}], "status": "return requested"},
+            ("#W6239298", "return requested"),
+        ),
+        (
+            "book_reservation",
+            {"user_id": "omar_davis_3817", "origin": "JFK"},
+            {"reservation_id": "HATHAT", "user_id": "omar_davis_3817", "status": "booked"},
+            ("HATHAT", "booked"),
+        ),
+        ("cancel_order", {"order_id": "#W1154986"}, {"status": "cancelled"}, ("#W1154986", "cancelled")),
+    ],
+)
+def test_the_state_in_a_result_is_that_of_the_object_that_was_changed_or_made(tool, arguments, answer, made):
+    done = action_of(Call(name=tool, args=json.dumps(arguments), id="c"))
+    result = ToolResult(call="c", parts=(Text(json.dumps(answer)),))
+    assert outcome_of(result, done).made == (made,)

@@ -250,18 +250,19 @@ def _says(body: str, lines: int, action: Action, verdict: str) -> str:
 
 def _made(body: str, action: Action) -> Iterator[tuple[str, str]]:
     """What a result shows for the first time: commits and pull requests; of a changing call that is no shell the object
-    of its JSON, with its state."""
+    of its JSON, with its state: the first id that the call did not name, or that it changes."""
     if action.commands:
         if any(one.program in {"git", "git commit", "gh create"} for one in action.commands):
             found = [next(filter(None, one.groups())) for one in _MADE.finditer(body[-SCANNED_OUTPUT:])]
             yield from ((" ".join(one.split()), "") for one in found[:MOST_MADE])
     elif action.changes and not action.is_edit and body.lstrip()[:1] == "{":
-        values = dict(reversed(_OBJECT.findall(body[:SCANNED_OUTPUT])))
-        made = next((value for key, value in values.items() if key != "status" and value not in action.names), "")
-        if state := values.get("status", ""):
-            yield from ((name, state) for name in (made, *sorted(action.changes))[:1] if name)
-        elif made:
-            yield made, ""
+        found = _OBJECT.findall(body[:SCANNED_OUTPUT])
+        state = next((value for key, value in found if key == "status"), "")
+        ids = (value for key, value in found if key != "status")
+        new = (one for one in ids if one in action.changes or one not in action.names)
+        made = next(new, next(iter(sorted(action.changes))))
+        if state or made not in action.changes:
+            yield made, state
 
 
 def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> str:

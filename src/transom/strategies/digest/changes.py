@@ -58,9 +58,11 @@ class Changes:
         """What the calls of a turn changed or made, each with its state as far as a result shows it."""
         found: dict[str, str] = {}
         for done in self.index.calls_of(self.view, unit):
-            deleted = done.action.deleted
-            found |= {name: "deleted" if name in deleted else "" for name in sorted(_changed_by(done))}
-            found |= done.outcome.made if done.outcome is not None else ()
+            made = dict(done.outcome.made if done.outcome is not None else ())
+            changed, deleted = _changed_by(done), done.action.deleted
+            if made and not done.action.commands and changed.isdisjoint(made):
+                changed = NO_NAMES  # it names for whom the object was made
+            found |= {name: "deleted" if name in deleted else "" for name in sorted(changed)} | made
         return found
 
     def since(self, done: DoneCall, spans: Spans) -> list[str]:

@@ -314,7 +314,7 @@ class _FoldedTurns:
     def _with_margins(self, passage: Passage) -> Span:
         """What is quoted of a passage that was chosen, with its margins."""
         indexed = self.index.at(self.view, passage.entry)
-        if passage.margin and (indexed.by_user or indexed.role != "user"):
+        if passage.margin and indexed.role != "note":
             return with_margins(
                 self._text_of(passage), passage.start, passage.end, self.index.json_elements(self._text_of(passage))
             )

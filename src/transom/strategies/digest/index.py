@@ -30,7 +30,7 @@ from transom.strategies.actions.outcome import Outcome, outcome_of
 from transom.strategies.actions.relations import SameFiles
 from transom.strategies.actions.tools import TOOLS, ToolRow
 from transom.strategies.digest.noise import unreadable
-from transom.strategies.digest.own_words import OwnWords, is_by_program, own_words, report_span
+from transom.strategies.digest.own_words import OwnWords, is_by_program, own_words, report_span, skill_arguments
 from transom.strategies.digest.passages import (
     MARGIN,
     MOST,
@@ -75,10 +75,10 @@ class Indexed(Struct, frozen=True, gc=False):
     """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
     user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
 
-    `own_words`: those of its author, calls aside. `by_user`: the user wrote it; `is_report`: another agent did, in the
-    user's place. `media`: its images and files, in words. `unreadable`: what nobody reads in each of its texts, if
-    there is any. `role`, `calls` and `result` are what its line in a record needs; announced state has no role: it
-    comes again.
+    `own_words`: those of its author, calls aside. `is_report`: another agent wrote it, in the user's place. `media`:
+    its images and files, in words. `unreadable`: what nobody reads in each of its texts, if there is any. `role`,
+    `calls` and `result` are what its line in a record needs; what a program wrote in the user's place is a note, and
+    announced state has no role: it comes again.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -93,7 +93,6 @@ class Indexed(Struct, frozen=True, gc=False):
     result: Outcome | None = None
     unreadable: tuple[tuple[Span, ...], ...] = ()
     own_words: tuple[OwnWords, ...] = ()
-    by_user: bool = False
     is_report: bool = False
 
 
@@ -252,7 +251,8 @@ class Index:
         for number, (text, position) in enumerate(sources):
             rate, talk = entry.tokens[position] / max(1, len(text)), from_turn and position <= len(fact.parts)
             at = number - len(sources) + len(calls)
-            spans = lasting_spans(calls[at], len(text)) if at >= 0 else [report or (0, len(text))]
+            whole = report or skill_arguments(text) or (0, len(text))
+            spans = lasting_spans(calls[at], len(text)) if at >= 0 else [whole]
             for start, end in spans:
                 pieces = sentences if talk and not calls and len(text) <= MOST else split
                 found = pieces(text[start:end], rate)
@@ -267,7 +267,7 @@ class Index:
             from_turn=from_turn,
             about=NO_NAMES.union(*(one.names for one in actions)) or NO_NAMES,
             changes=NO_NAMES.union(*(one.changes for one in actions)) or NO_NAMES,
-            role="" if is_repeated(fact) else role_of(fact),
+            role="" if is_repeated(fact) else "note" if by_program else role_of(fact),
             media=texts.media_words(part.media for part in fact.parts if isinstance(part, Media)),
             calls=actions,
             result=outcome_of(fact, self._action(view, entry.seq)) if isinstance(fact, ToolResult) else None,
@@ -277,7 +277,6 @@ class Index:
                 for number, (text, position) in enumerate(sources[: len(sources) - len(calls)] if from_turn else ())
                 if text.strip() and (spans := [report or (0, len(text))] if by_program else own_words(text))
             ),
-            by_user=by_user,
             is_report=report is not None,
         )
 

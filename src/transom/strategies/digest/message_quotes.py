@@ -56,6 +56,9 @@ SENTENCE = 24
 REPEATED = 0.4
 """The worth of a word of the user at each further quote, as a share of the one before."""
 
+QUESTIONS = ("?", "？")
+"""How a question ends."""
+
 _TELLS = re.compile(r"\d|[A-Z][\w-]*[A-Z_.]|\w[._/]\w|\b(?i:not?|never|don.t|only|must|should|always|please|without)\b")
 """What makes a sentence of a long message worth its place: numbers, names, and words that ask or forbid."""
 
@@ -180,7 +183,7 @@ class MessageQuotes:
     @cached_property
     def _notices(self) -> list[_Message]:
         """What programs wrote in the user's place, reports of other agents aside."""
-        return _each_once(list(self._heads("program")))
+        return _each_once(list(self._heads("note")))
 
     @cached_property
     def _remarks(self) -> list[_Message]:
@@ -195,13 +198,10 @@ class MessageQuotes:
                 yield from (_Message(seq, words) for words in self.index.at(self.view, seq).own_words)
 
     def _role(self, unit: Unit) -> str:
-        """Whose message a unit is: "program" and "report" in the user's place, "calls" for a turn with calls."""
+        """Whose message a unit is: "calls" for a turn with calls, "report" for what another agent wrote in the user's
+        place, else the role in its line."""
         indexed = self.index.at(self.view, unit.seqs[0])
-        if indexed.calls:
-            return "calls"
-        if indexed.role != "user" or indexed.by_user:
-            return indexed.role
-        return "report" if indexed.is_report else "program"
+        return "calls" if indexed.calls else "report" if indexed.is_report else indexed.role
 
     def _results(self, kind: Kind) -> Iterator[_Message]:
         """The results that are quoted like messages, of calls that did not fail."""
@@ -231,7 +231,7 @@ def _place(one: _Message) -> tuple[int, int]:
 
 def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:
     """Spans of a text in at most this many characters: its beginning, its end, and between them the sentences that tell
-    most."""
+    most. A question at the end comes first: the next message may be a mere yes."""
     pieces = [
         (start + at, start + end)
         for start, stop in own
@@ -239,9 +239,10 @@ def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:
         if text[start + at : start + end].strip()
     ]
     between = sorted(range(1, len(pieces) - 1), key=lambda at: (-_density(text, pieces[at]), at))
-    left = most
+    left, last = most, len(pieces) - 1
+    ends = (last, 0) if text[slice(*pieces[last])].rstrip().endswith(QUESTIONS) else (0, last)
     taken: set[int] = set()
-    for at in dict.fromkeys((0, len(pieces) - 1, *between)):
+    for at in dict.fromkeys((*ends, *between)):
         length = pieces[at][1] - pieces[at][0]
         if length <= left:
             taken.add(at)

@@ -31,6 +31,10 @@ _BY_PROGRAM = re.compile(r"\s*(?:<[a-zA-Z][\w-]{0,60}[ >].*</[\w-]{1,60}>|\{\s*\
 _REPORT = re.compile(r"<(results?|reports?|findings|response|answer)>\s*(\S.*?)\s*</\1>", re.DOTALL)
 """What another agent found, in a message that a program wrote."""
 
+_SKILL = re.compile(r"\s*Base directory for this skill: \S")
+_ARGUMENTS = "\nARGUMENTS: "
+"""How the text of a skill begins that a client puts in the user's place, and where in it the user's own words begin."""
+
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
 
@@ -52,9 +56,15 @@ class OwnWords(Struct, frozen=True, gc=False):
 
 
 def is_by_program(text: str) -> bool:
-    """Whether a message in the user's place looks like one that a program wrote: a notice, or the output of a
-    command."""
-    return bool(_BY_PROGRAM.fullmatch(text))
+    """Whether a message in the user's place looks like one that a program wrote: a notice, the output of a command, or
+    a skill that was called without words of the user."""
+    return bool(_BY_PROGRAM.fullmatch(text)) or (bool(_SKILL.match(text)) and _ARGUMENTS not in text)
+
+
+def skill_arguments(text: str) -> Span | None:
+    """The span of the user's words behind the text of a skill; None if the message is no skill, or has none."""
+    at = text.rfind(_ARGUMENTS) if _SKILL.match(text) else -1
+    return (at + len(_ARGUMENTS), len(text)) if at >= 0 else None
 
 
 def report_span(text: str) -> Span | None:
@@ -66,7 +76,7 @@ def report_span(text: str) -> Span | None:
 def own_words(text: str) -> list[Span]:
     """The spans of a message that are its author's own words."""
     spans: list[Span] = []
-    at = 0
+    at, _ = skill_arguments(text) or (0, 0)
     for begin in _PUT_IN.finditer(text):
         closing = f"</{begin[1]}>"
         if begin.start() >= at and (end := text.find(closing, begin.end())) >= 0:
