@@ -323,14 +323,14 @@ def _passages(view: View, unit: Unit, quote: Quote) -> tuple[list[QuotedPassage]
 def whole_share(window: Window) -> float:
     """Return the share of a window's room that whole (not trimmed) turns take.
 
-    The room is what the limit leaves beside the system prompt and the first message of the user, which must stay.
+    The room is what the limit leaves beside the system prompt and the first task, which must stay.
     """
     view, limit = window.view, window.limit
     first = view.first_task
     fixed = view.head_size.tokens
     whole = 0
     for unit in view.visible_units():
-        if unit.key == first:
+        if unit.key in first:
             fixed += unit.size.tokens
         elif not unit.trims:
             whole += unit.size.tokens

@@ -20,10 +20,11 @@ class Crash(BaseException):
 
 
 class Files:
-    """The tool, which ends the process at one call."""
+    """The tool, which ends the process at one call. `kept`: what the framework has of the conversation at the end."""
 
     def __init__(self, crash_at: int | None) -> None:
         self.crash_at = crash_at
+        self.kept = ""
 
     def read(self, number: int) -> str:
         """What is in a file."""
@@ -64,7 +65,9 @@ def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False
             model, [read_file], middleware=[middleware], system_prompt="You count.", checkpointer=saver
         )
         try:
-            return agent.invoke(given, config)["messages"][-1].text
+            messages = agent.invoke(given, config)["messages"]
+            files.kept = str(messages)
+            return messages[-1].text
         finally:
             if not own:
                 middleware.sessions.close()
@@ -104,6 +107,7 @@ def pydantic_ai(api: ScriptedApi, folder: Path, files: Files, *, own: bool = Fal
             except Crash:
                 kept = [*messages]
             else:
+                files.kept = str(done.all_messages())
                 return done.output
             finally:
                 capability.sessions.close()
@@ -131,13 +135,13 @@ def openai_agents(api: ScriptedApi, folder: Path, files: Files, *, chat: bool = 
         provider = OpenAIProvider(openai_client=client, use_responses=not chat)
         transom = TransomProvider(f"sqlite:///{folder}/agent.db", provider=provider, budget=BUDGET)
         trip = transom.for_session("trip")
-        agent = Agent("counter", instructions="You count.", tools=[read_file, *trip.tools], model="gpt-5")
+        agent = Agent("counter", instructions="You count.", tools=trip.with_tools([read_file]), model="gpt-5")
         config = RunConfig(model_provider=trip, tracing_disabled=True)
         session = SQLiteSession("trip", folder / "session.db")
         try:
-            return asyncio.run(
-                Runner.run(agent, given, run_config=config, session=session, max_turns=10_000)
-            ).final_output
+            done = asyncio.run(Runner.run(agent, given, run_config=config, session=session, max_turns=10_000))
+            files.kept = str(asyncio.run(session.get_items()))
+            return done.final_output
         finally:
             transom.sessions.close()
 
@@ -176,7 +180,9 @@ def strands(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) 
             callback_handler=None,
         )
         try:
-            return str(agent(task)).strip()
+            said = str(agent(task)).strip()
+            files.kept = str(agent.messages)
+            return said
         finally:
             plugin.sessions.close()
 
@@ -217,6 +223,8 @@ def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: bool = Fals
                 user_id="ada", session_id="trip", new_message=message, run_config=RunConfig(max_llm_calls=0)
             ):
                 said = "".join(part.text or "" for part in event.content.parts or ()) if event.content else said
+        session = await service.get_session(app_name="archive", user_id="ada", session_id="trip")
+        files.kept = str(session.events)
         return said
 
     async def both() -> str:
@@ -257,11 +265,13 @@ def agent_framework(api: ScriptedApi, folder: Path, files: Files, *, own: bool =
         )
         session = agent.create_session(session_id="trip")
         try:
-            return (await agent.run(TASK, session=session)).text
+            said = (await agent.run(TASK, session=session)).text
         except Crash:
-            return (await agent.run(TASK, session=session)).text
+            said = (await agent.run(TASK, session=session)).text
         finally:
             provider.sessions.close()
+        files.kept = str(session.to_dict())
+        return said
 
     return asyncio.run(both())
 

@@ -189,3 +189,101 @@ def test_there_are_no_readback_tools_in_a_small_budget() -> None:
     session = sessions().session("trip")
     session.begin([HumanMessage("Count to TANGERINE.")])
     assert "TANGERINE" in session.readback("transom_grep", {"pattern": "TANG"})
+
+
+def asked(*numbers: int) -> AIMessage:
+    calls = [{"name": "read", "args": {"n": number}, "id": f"call_{number}"} for number in numbers]
+    return AIMessage("", tool_calls=calls, id=f"ai{numbers[0]}")
+
+
+def result(number: int, text: str = LONG) -> ToolMessage:
+    return ToolMessage(text, tool_call_id=f"call_{number}", id=f"r{number}")
+
+
+def arrive(session: Any, *numbers: int) -> dict[int, ToolMessage]:
+    """The results as the framework keeps them, in the order in which they arrive."""
+    return {at: result(at, session.tool_result(result(at)) or LONG) for at in numbers}
+
+
+def begun(session: Any, *numbers: int) -> list[Any]:
+    history: list[Any] = [HumanMessage("Count.", id="task"), asked(*numbers)]
+    session.begin(history[:1]).observe(history[1])
+    return history
+
+
+def test_a_long_result_is_logged_whole_and_given_as_the_window_shows_it() -> None:
+    session = sessions(budget=6_000).session("trip")
+    history = begun(session, 1)
+    history.append(arrive(session, 1)[1])
+    assert facts(session) == ["User", "Sent", "Assistant", "ToolResult", "Trim"]
+    assert session.conversation.log[3].body.parts == (Text(LONG),)
+    assert "truncated of 1,201 lines; whole in entry 3" in history[2].text
+    assert len(history[2].text) < len(LONG) / 3
+    assert [id(each) for each in session.begin(history).messages] == [id(each) for each in history]
+    assert facts(session)[-1] == "Sent"  # nothing was logged twice, nothing trimmed again
+
+
+def test_results_of_tools_that_run_at_once_may_arrive_in_any_order(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+    here = sessions(url, budget=6_000)
+    session = here.session("trip")
+    history = begun(session, 1, 2, 3)
+    kept = arrive(session, 3, 1)  # the second one is not seen
+    history += [kept[1], result(2), kept[3]]
+    here.close()
+    there = sessions(url, budget=6_000).session("trip")  # another process goes on
+    window = there.begin(history)
+    assert there.conversation.log.name == "trip"
+    answered = [entry.body.call for entry in there.conversation.log.read() if isinstance(entry.body, ToolResult)]
+    assert answered == ["call_3", "call_1", "call_2"]
+    assert {each.tool_call_id for each in window.messages[2:]} == {"call_1", "call_2", "call_3"}
+    assert all("whole in entry" in each.text for each in window.messages[2:])
+    assert window.window.tokens < 6_000
+
+
+def test_a_result_that_the_framework_lost_stays_in_the_conversation() -> None:
+    session = sessions(budget=6_000).session("trip")
+    history = begun(session, 1, 2)
+    arrive(session, 1, 2)
+    messages = session.begin([*history, HumanMessage("Go on.", id="on")]).messages
+    assert [type(each).__name__ for each in messages] == [
+        "HumanMessage",
+        "AIMessage",
+        "ToolMessage",
+        "ToolMessage",
+        "HumanMessage",
+    ]
+    assert [entry for entry in session.conversation.log.read() if getattr(entry.body, "synthetic", False)] == []
+
+
+def test_a_trim_that_is_undone_gives_the_model_the_whole() -> None:
+    session = sessions(budget=32_000, policy="codex").session("trip")
+    history = begun(session, 1)
+    history.append(arrive(session, 1)[1])
+    assert "truncated" in session.begin(history).messages[2].text
+    session.conversation.undo()
+    assert session.begin(history).messages[2].text == LONG
+
+
+def test_what_the_framework_has_changed_itself_stays_as_it_has_it() -> None:
+    session = sessions().session("trip")
+    history = begun(session, 1)
+    assert arrive(session, 1)[1].text == LONG
+    cleared = result(1, "[cleared]")
+    assert session.begin([*history, cleared]).messages[2] is cleared
+
+
+def test_the_result_of_a_call_that_has_one_is_not_logged() -> None:
+    session = sessions(budget=6_000).session("trip")
+    begun(session, 1)
+    arrive(session, 1)
+    assert session.tool_result(result(1, "read again")) is None
+    assert session.tool_result(result(7)) is None
+    assert facts(session) == ["User", "Sent", "Assistant", "ToolResult", "Trim"]
+
+
+def test_a_policy_that_clips_nothing_leaves_results_as_they_are() -> None:
+    session = sessions(budget=6_000, policy="sliding").session("trip")
+    begun(session, 1)
+    assert session.tool_result(result(1)) is None
+    assert facts(session) == ["User", "Sent", "Assistant", "ToolResult"]

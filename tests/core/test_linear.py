@@ -193,6 +193,7 @@ def test_an_explanation_of_a_message_of_many_parts():
     def given(n: int) -> Conversation:
         parts = [{"type": "text", "text": f"part {i} of file_{i}.py says {i * 7}"} for i in range(n)]
         talk = [{"role": "user", "content": content} for content in ("go", parts, "next", "more " * 6 * n)]
+        talk.insert(1, {"role": "assistant", "content": "I go."})
         conversation = Conversation.from_messages(talk, budget=14 * n)
         conversation.plan_request()
         return conversation

@@ -43,7 +43,7 @@ def test_what_precedes_a_compaction_is_not_sent_and_counts_nothing(conv):
     assert conv.view.total.tokens < before / 4
     sealed = conv.view.slots[0]
     assert (sealed.sealed, sealed.size.tokens, sealed.unit_count) == (True, 0, 9)
-    assert conv.view.first_task == conv.view.newest_user == conv.view.slots[-1].first
+    assert (*conv.view.first_task, conv.view.newest_user) == (conv.view.slots[-1].first,) * 2
 
 
 def test_explain_and_search_know_what_precedes_it(conv):

@@ -12,6 +12,7 @@ import transom
 from transom.conversation.request import render
 from transom.core.edit import Fold, Trim
 from transom.core.policy import Policy
+from transom.core.required import required_keys
 from transom.errors import BudgetImpossible
 from transom.history import managed_policy
 from transom.testing import WordCounter
@@ -120,8 +121,8 @@ def test_no_manager_removes_the_task_the_newest_message_or_the_newest_turn(messa
     for conv, _ in conversations(messages, manager, transom.Budget(context=100_000), "default"):
         conv.plan_request()
         view = conv.view
-        for key in (view.first_task, view.newest_user, view.newest_unit):
-            assert key is None or key < 0 or view.is_visible(key)
+        for key in (*required_keys(view), view.newest_unit):
+            assert key < 0 or view.is_visible(key)
         whole = "".join(
             str(m.get("content")) + str(m.get("tool_calls")) for m in render(conv.plan_request())["messages"]
         )

@@ -54,7 +54,7 @@ def words_of(fact):
 
 
 def landmarks(tmp_path, lines):
-    """The texts of the first task and of the newest user message, as an import shows them; a replay must agree."""
+    """The text of the first task and of the newest user message, as an import shows them; a replay must agree."""
     path = tmp_path / "s.jsonl"
     path.write_text(jsonl(*lines))
     store = MemoryStore()
@@ -73,8 +73,9 @@ def landmarks(tmp_path, lines):
     list(replay(conversation, facts, injected=record.injected_in(facts)))
     found = []
     for view in (imported, conversation.view):
-        keys = view.first_task, view.newest_user
-        found.append(tuple(None if key is None else words_of(view.unit(key).first_fact) for key in keys))
+        task = "\n".join(words_of(view.unit(key).first_fact) for key in view.first_task)
+        newest = view.newest_user
+        found.append((task or None, None if newest is None else words_of(view.unit(newest).first_fact)))
     assert found[0] == found[1]
     return found[0]
 
@@ -87,7 +88,11 @@ def landmarks(tmp_path, lines):
         (claude("Fix it.", "[Request interrupted by user]"), ("Fix it.", "Fix it.")),
         (claude("Fix it.", ("Base directory for this skill: /x",)), ("Fix it.", "Fix it.")),
         (claude(SKILL, ("Please analyze this codebase.",), (REMINDER,)), ("Please analyze this codebase.",) * 2),
-        (claude(WITH_ARGUMENTS, ("Plan what the user asks for.",)), (WITH_ARGUMENTS, "Plan what the user asks for.")),
+        (
+            claude(WITH_ARGUMENTS, ("Plan what the user asks for.",)),
+            (f"{WITH_ARGUMENTS}\nPlan what the user asks for.", "Plan what the user asks for."),
+        ),
+        (claude("The data is in /x.", (REMINDER,), "Count it."), ("The data is in /x.\nCount it.", "Count it.")),
         (claude([text(REMINDER), text("Fix it.")]), (f"{REMINDER}Fix it.",) * 2),
         (claude((REMINDER,)), (None, None)),
         (codex(ENVIRONMENT, "Fix it.", "<turn_aborted>\nBy the user.\n</turn_aborted>"), ("Fix it.", "Fix it.")),

@@ -79,12 +79,13 @@ def test_what_was_whole_while_it_was_newest_is_excerpted_at_a_later_compaction()
 def test_the_message_that_exceeds_the_tokens_is_excerpted_not_dropped():
     conv = opened(KeepUsers(tokens=100, fraction=1.0, least=20), context=700)
     conv.user("first")
+    conv.observe({"role": "assistant", "content": "Yes?"})
     conv.user("long " + "please " * 200)
     conv.user("newest")
     for number in range(9):
         work(conv, number)
     shown = contents(conv.plan_request())
-    excerpts = [text for text in shown if text.startswith("long") and "whole in entry 1" in text]
+    excerpts = [text for text in shown if text.startswith("long") and "whole in entry 2" in text]
     assert excerpts
     assert WordCounter().count(excerpts[0]) <= 100
 

@@ -37,6 +37,7 @@ def text_of(messages):
 
 def test_each_answer_and_the_first_request_are_told_beside_long_words_of_the_user():
     messages = [{"role": "user", "content": "<environment>\n<cwd>/app</cwd>\n</environment>"}]
+    messages += [{"role": "assistant", "content": "What shall I do?"}]
     messages += [{"role": "user", "content": "Find out why the nightly import is slow."}]
     for at in range(8):
         messages += work(10 * at, 6)
@@ -54,14 +55,14 @@ def test_each_answer_and_the_first_request_are_told_beside_long_words_of_the_use
     messages += work(200, 6)
     window = transom.fit(messages, budget=16_000)
     record = "\n".join(records(window))
-    assert "1 user «Find out why the nightly import is slow.»" in record
+    assert "2 user «Find out why the nightly import is slow.»" in record
     told = [at for at in range(8) if f"the cache of table_{at} is warm" in text_of(window)]
     assert len(told) == 8
     assert text_of(window).count("Look at this output, number") == 8
 
 
 def test_what_a_program_wrote_does_not_take_the_room_of_the_user():
-    messages = [{"role": "user", "content": "Go."}]
+    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "Where?"}]
     said = [f"Now look at part {at} of the import, and tell me all of what you find there. " * 3 for at in range(8)]
     for at, words in enumerate(said):
         messages += [{"role": "user", "content": words}, *work(10 * at, 6)]

@@ -7,8 +7,8 @@
     agent = Agent(client, tools=tools, context_providers=[provider])
     await agent.run("…", session=agent.create_session(session_id="trip"))
 
-The `session_id` is the conversation's name. The session's history keeps all messages as they are; only what a model
-call sends is the window.
+The `session_id` is the conversation's name. The session's history keeps all messages as they are, but for long results
+of tools: it has them as the window shows them, and the log has the whole. Only what a model call sends is the window.
 """
 
 from __future__ import annotations
@@ -17,7 +17,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from os import PathLike
 from typing import Any, Unpack
 
-from agent_framework import ChatContext, ChatMiddleware, ChatResponse, ContextProvider, FunctionTool, ResponseStream
+from agent_framework import (
+    ChatContext,
+    ChatMiddleware,
+    ChatResponse,
+    Content,
+    ContextProvider,
+    FunctionInvocationContext,
+    FunctionMiddleware,
+    FunctionTool,
+    Message,
+    ResponseStream,
+)
 from anyio.to_thread import run_sync
 
 from transom.adapters.base import ModelCall, Session, Sessions
@@ -52,7 +63,7 @@ class TransomProvider(ContextProvider):
                 "of the messages: leave it out, the conversation's log has the messages of each call"
             )
         ours = self.sessions.session(session.session_id)
-        context.extend_middleware(self.source_id, _Middleware(ours))
+        context.extend_middleware(self.source_id, [_Middleware(ours), _Results(ours)])
         context.extend_tools(self.source_id, [_tool(tool, ours) for tool in self.sessions.readback_tools])
 
 
@@ -88,6 +99,25 @@ class _Middleware(ChatMiddleware):
             tools=[_schema(each) for each in options.get("tools") or ()],
             model=f"{provider}:{name}" if provider and name else "",
         )
+
+
+class _Results(FunctionMiddleware):
+    """Logs the results of tools, and puts what windows show in their place."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        """One call of a function."""
+        await call_next()
+        call, result = context.metadata.get("call_id"), context.result
+        is_whole = isinstance(result, str) or (isinstance(result, list) and all(each.type == "text" for each in result))
+        if not call or not is_whole:
+            return
+        message = Message("tool", [Content.from_function_result(call, result=result)])
+        shorter = await run_sync(self._session.tool_result, message)
+        if shorter is not None:
+            context.result = shorter
 
 
 async def _called(call: ModelCall, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:

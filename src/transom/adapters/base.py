@@ -17,25 +17,37 @@ The framework's list decides what the conversation is. What is new in the list i
 messages are gone from the list (a crash before they were saved, an edited history), the log is forked at the last
 message that both have. A list that has nothing in common with the log begins a new log. The first log has the name of
 the session, "trip"; a fork is "trip@41", and a new log "trip@new-1".
+
+A result of a tool is logged as soon as the framework has it, before the next model call:
+
+    shorter = session.tool_result(message)      # the text that windows show, if the policy clips the result
+    return message if shorter is None else with_content(message, shorter)
+
+So the framework's own state, its checkpoints and its traces have what the model reads; the log has the whole. Such
+results are found in the list by their calls, in any order: tools that run side by side end in any order. A result that
+the log has and the list lacks stays in the log: the tool has run.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import count
 from os import PathLike
-from typing import Any, Unpack, cast
+from typing import Any, NamedTuple, Unpack, cast
 
 from msgspec.structs import replace
 
 from transom.conversation.conversation import Conversation
 from transom.conversation.runs.readback_tools import LEAST_BUDGET
 from transom.conversation.settings import ConversationOptions, Settings
-from transom.core.entry import Meta
-from transom.core.message import Assistant, Instruction, Raw
+from transom.core.entry import CallPlace, Meta
+from transom.core.message import Assistant, Fact, Instruction, Raw, Text, ToolResult
 from transom.core.tool import Tool
+from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, ProviderError, quote
 from transom.overflow import classify
@@ -132,6 +144,20 @@ class Session:
             self.is_waiting = True
             return ModelCall(self, branch, self._of.format, tools, model)
 
+    def tool_result(self, message: Any, name: str = "", arguments: object = None) -> str | None:
+        """Log the result of a tool whole, and clip it as the policy clips what is new.
+
+        `message`: the framework's message with the result. `name`, `arguments`: of its call, for a framework whose
+        calls have no ids. Returns the text that windows show, for the framework to keep; None if they show it as it
+        is, or if no call of the log waits for it. Raises InvalidMessage, and what the store raises.
+        """
+        results = [piece.fact for piece in self._of.format.read([message]) if isinstance(piece.fact, ToolResult)]
+        with self._lock:
+            for branch, result in ((branch, result) for result in results for branch in reversed(self._opened())):
+                if (place := branch.open_call(result, name, arguments)) is not None:
+                    return branch.take_result(replace(result, place=place))
+        return None
+
     def readback(self, name: str, arguments: object) -> str:
         """Answer a call of one of the readback tools. An error is returned as its text."""
         return self.conversation.readback(name, arguments)
@@ -153,7 +179,7 @@ class Session:
         branches = self._opened()
         for branch in reversed(branches):
             branch.read(messages)
-            if branch.goes_on and branch.said and branch is branches[-1]:
+            if branch.goes_on and branch.has_begun and branch is branches[-1]:
                 return branch  # nearly always
         best = max(reversed(branches), key=lambda branch: (branch.goes_on, branch.common))
         if not best.goes_on:
@@ -170,11 +196,21 @@ class Session:
 
     def _begin(self, branch: _Branch) -> _Branch:
         """A conversation of the session that has nothing in common with the others."""
-        if not branch.said:
+        if not branch.has_begun:
             return branch
         taken = set(self._of.store.names(f"{self.id}@"))
         name = next(each for at in count(1) if (each := f"{self.id}@new-{at}") not in taken)
         return _Branch(self._of.open(name), self._of.format)
+
+
+class _Message(NamedTuple):
+    """A message of a log or of a list, and the results of tools behind it. `at`: the number of its entry, or its index
+    in the list. `results`: the same of the results, by what they say of their call (its id, or its name, or nothing)
+    and by their ordinal among those that say the same."""
+
+    key: Key
+    at: int
+    results: dict[tuple[str, int], int]
 
 
 class _Branch:
@@ -182,43 +218,72 @@ class _Branch:
 
     def __init__(self, conversation: Conversation, framework_format: FrameworkFormat) -> None:
         self.conversation, self._format = conversation, framework_format
-        self.said: list[tuple[int, Key]] = []  # the entries of what was said, with their keys
         self.sources: dict[int, Piece] = {}
-        self.goes_on, self.common, self._known = False, 0, 0
+        self.goes_on, self.common = False, 0
+        self._logged = [_Message((), -1, {})]  # what was said; the first is none, it stands for the beginning
+        self._listed = [*self._logged]
+        self._known, self._shift = 0, 0
+        self._newest: Fact | None = None  # the last message of the log
         self._length = 0
         self._messages: list[Any] = []
         self._pieces: list[Piece] = []
         self._catch_up()
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the log has a message."""
+        return len(self._logged) > 1
+
+    @property
     def last_common(self) -> int:
         """The number of the last entry that the list and the log have in common."""
-        return self.said[self.common - 1][0]
+        logged, listed = self._logged[self.common], self._listed[self.common]
+        return max([logged.at, *(seq for call, seq in logged.results.items() if call in listed.results)])
 
     def _catch_up(self) -> None:
         """Learn what was logged since."""
-        log = self.conversation.log
-        stop = self.conversation.view.length
-        for entry in log.read(self._length, stop):
-            if is_said(entry.body):
-                self.said.append((entry.seq, key_of(cast("Any", entry.body))))
-        self._length = stop
+        view = self.conversation.view
+        for entry in self.conversation.log.read(self._length, view.length):
+            if not is_said(entry.body):
+                continue
+            if isinstance(entry.body, ToolResult):
+                results = self._logged[-1].results
+                results[entry.body.call, self._ordinal(view, entry.seq, entry.body.call)] = entry.seq
+            else:
+                self._newest = cast("Fact", entry.body)
+                self._logged.append(_Message(key_of(self._newest), entry.seq, {}))
+        self._length = view.length
+
+    def _ordinal(self, view: View, seq: int, name: str) -> int:
+        """The ordinal of a logged result among those that name their call alike: by an id, a function, or not at all.
+        Those of calls without an id are counted as the calls stand in the turn."""
+        if (key := view.unit_of[seq]) >= 0 and isinstance(self._newest, Assistant):
+            unit = view.unit(key)
+            index = unit.answered_calls[unit.seqs.index(seq) - 1]
+            if not self._newest.calls[index].id:
+                return sum(not call.id and name in {"", call.name} for call in self._newest.calls[:index])
+        return sum(call == name for call, _ in self._logged[-1].results)
 
     def read(self, messages: Sequence[Any]) -> None:
         """Compare a list with the log.
 
-        Sets `goes_on`: the list begins with the whole log, or with the last facts of the log. `common`: how many facts
-        both have at the beginning. The facts of the list from `_known` on are new.
+        Sets `goes_on`: the list begins with the whole log, or with the last messages of the log. `common`: how many
+        messages both have at the beginning. The first `_known` messages of the list are not new; the log has
+        `_shift` messages before them.
         """
         self._catch_up()
         pieces = self._read(messages)
-        keys = [key_of(piece.fact) for piece in pieces[_head_length(pieces) :]]
-        said = [key for _, key in self.said]
-        common = next((at for at, pair in enumerate(zip(keys, said, strict=False)) if pair[0] != pair[1]), None)
-        self.common = min(len(keys), len(said)) if common is None else common
-        self.goes_on, self._known = self.common == len(said), len(said)
-        if not self.goes_on and (overlap := _overlap(said, keys)):
-            self.goes_on, self._known = True, overlap
+        self._listed = listed = _listed(pieces[_head_length(pieces) :])
+        self._shift = self.common = 0
+        for at in range(1, min(len(listed), len(self._logged))):
+            unknown = listed[at - 1].results.keys() - self._logged[at - 1].results.keys()
+            if unknown or listed[at].key != self._logged[at].key:
+                break
+            self.common = at
+        self._known = len(self._logged)
+        self.goes_on = self.common == self._known - 1
+        if not self.goes_on and (overlap := _overlap(self._logged, listed)):
+            self.goes_on, self._known, self._shift = True, overlap, len(self._logged) - overlap
 
     def _read(self, messages: Sequence[Any]) -> list[Piece]:
         """The facts of a list. What the list of the last call has already is not read again."""
@@ -244,14 +309,74 @@ class _Branch:
         instructions = [*before, *(cast("Instruction", piece.fact) for piece in head)]
         if tuple(instructions) != self.conversation.system:
             self.conversation.system = instructions
-        new = rest[self._known :]
+        last, stop = self._listed[self._known - 1], len(rest)
+        if self._known < len(self._listed):
+            stop = self._listed[self._known].at
+        logged = self._logged[-1].results
+        new = [rest[at].fact for call, at in last.results.items() if call not in logged]
+        new += [piece.fact for piece in rest[stop:]]
         if new:
-            self.conversation.extend([piece.fact for piece in new])
+            self.conversation.extend(new)
             self._catch_up()
         unlisted = Piece(at=-1, fact=Instruction(), source=None, message=None)  # the framework sends it by itself
         self.sources = {-at: piece for at, piece in enumerate([*(unlisted for _ in before), *head], 1)}
-        entries = [seq for seq, _ in self.said]
-        self.sources |= dict(zip(reversed(entries), reversed(rest), strict=False))
+        for listed, said in zip(self._listed, self._logged[self._shift :], strict=False):
+            if listed.at >= 0:
+                self.sources[said.at] = rest[listed.at]
+            for call, at in listed.results.items():
+                if (seq := said.results.get(call)) is not None:
+                    self.sources[seq] = replace(rest[at], clipped=_is_clip_of(rest[at].fact, seq))
+
+    def open_call(self, result: ToolResult, name: str, arguments: object) -> CallPlace | None:
+        """The call of the log that this result answers, if it waits for one. A call without an id has this name and
+        these arguments."""
+        view = self.conversation.view
+        for key in reversed(view.open_units):
+            unit = view.open_unit(key)
+            turn = cast("Assistant", unit.first_fact)
+            for index in unit.open_calls:
+                call = turn.calls[index]
+                if call.id and call.id == result.call:
+                    return key, index
+                if not call.id and (call.name, _value(call.args)) == (name, arguments):
+                    return key, index
+        return None
+
+    def take_result(self, result: ToolResult) -> str | None:
+        """Log a result, and clip it. Returns the text that windows show, if it is not the whole."""
+        seq = self.conversation.append(result)
+        self.conversation.trim_new()
+        view = self.conversation.view
+        unit = view.unit(view.unit_of[seq])
+        shown = unit.shown_facts()[unit.seqs.index(seq)].parts
+        lines = [part.text for part in shown if isinstance(part, Text)]
+        return None if shown == result.parts or len(lines) < len(shown) else "\n".join(lines)
+
+
+def _value(arguments: str) -> object:
+    """The arguments of a call, as a framework gives them to the tool."""
+    try:
+        return json.loads(arguments or "{}")
+    except ValueError:
+        return None
+
+
+def _listed(pieces: Sequence[Piece]) -> list[_Message]:
+    """The messages of a list."""
+    out = [_Message((), -1, {})]
+    for at, piece in enumerate(pieces):
+        if isinstance(piece.fact, ToolResult):
+            results = out[-1].results
+            results[piece.fact.call, sum(call == piece.fact.call for call, _ in results)] = at
+        else:
+            out.append(_Message(key_of(piece.fact), at, {}))
+    return out
+
+
+def _is_clip_of(fact: Fact, seq: int) -> bool:
+    """Whether a text of a list is one that `Session.tool_result` gave: it names the entry that has the whole."""
+    lines = (part.text for part in fact.parts if isinstance(part, Text))
+    return any(re.search(rf"\bentry {seq}\b", line) for line in lines)
 
 
 def _head_length(pieces: Sequence[Piece]) -> int:
@@ -264,11 +389,13 @@ def _is_of_turn(pieces: Sequence[Piece], stop: int) -> bool:
     return last is not None and isinstance(last.fact, Assistant)
 
 
-def _overlap(said: Sequence[Key], keys: Sequence[Key]) -> int:
-    """How many of the first facts of a list are the last ones of the log; 0 if less than two."""
+def _overlap(logged: Sequence[_Message], listed: Sequence[_Message]) -> int:
+    """How many of the first messages of a list are the last ones of the log, the beginning included; 0 if less than
+    two."""
+    said, keys = [each.key for each in logged[1:]], [each.key for each in listed[1:]]
     for stop in range(min(len(keys), len(said)), 1, -1):
-        if keys[stop - 1] == said[-1] and list(keys[:stop]) == list(said[-stop:]):
-            return stop
+        if keys[stop - 1] == said[-1] and keys[:stop] == said[-stop:]:
+            return stop + 1
     return 0
 
 

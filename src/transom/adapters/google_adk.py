@@ -6,8 +6,9 @@
     runner = InMemoryRunner(agent, app_name="app", plugins=[TransomPlugin("sqlite:///agent.db", budget=32_000)])
     runner.run_async(user_id="ada", session_id="trip", new_message=…)
 
-The conversation's name is the user's id and the session's: "ada/trip". The session keeps all events as they are; only
-what a model call sends is the window.
+The conversation's name is the user's id and the session's: "ada/trip". The session keeps all events as they are, but
+for long results of tools: it has them as the window shows them, and the log has the whole. Only what a model call sends
+is the window.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from transom.adapters.base import ModelCall, Session, Sessions
@@ -32,6 +34,9 @@ from transom.wire.frameworks import FORMATS
 from transom.wire.sdk_objects import dumped
 
 __all__ = ["TransomPlugin"]
+
+_OWN_IDS = "adk-"
+"""How the ids begin that ADK makes for calls without one."""
 
 
 class TransomPlugin(BasePlugin):
@@ -84,6 +89,18 @@ class TransomPlugin(BasePlugin):
             return responses[-1]
         self._calls.pop(_run(callback_context), None)
         return None
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: Raw, tool_context: ToolContext, result: Any
+    ) -> Raw | None:
+        """Log the result of a tool, and give what windows show in its place."""
+        response = result if isinstance(result, dict) else {"result": result}
+        call = tool_context.function_call_id or ""
+        known_id = None if call.startswith(_OWN_IDS) else call  # requests have none of ADK's own ids
+        part = types.Part(function_response=types.FunctionResponse(id=known_id, name=tool.name, response=response))
+        message = types.Content(role="user", parts=[part])
+        shorter = await run_sync(self.session(tool_context).tool_result, message, tool.name, tool_args)
+        return None if shorter is None else {"result": shorter}
 
     async def close(self) -> None:
         """Close all conversations: the runner ends."""

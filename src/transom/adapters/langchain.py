@@ -7,7 +7,8 @@
     agent.invoke({"messages": [("user", "…")]}, {"configurable": {"thread_id": "trip"}})
 
 The `thread_id` is the conversation's name. A run without one has a conversation named by the id of its first message.
-The graph's state keeps all messages as they are; only what a model call sees is the window.
+The graph's state keeps all messages as they are, but for long results of tools: it has them as the window shows them,
+and the log has the whole. Only what a model call sees is the window.
 """
 
 from __future__ import annotations
@@ -81,8 +82,10 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
             return response
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
-        """Answer the readback tools from the log."""
-        return handler(request) if request.tool_call["name"] not in READ_BACK else self._readback(request)
+        """Answer the readback tools from the log. Log the results of all others, and clip the long ones."""
+        if request.tool_call["name"] in READ_BACK:
+            return self._readback(request)
+        return self._logged(request, handler(request))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
@@ -90,7 +93,7 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
         """As `wrap_tool_call`."""
         if request.tool_call["name"] in READ_BACK:
             return await run_sync(self._readback, request)
-        return await handler(request)
+        return await run_sync(self._logged, request, await handler(request))
 
     def _begin(self, request: ModelRequest[Any]) -> ModelCall:
         system = None if request.system_message is None else request.system_message.text
@@ -113,10 +116,20 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
             known = self._schemas[id(tool)] = (tool, convert_to_openai_tool(tool))
         return known[1]
 
+    def _logged(self, request: ToolCallRequest, result: Any) -> Any:
+        """The result as windows show it. A command to the graph is passed on."""
+        if not isinstance(result, ToolMessage):
+            return result
+        shorter = self._session_of(request).tool_result(result)
+        return result if shorter is None else result.model_copy(update={"content": shorter})
+
+    def _session_of(self, request: ToolCallRequest) -> Session:
+        return self._session(cast("Any", request).runtime, request.state["messages"])
+
     def _readback(self, request: ToolCallRequest) -> ToolMessage:
         asked = request.tool_call
-        session = self._session(cast("Any", request).runtime, request.state["messages"])
-        return ToolMessage(session.readback(asked["name"], asked["args"]), name=asked["name"], tool_call_id=asked["id"])
+        answer = self._session_of(request).readback(asked["name"], asked["args"])
+        return ToolMessage(answer, name=asked["name"], tool_call_id=asked["id"])
 
 
 def _observe(call: ModelCall, response: Any) -> None:

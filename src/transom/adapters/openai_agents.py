@@ -5,20 +5,35 @@
 
     transom_provider = TransomProvider("sqlite:///agent.db", budget=32_000)
     trip = transom_provider.for_session("trip")
-    Runner.run_sync(Agent("…", tools=[*tools, *trip.tools]), "…", run_config=RunConfig(model_provider=trip))
+    agent = Agent("…", tools=trip.with_tools(tools))
+    Runner.run_sync(agent, "…", run_config=RunConfig(model_provider=trip))
 
 The session's name is the conversation's. The SDK's own history (its `Session`, or `to_input_list()`) keeps all items as
-they are; only what a model call sends is the window. An agent whose `model` is an object, and no name, takes
-`trip.wrap(model)`.
+they are, but for long results of tools: it has them as the window shows them, and the log has the whole. Only what a
+model call sends is the window. An agent whose `model` is an object, and no name, takes `trip.wrap(model)`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterator, Callable, Sequence
 from os import PathLike
 from typing import Any, Unpack
 
-from agents import FunctionTool, Handoff, Model, ModelProvider, ModelResponse
+from agents import (
+    FunctionTool,
+    Handoff,
+    Model,
+    ModelProvider,
+    ModelResponse,
+    Tool,
+    ToolGuardrailFunctionOutput,
+    ToolOutputFileContent,
+    ToolOutputGuardrail,
+    ToolOutputGuardrailData,
+    ToolOutputImage,
+    ToolOutputText,
+)
 from agents.models.multi_provider import MultiProvider
 from agents.tool_context import ToolContext
 from anyio.to_thread import run_sync
@@ -26,7 +41,7 @@ from anyio.to_thread import run_sync
 from transom.adapters.base import ModelCall, Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
-from transom.core.tool import Tool
+from transom.core.tool import Tool as ToolSchema
 from transom.stores import Store
 from transom.wire.frameworks import FORMATS
 
@@ -72,6 +87,21 @@ class SessionProvider(ModelProvider):
         """The tools that read back what a window leaves out, for `Agent.tools`."""
         return [self._tool(tool) for tool in self._sessions.readback_tools]
 
+    def with_tools(self, tools: Sequence[Tool]) -> list[Tool]:
+        """These tools, for `Agent.tools`, and the readback tools behind them.
+
+        The results of functions are logged as they arrive, and clipped as windows show them: copies of these tools have
+        one more output guardrail. Tools of other kinds are as they were.
+        """
+        logged = ToolOutputGuardrail[Any](self._logged, name="transom")
+        functions = [
+            dataclasses.replace(each, tool_output_guardrails=[*(each.tool_output_guardrails or ()), logged])
+            if isinstance(each, FunctionTool)
+            else each
+            for each in tools
+        ]
+        return [*functions, *self.tools]
+
     def get_model(self, model_name: str | None) -> Model:
         """The model with this name, wrapped."""
         return self.wrap(self._provider.get_model(model_name), model_name or "")
@@ -80,7 +110,15 @@ class SessionProvider(ModelProvider):
         """A model that sends windows."""
         return TransomModel(model, self, name or str(getattr(model, "model", "")))
 
-    def _tool(self, tool: Tool) -> FunctionTool:
+    async def _logged(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
+        """Log the result of a function, and clip it. The SDK takes another text only as a refusal of the first."""
+        item: Any = {"call_id": data.context.tool_call_id, "type": "function_call_output", "output": str(data.output)}
+        is_content = isinstance(data.output, (list, ToolOutputText, ToolOutputImage, ToolOutputFileContent))
+        shorter = None if is_content else await run_sync(self.session.tool_result, item)
+        allowed = ToolGuardrailFunctionOutput.allow()
+        return allowed if shorter is None else ToolGuardrailFunctionOutput.reject_content(shorter)
+
+    def _tool(self, tool: ToolSchema) -> FunctionTool:
         async def answer(_: ToolContext[Any], arguments: str) -> str:
             return await run_sync(self.session.readback, tool.name, arguments)
 
@@ -182,7 +220,7 @@ def _is_on_server(state: Raw) -> bool:
 def _schema(tool: Any) -> Raw:
     """The schema of a tool or a handoff. A tool that the provider runs has none of its own: its name is counted."""
     if isinstance(tool, FunctionTool):
-        return Tool(tool.name, tool.description, tool.params_json_schema).schema()
+        return ToolSchema(tool.name, tool.description, tool.params_json_schema).schema()
     if isinstance(tool, Handoff):
-        return Tool(tool.tool_name, tool.tool_description, tool.input_json_schema).schema()
+        return ToolSchema(tool.tool_name, tool.tool_description, tool.input_json_schema).schema()
     return {"type": str(getattr(tool, "name", type(tool).__name__))}

@@ -7,22 +7,24 @@
     agent.run_sync("…", conversation_id="trip")
 
 The `conversation_id` is the conversation's name; pydantic-ai makes one if there is none, and keeps it in
-`message_history`. The history keeps all messages as they are; only what a model request sends is the window.
+`message_history`. The history keeps all messages as they are, but for long results of tools: it has them as the window
+shows them, and the log has the whole. Only what a model request sends is the window.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from os import PathLike
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from anyio.to_thread import run_sync
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import RetryModelRequest
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturn, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.tools import Tool as FunctionTool
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AgentToolset, FunctionToolset
 
 from transom.adapters.base import ModelCall, Sessions
@@ -82,6 +84,26 @@ class TransomCapability(AbstractCapability[Any]):
             raise RetryModelRequest from error
         self._calls.pop(_run(ctx), None)
         raise error
+
+    async def after_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: Any,  # noqa: ARG002 - its interface
+        result: Any,
+    ) -> Any:
+        """Log the result of a tool, and return it as windows show it."""
+        if tool_def.kind != "function":
+            return result
+        is_wrapped = isinstance(cast("object", result), ToolReturn)
+        returned = result.return_value if is_wrapped else result
+        message = ModelRequest([ToolReturnPart(call.tool_name, returned, call.tool_call_id)])
+        shorter = await run_sync(self.sessions.session(_name(ctx)).tool_result, message)
+        if shorter is None:
+            return result
+        return dataclasses.replace(result, return_value=shorter) if is_wrapped else shorter
 
     def get_toolset(self) -> AgentToolset[Any] | None:
         """The readback tools."""

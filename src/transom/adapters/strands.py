@@ -8,7 +8,8 @@
     agent("…")
 
 The `conversation_id` is the conversation's name; without one it is the session id of the agent's session manager.
-`agent.messages` keeps all messages as they are; only what a model call sends is the window.
+`agent.messages` keeps all messages as they are, but for long results of tools: it has them as the window shows them,
+and the log has the whole. Only what a model call sends is the window.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Unpack
 
 from anyio.to_thread import run_sync
 from strands import Agent
+from strands.hooks import AfterToolCallEvent
 from strands.middleware import InvokeModelContext, InvokeModelStage, ModelStopReason
 from strands.models.model import Model
 from strands.plugins import Plugin
@@ -61,6 +63,7 @@ class TransomPlugin(Plugin):
     def init_agent(self, agent: Agent) -> None:
         """Add the middleware, and the readback tools."""
         agent.add_middleware(InvokeModelStage, self._invoke_model)
+        agent.add_hook(self._log_result, AfterToolCallEvent)
         session = self.session(agent)
         agent.tool_registry.process_tools([_tool(tool, session) for tool in self.sessions.readback_tools])
 
@@ -90,6 +93,15 @@ class TransomPlugin(Plugin):
                     raise
                 continue
             return
+
+    async def _log_result(self, event: AfterToolCallEvent) -> None:
+        """Log the result of a tool, and put what windows show in its place. A call that will be made again has none."""
+        if event.retry:
+            return
+        message = {"role": "user", "content": [{"toolResult": event.result}]}
+        shorter = await run_sync(self.session(event.agent).tool_result, message)
+        if shorter is not None:
+            event.result = {**event.result, "content": [{"text": shorter}]}
 
     def _begin(self, context: InvokeModelContext) -> ModelCall:
         prompt = context.system_prompt

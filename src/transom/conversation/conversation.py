@@ -419,6 +419,16 @@ class Conversation:
         return self._append_facts([replace(fact, failed=True) if failed else fact], known_calls_only=True)[0]
 
     @_locked
+    def trim_new(self) -> list[int]:
+        """Clip long results now, and not with the next request: the policy's trims of what no request has carried yet.
+
+        For a loop that keeps messages of its own, and wants results there as the window shows them: call it after
+        `tool_result`, and read `view`. Returns the numbers of the trims; none if the policy clips nothing.
+        """
+        self._guard.must_be_open()
+        return self._planner.trim_new()
+
+    @_locked
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact, and return the number of its entry. A reply is placed where the open request was sent.
 

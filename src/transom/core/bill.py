@@ -40,7 +40,7 @@ def impossible(
         bill["notes"] = of(due_size(view, state))
     for key, name in listed.items():
         if key is not None and key >= 0 and view.is_visible(key):
-            bill[name] = of(view.unit(key).size)
+            bill[name] = bill.get(name, 0) + of(view.unit(key).size)
     bill["other"] = of(used) - sum(bill.values())
     scaled = {name: round(value * scale) for name, value in bill.items() if value}
     most = budget.usable if which == "tokens" else of(limit)

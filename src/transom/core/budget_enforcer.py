@@ -121,10 +121,7 @@ class BudgetEnforcer:
             raise impossible(self.draft.view, head, self.budget, self.state)
         # Pins first: a fold of somebody else may hide the task. Pinned, it takes room that the strategies must find.
         pin_required(self.draft)
-        view = self.draft.view
-        # Only slots that were not sent: a trim there breaks no cached prefix, so it needs no reason to wait.
-        if self.policy.arrival and view.shared_slots < len(view.slots):
-            self._take_edits(self.policy.arrival, self._target_on_arrival(), only_as_needed=False)
+        self.trim_new()
         if self.budget.prices is not None:
             self._lower_limit_where_it_pays(self.budget.prices)
         self._now = now
@@ -142,6 +139,13 @@ class BudgetEnforcer:
         if self.summary_options is not None and not self.summary_options.waits:
             self._ask_in_advance()
 
+    def trim_new(self) -> None:
+        """Run the `arrival` strategies."""
+        view = self.draft.view
+        # Only slots that were not sent: a trim there breaks no cached prefix, so it needs no reason to wait.
+        if self.policy.arrival and view.shared_slots < len(view.slots):
+            self._take_edits(self.policy.arrival, self._target_on_arrival(), only_as_needed=False)
+
     def _compact(self) -> None:
         """Run passes until one proposes nothing. Raises as `run` does."""
         for _ in range(PASSES):
@@ -151,7 +155,8 @@ class BudgetEnforcer:
                 break
         if not fits(self.used(), self.limit):
             view = self.draft.view
-            listed = {view.newest_unit: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
+            listed = {view.newest_unit: "newest_turn", view.newest_user: "newest_user"}
+            listed |= dict.fromkeys(view.first_task, "first_task")
             kind = ContextStillTooLarge if self.policy.last_resort or self.policy.pressure else BudgetImpossible
             raise impossible(view, self.used(), self.budget, self.state, listed, kind)
 

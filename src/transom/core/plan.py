@@ -88,6 +88,13 @@ def compaction(request: PlanRequest) -> tuple[tuple[Entry, ...], tuple[Summarise
     return tuple(draft.entries), tuple(enforcer.wants)
 
 
+def trims_of_new(request: PlanRequest) -> tuple[Entry, ...]:
+    """Compute the edits that the policy makes on arrival: on what no request has carried yet. No request is planned."""
+    draft = _draft(request)
+    BudgetEnforcer(draft, request).trim_new()
+    return tuple(draft.entries)
+
+
 def _draft(request: PlanRequest) -> Draft:
     """A plan that has nothing yet but the summary that the request waited for."""
     draft = Draft(request.view, request.at, request.meta)

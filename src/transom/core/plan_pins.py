@@ -27,8 +27,8 @@ def pin_by_hand(view: View, entry: int) -> int | None:
 
 def pin_required(draft: Draft) -> None:
     """Pin the first task and the newest user message where a fold of somebody else hides them."""
-    for key in (draft.view.first_task, draft.view.newest_user):
-        if key is not None and not draft.view.is_present(key):
+    for key in required_keys(draft.view):
+        if not draft.view.is_present(key):
             draft.propose(Pin(entry=key, why=REQUIRED, implied=True))
 
 

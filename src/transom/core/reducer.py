@@ -47,7 +47,7 @@ from transom.core.reasoning_refusals import ALWAYS, after_refusal, after_reply
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
 from transom.core.tokens import ZERO, TokenCounter, head_size
 from transom.core.unit import REFUSED, FoldedSlot, Unit, new_unit, units_in, with_result, with_signature_stale
-from transom.core.view import View
+from transom.core.view import MOST_TASK_MESSAGES, Landmarks, View
 from transom.core.view_builder import ViewBuilder
 
 _UNKNOWN = "?"
@@ -129,13 +129,28 @@ def _event(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _user(builder: ViewBuilder, entry: Entry) -> int:
-    """Add a user message. Unless a program injected it, it becomes the newest user message, and the first task if there
-    was none."""
+    """Add a user message. Unless a program injected it, it becomes the newest user message, and before the model's
+    first answer also a part of the first task."""
     key = _event(builder, entry)
     if key >= 0 and entry.by_user:
-        first = key if builder.landmarks.first_task is None else builder.landmarks.first_task
-        builder.landmarks = replace(builder.landmarks, newest_user=key, first_task=first)
+        _set_newest_user(builder, key)
     return key
+
+
+def _set_newest_user(builder: ViewBuilder, key: int) -> None:
+    known = builder.landmarks
+    is_of_task = known.first_answer is None and len(known.first_task) < MOST_TASK_MESSAGES
+    task = (*known.first_task, key) if is_of_task else known.first_task
+    builder.landmarks = replace(known, newest_user=key, first_task=task)
+
+
+def _end_first_task(builder: ViewBuilder, key: int) -> None:
+    """Note that the model has answered at this key. What the user said meanwhile is behind the answer, and no part of
+    the first task."""
+    known = builder.landmarks
+    if known.first_task and key > known.first_task[0] and (known.first_answer is None or key < known.first_answer):
+        task = tuple(each for each in known.first_task if each < key)
+        builder.landmarks = replace(known, first_task=task, first_answer=key)
 
 
 def _note(builder: ViewBuilder, entry: Entry) -> int:
@@ -182,6 +197,7 @@ def _assistant(builder: ViewBuilder, entry: Entry) -> int:
         signed_prefix = _behind_compaction(builder) if compacts else _signed_on(builder, entry, sent)
     key = _fact(builder, entry, key=place, signed_prefix=signed_prefix)
     if key >= 0 and not _is_compacted(builder, key):
+        _end_first_task(builder, key)
         if is_refused:
             _hide_reasoning(builder, key)
         _follow_provider_calls(builder, turn, key)
@@ -224,10 +240,12 @@ def _compact(builder: ViewBuilder, entry: Entry, turn: Assistant, place: int | N
         return False
     stop = slot_index(builder, key) + 1
     builder.seal(stop, entry, entry.seq)
-    users = (slot.key for slot in builder.slots[1 if stop else 0 :] if isinstance(slot, Unit) and slot.by_user)
-    first_task, newest = next(users, None), builder.landmarks.newest_user
-    newest_user = newest if newest is not None and newest > key else None
-    builder.landmarks = replace(builder.landmarks, compaction=key, first_task=first_task, newest_user=newest_user)
+    builder.landmarks = Landmarks(compaction=key, newest_unit=builder.landmarks.newest_unit)
+    for unit in (unit for slot in builder.slots[1 if stop else 0 :] for unit in units_in(slot)):
+        if unit.by_user:
+            _set_newest_user(builder, unit.key)
+        elif isinstance(unit.first_fact, Assistant):
+            _end_first_task(builder, unit.key)
     open_units = tuple(unit for unit in builder.calls.open_units if unit > key)
     waiting = {label: made for label, made in builder.calls.waiting.items() if made > key}
     builder.calls = replace(builder.calls, open_units=open_units, waiting=waiting)

@@ -13,8 +13,9 @@ def between(low: Size, high: Size, share: float) -> Size:
 
 
 def required_keys(view: View) -> tuple[int, ...]:
-    """The keys of the first task and the newest user message, each once."""
-    return tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
+    """The keys of the first task and the newest user message, each once, rising."""
+    newest = view.newest_user
+    return view.first_task if newest is None or newest in view.first_task else (*view.first_task, newest)
 
 
 def head_and_request_size(view: View) -> Size:

@@ -111,13 +111,21 @@ class Prefix(Struct, frozen=True, gc=False):
     `core/reasoning_refusals.py`."""
 
 
+MOST_TASK_MESSAGES = 8
+"""How many messages the first task has at most: all of them are in every window. Programs send a handful before the
+first answer (files, their own context, then the request); a log of nothing but user messages must stay foldable."""
+
+
 class Landmarks(Struct, frozen=True, gc=False):
-    """The keys of units that plans treat specially; None or -1 where there is no such unit.
+    """The keys of units that plans treat specially; none, None or -1 where there is no such unit.
 
     Where the provider has compacted, the first task and the newest user message are those behind its compaction.
     """
 
-    first_task: int | None = None
+    first_task: tuple[int, ...] = ()
+    """The user's messages before the model's first answer, at most `MOST_TASK_MESSAGES` of them."""
+    first_answer: int | None = None
+    """The first turn of the model behind the first of them."""
     newest_user: int | None = None
     compaction: int | None = None
     """The newest turn with the provider's own compaction."""
@@ -287,8 +295,8 @@ class View(Struct, frozen=True, eq=False):
         return self.prefix.learned_limits
 
     @property
-    def first_task(self) -> int | None:
-        """The key of the first user message; None if there is none."""
+    def first_task(self) -> tuple[int, ...]:
+        """The keys of the user's messages before the model's first answer, the first eight of them."""
         return self.landmarks.first_task
 
     @property

@@ -154,10 +154,11 @@ def may_trim(
     """Whether a strategy may shorten a unit while the window fits.
 
     Not the newest unit, which the model needs now; no open unit; none that a person took back; no protected and no
-    pinned one. Strategies that differ say why: `newest` allows the newest unit, `protected` replaces
-    `target.protected`, and without `implied_pins` the pins that plans place do not count.
+    pinned one. Strategies that differ say why: `newest` allows the newest unit, also while it is open, `protected`
+    replaces `target.protected`, and without `implied_pins` the pins that plans place do not count.
     """
-    if (unit.key == target.newest_unit and not newest) or unit.open_calls or view.user_restored(unit):
+    is_newest = unit.key == target.newest_unit
+    if (is_newest and not newest) or (unit.open_calls and not is_newest) or view.user_restored(unit):
         return False
     if unit.key in (target.protected if protected is None else protected):
         return False
@@ -167,13 +168,18 @@ def may_trim(
 def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Unit]:
     """The units of more than `over` tokens that no request has carried and no edit has touched.
 
-    The newest unit is one of them: on arrival everything is new, and a trim costs nothing.
+    The newest unit is one of them: on arrival everything is new, and a trim costs nothing. So is a unit whose results
+    come one by one, as long as the newest of them is behind the edits of the others.
     """
     for slot in view.slots[max(0, view.shared_slots) :]:
-        if not isinstance(slot, Unit) or slot.size.tokens <= over or slot.trims:
+        if not isinstance(slot, Unit) or slot.size.tokens <= over or _is_trimmed(slot):
             continue
         if may_trim(view, target, slot, newest=True):
             yield slot
+
+
+def _is_trimmed(unit: Unit) -> bool:
+    return any(trim.seq > unit.seqs[-1] for trim in unit.trims)
 
 
 def is_large(part: ShownPart, preview: int) -> bool:

@@ -87,8 +87,8 @@ class Appearance(NamedTuple):
     waiting: tuple[tuple[str, int], ...]
     approvals: tuple[tuple[int, int, int, str], ...]
     late_results: tuple[int, ...]
-    first_task: int | None
-    """The key of the first task."""
+    first_task: tuple[int, ...]
+    """The keys of the first task."""
     newest_user: int | None
     """The key of the newest user message."""
     restored: tuple[int, ...]
@@ -144,12 +144,13 @@ class Facts:
     left_out: dict[int, str]
     head: int | None = None
     in_flight: int | None = None
-    first_task: int | None = None
     newest_user: int | None = None
     compaction: Unit | None = None
     """The newest turn with the provider's own compaction."""
     users: list[int] = field(default_factory=list[int])
-    """The keys of the messages that the user wrote."""
+    """The keys of the messages that the user wrote, from the provider's newest compaction on."""
+    turns: list[int] = field(default_factory=list[int])
+    """The keys of the model's turns."""
     waiting: dict[str, int] = field(default_factory=dict[str, int])
     """Calls of the provider's own tools that wait for a later turn, and the keys of their units."""
     approvals: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict[tuple[int, int], tuple[int, str]])
@@ -209,9 +210,17 @@ def _seal(facts: Facts, entry: Entry, dialect: str) -> None:
     for other in facts.units:
         other.sealed = other.key < newest.key
     kept = [key for key in facts.users if key > newest.key]
-    facts.first_task, facts.newest_user = (kept[0], kept[-1]) if kept else (None, None)
+    facts.users, facts.newest_user = kept, kept[-1] if kept else None
     own = dict.fromkeys(turn.pending_calls, unit.key) if isinstance(turn, Assistant) and unit is newest else {}
     facts.waiting = {**own, **{label: key for label, key in facts.waiting.items() if key >= newest.key}}
+
+
+def _first_task(facts: Facts) -> tuple[int, ...]:
+    """The keys of the user's messages before the model's first answer to one of them: the first eight."""
+    if not facts.users:
+        return ()
+    answers = [key for key in facts.turns if key > facts.users[0]]
+    return tuple(key for key in facts.users if not answers or key < min(answers))[:8]
 
 
 def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fact, prefixes: dict[int, str]) -> None:
@@ -239,13 +248,13 @@ def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fac
     _gather_provider_calls(facts, unit, fact)
     if isinstance(fact, Assistant):
         unit.calls = fact.calls
+        facts.turns.append(key)
         is_compacted = facts.compaction is not None and key < facts.compaction.key
         for call in fact.calls if not is_compacted else ():  # the id names the new call from now on
             facts.made_up.pop(call.id, None)
         unit.bound_to = fingerprint if any(thought.bound for thought in fact.reasoning) else None
     if isinstance(fact, User) and not (entry.meta is not None and entry.meta.injected):
         facts.newest_user = key
-        facts.first_task = key if facts.first_task is None else facts.first_task
         facts.users.append(key)
     facts.units.append(unit)
     facts.units.sort(key=lambda unit: unit.key)
@@ -533,7 +542,7 @@ class SlowView:
             waiting=tuple(sorted(facts.waiting.items())),
             approvals=tuple(sorted((*call, *found) for call, found in facts.approvals.items())),
             late_results=tuple(sorted(facts.late)),
-            first_task=facts.first_task,
+            first_task=_first_task(facts),
             newest_user=facts.newest_user,
             restored=tuple(slot.first for slot in self.slots if self._is_restored(slot)),
             summaries=self.state.summaries,

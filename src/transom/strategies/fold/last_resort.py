@@ -77,8 +77,8 @@ def _pinned(slots: Sequence[Slot]) -> list[int]:
 def _folds(view: View, target: Target, slots: Sequence[Slot], keys: Sequence[int]) -> Iterator[Fold]:
     """Folds of the same range, each smaller than the one before: the planner stops at the first that fits.
 
-    The last has excerpts of the required units alone; of the others its reference is left. It stops early where a
-    smaller text does not help, because only messages or images are too many.
+    The last has excerpts of the first and the last required unit alone; of the others its reference is left. It stops
+    early where a smaller text does not help, because only messages or images are too many.
     """
     if not slots:
         return
@@ -87,7 +87,8 @@ def _folds(view: View, target: Target, slots: Sequence[Slot], keys: Sequence[int
     rest = view.total
     for slot in slots:
         rest = rest.minus(slot.size)
-    for most, quoted in (*((most, excerpted) for most in EXCERPTS), (EXCERPTS[-1], required)):
+    fewest = dict.fromkeys((*required[:1], *required[-1:]))
+    for most, quoted in (*((most, excerpted) for most in EXCERPTS), (EXCERPTS[-1], tuple(fewest))):
         text = title + "".join(_quotes(view, target, quoted, most))
         yield Fold(first=slots[0].first, last=slots[-1].last, text=text, excerpted=excerpted, why="over the limit")
         after = rest.plus(Size(MESSAGE_TOKENS + target.counter.count(text), MESSAGE_BYTES + text_bytes(text)))

@@ -13,6 +13,7 @@ from transom import texts
 from transom.core.edit import Edit, Trim
 from transom.core.message import Assistant
 from transom.core.policy import Target
+from transom.core.required import required_keys
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
 from transom.strategies.candidates import free_room, unsent_units
@@ -65,7 +66,7 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
             if isinstance(unit.first_fact, Assistant):
                 written = [*shown_parts(view, unit, "text"), *shown_parts(view, unit, "arguments")]
                 yield from self._clip_ends(target, written, max(LEAST_CLIPPED, self.written * free))
-            elif unit.key == view.newest_user and unit.key != view.first_task:
+            elif unit.key == view.newest_user and unit.key not in view.first_task:
                 asked = list(shown_parts(view, unit, "text"))
                 yield from self._clip_ends(target, asked, max(LEAST_CLIPPED, self.asked * beside_head))
 
@@ -94,7 +95,7 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
 
 def _required_tokens(view: View) -> int:
     """Tokens of the units that every window has. (On arrival the target names none.)"""
-    return sum(view.unit(key).size.tokens for key in {view.first_task, view.newest_user} if key is not None)
+    return sum(view.unit(key).size.tokens for key in required_keys(view))
 
 
 def _by_text(passages: Sequence[Passage]) -> dict[int, list[Passage]]:

@@ -13,7 +13,7 @@ from transom.core.message import Assistant
 from transom.core.policy import Target
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.candidates import is_large, may_trim, unsent_units
+from transom.strategies.candidates import is_large, is_user_pinned, may_trim, unsent_units
 from transom.strategies.shorten.observations import observations
 from transom.strategies.text.parts import PartKind, ShownPart, is_read_back, result_texts, shown_parts
 
@@ -102,15 +102,15 @@ class OldReasoning(Struct, frozen=True, kw_only=True):
 
 
 class Media(Struct, frozen=True):
-    """Images and files, oldest first. `old`: only if there are too many images or bytes, and not those of the newest,
-    protected or pinned units."""
+    """Images and files, oldest first, but those of units that a person pinned last. `old`: only if there are too many
+    images or bytes, and not those of the newest, protected or pinned units."""
 
     old: bool = False
 
     def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
         if self.old and view.total.images <= target.goal.images and view.total.bytes <= target.goal.bytes:
             return
-        for unit in view.visible_units():
+        for unit in sorted(view.visible_units(), key=lambda unit: is_user_pinned(view, unit)):
             if not self.old or may_trim(view, target, unit):
                 for part in shown_parts(view, unit, "media"):
                     kind = "file" if part.part[0] == "file" else "image"
@@ -134,7 +134,9 @@ class PartsOf(Struct, frozen=True):
     def _units(self, view: View, target: Target) -> Iterator[Unit]:
         if self.where == "newest":
             slot = view.slots[view.slot_index(target.newest_unit)]
-            yield from (slot,) if isinstance(slot, Unit) else ()
+            # The last message of a long task is no less than those before it: they are shortened together.
+            is_of_long_task = len(view.first_task) > 1 and slot.first in view.first_task
+            yield from (slot,) if isinstance(slot, Unit) and not is_of_long_task else ()
             return
         for unit in view.visible_units():
             is_required = unit.key in target.required

@@ -60,13 +60,13 @@ class NativeCompaction(Struct, frozen=True, kw_only=True):
             return
         size = MERGED * free_room(target.limit.tokens, target.fixed_size.tokens)
         record = digest_text(view, target, run, run, size, 1.0)
-        task = view.first_task  # it is in the compaction; what the model works on now is shown again
-        holds_task = task is not None and task != view.newest_user and run[0].first <= task <= summary.last
+        # the task is in the compaction; what the model works on now is shown again
+        task = (key for key in view.first_task if key != view.newest_user and run[0].first <= key <= summary.last)
         yield Fold(
             first=run[0].first,
             last=summary.last,
             text=record.text,
-            excerpted=(task,) if holds_task and task is not None else (),
+            excerpted=tuple(task),
             quotes=record.quotes,
             summary=seq,
             why=WHY,

@@ -10,6 +10,7 @@ from transom.core.entry import Entry
 from transom.core.plan_request import entry_ref
 from transom.core.policy import Strategy, Target
 from transom.core.reducer import apply, build_view
+from transom.core.required import required_keys
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
 from transom.testing.builders import entry
@@ -28,7 +29,7 @@ def target_for(
     `arrival`: nothing is required, and the newest unit is like any other.
     """
     budget = Budget(context=context)
-    required = tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
+    required = required_keys(view)
     return Target(
         goal=goal,
         deep_goal=ZERO,

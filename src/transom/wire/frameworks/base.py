@@ -32,7 +32,8 @@ class Piece(Struct, frozen=True, gc=False, eq=False, kw_only=True):
     """A fact of a list of a framework's messages, with the object that it was read from.
 
     `at`: the index of the message in the list. `source`: the message, or the part of it that is this fact; None for a
-    fact that the message only mentions. `message`: the message. `of`: how many facts the message has.
+    fact that the message only mentions. `message`: the message. `of`: how many facts the message has. `clipped`: the
+    framework has a result as we have shortened it, and the log has the whole.
     """
 
     at: int
@@ -40,6 +41,7 @@ class Piece(Struct, frozen=True, gc=False, eq=False, kw_only=True):
     source: Any
     message: Any
     of: int = 1
+    clipped: bool = False
 
 
 class Shown(Struct, frozen=True, gc=False, eq=False):
@@ -109,7 +111,12 @@ def _shown_unit(unit: Unit, sources: Sources) -> Iterator[Shown]:
     messages = CHAT.render_unit(unit)
     for rendered, seq, logged, fact in zip(messages, unit.seqs, unit.facts, unit.shown_facts(), strict=False):
         piece, chat = sources.get(seq), rendered.message
-        same = piece is not None and (logged is fact or logged == fact) and _ids(chat) == _ids_of(fact)
+        # What the framework has changed stays as it has it, as long as the window shows the whole.
+        if piece is not None and piece.clipped:
+            same = piece.fact.parts == fact.parts
+        else:
+            same = piece is not None and (logged is fact or logged == fact)
+        same = same and _ids(chat) == _ids_of(fact)
         yield Shown(chat, piece, not same)
 
 
