@@ -103,7 +103,7 @@ CHECKS = (
     "\n\b\n"
     "  [[check]]\n"
     '  name = "the limit for refunds stays"\n'
-    '  contains = "Refunds over $500 need a manager"   # or matches = "a regular expression"\n'
+    '  contains = "Refunds over $500 need a manager"   # or matches = "an RE2 pattern"\n'
     "  at = -1                       # calls; default: all after it was said\n"
     "\n\b\n"
     "  [[check]]\n"
@@ -147,7 +147,7 @@ class Shadow(Struct, frozen=True, kw_only=True):
     the same arguments, or, without calls, share half of their words. Says what it costs, and asks first.
 
     Intervals are 95%: Wilson's (1927) for a share, Newcombe's (1998, method 10) for the difference. Exit code 1 if the
-    window changes the next action beyond chance.
+    window changes the next action beyond chance, or if no call could be compared.
     """
 
     files: o.Files
@@ -174,9 +174,9 @@ class Audit(Struct, frozen=True, kw_only=True):
     only the provider can read cannot be judged, and is left out.
     """
 
-    files: o.Files
+    files: o.AuditFiles
     all: o.AllLost = False
-    format: o.Format = None
+    format: o.AuditFormat = None
     json: o.Json = False
 
 

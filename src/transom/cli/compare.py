@@ -86,7 +86,8 @@ def run(options: Compare) -> int:
     names = rows_of(_names(options.policies), options.model)
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     paths = () if options.chart is None else picture_paths(options.chart)
-    chosen, files = choose(options)
+    with ProgressBar() as bar:
+        chosen, files = choose(options, bar)
     if not chosen:
         has_limits = options.min_messages or options.min_tokens or options.max_messages is not None
         raise InvalidSetting(
@@ -131,7 +132,9 @@ def run(options: Compare) -> int:
     return WRONG if is_wrong or not any(one.stats.sent for one in results.values()) else 0
 
 
-def choose(options: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
+def choose(
+    options: Compare, bar: ProgressBar | None = None
+) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
     """Read the conversations that the options choose; for each file also count them by format.
 
     All are translated to OpenAI Chat, so that their figures can be compared. Raises OSError, InvalidMessage.
@@ -140,10 +143,12 @@ def choose(options: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[st
     chosen: list[Recorded] = []
     files: list[tuple[str, Counter[str]]] = []
     matching = 0
-    for file in options.files:
+    for number, file in enumerate(options.files):
         formats = Counter[str]()
         records = read_input(file, format_name=options.format, questions=True)
         for recorded, _, _ in readable_conversations(records, file):
+            if bar is not None:
+                bar.update((number + records.progress) / len(options.files), f"reading {file_name(file)}")
             record = as_openai_chat(recorded)
             if _has_length(options, record):
                 if matching % options.every == 0:

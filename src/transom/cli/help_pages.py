@@ -59,9 +59,16 @@ class HelpPage(TyperCommand):
             for title in OPTION_GROUPS:
                 groups[title] = [one for one in options if by_name.get(one.name) == title]
         for title, params in groups.items():
-            if rows := [row for one in params if (row := one.get_help_record(ctx)) is not None]:
+            if rows := [row for one in params if (row := _help_row(one, ctx)) is not None]:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+
+def _help_row(parameter: Any, ctx: Any) -> tuple[str, str] | None:
+    """The row of a parameter; of an argument the name alone, as the first line of the page has it, without a type."""
+    row = parameter.get_help_record(ctx)
+    is_named = row is not None and parameter.param_type_name == "argument" and parameter.metavar
+    return (parameter.metavar, row[1]) if is_named else row
 
 
 class HelpIndex(TyperGroup):

@@ -48,6 +48,22 @@ Format = Annotated[
         "decides.",
     ),
 ]
+AuditFiles = Annotated[
+    list[Path],
+    Argument(
+        metavar="FILES",
+        help="Session files of Claude Code (~/.claude/projects) or Codex (~/.codex/sessions). A folder: every .json, "
+        ".jsonl and .ndjson file in it.",
+    ),
+]
+AuditFormat = Annotated[
+    str | None,
+    Option(
+        "--format",
+        metavar="NAME",
+        help="The format of the files: claude_code, codex. Default: the content of each file decides.",
+    ),
+]
 CheckFiles = Annotated[
     list[Path], Argument(metavar="FILES", help="Files of checks. A folder: every file in it that ends in .check.toml.")
 ]
@@ -129,7 +145,8 @@ Policy = Annotated[
     Option(
         metavar="NAME",
         help="How a full window is made smaller: default, sliding, passthrough, or the name of a system, for example "
-        "codex. Settings may follow, as shares of the room: default:keep_recent=0.3:clip=0.4:trigger=0.9:target=0.6.",
+        "codex. Settings may follow (keep_recent, clip, trigger, target), as shares of the room: "
+        "default:keep_recent=0.3:target=0.6.",
     ),
 ]
 Prices = Annotated[
@@ -405,5 +422,5 @@ ForgetBlock = Annotated[
 ]
 
 McpUser = Annotated[str | None, Option("--user", metavar="ID", help="Whose conversations. Default: those of nobody.")]
-McpPort = Annotated[int | None, Option("--port", min=1, max=65_535, help="Serve over HTTP at this port.")]
+McpPort = Annotated[int | None, Option("--port", min=1, max=65_535, metavar="N", help="Serve over HTTP at this port.")]
 McpWrite = Annotated[bool, Option("--write", help="With the tools that edit the memory.")]

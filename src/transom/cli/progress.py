@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from threading import Timer
-from time import monotonic
+from threading import RLock, Timer
 from typing import Self
 
 from rich.progress import (
     BarColumn,
     Progress,
     SpinnerColumn,
-    TaskID,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -26,39 +24,49 @@ DELAY = 1.0
 
 
 class ProgressBar:
-    """A context with a progress bar, which shows the share of the work that is done and what is being done."""
+    """A context with a progress bar, which shows the share of the work that is done and what is being done.
 
-    def __init__(self) -> None:
-        self._begin = monotonic()
-        self._task: TaskID | None = None
+    The bar appears after DELAY seconds, on a terminal only, also if nothing was reported until then.
+    """
+
+    def __init__(self, label: str = "reading") -> None:
+        """`label`: what is being done at first."""
+        self._lock = RLock()  # the timer's thread shows the bar
+        self._is_shown = False
         columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()
         self._progress = Progress(*columns, TimeRemainingColumn(), console=terminal(aside=True), transient=True)
+        self._task = self._progress.add_task(label, total=1.0)
+        self._timer = Timer(DELAY, self._show)
+        self._timer.daemon = True
 
     def update(self, share: float, label: str) -> None:
-        """Set the share, from 0 to 1, and the label.
-
-        The bar appears at the first update after DELAY seconds, on a terminal only.
-        """
-        if self._task is None:
-            if not self._progress.console.is_terminal or monotonic() - self._begin < DELAY:
-                return
-            self._task = self._progress.add_task(label, total=1.0)
-            self._progress.start()
+        """Set the share, from 0 to 1, and the label."""
         self._progress.update(self._task, completed=share, description=label)
 
     def above(self, show: Callable[[], None]) -> None:
         """Call `show`, which prints something, while the bar is hidden."""
-        if self._task is not None:
-            self._progress.stop()
-        show()
-        if self._task is not None:
+        with self._lock:
+            if self._is_shown:
+                self._progress.stop()
+            show()
+            if self._is_shown:
+                self._progress.start()
+
+    def _show(self) -> None:
+        with self._lock:
+            self._is_shown = True
             self._progress.start()
 
     def __enter__(self) -> Self:
+        if self._progress.console.is_terminal:
+            self._timer.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._task is not None:
+        self._timer.cancel()
+        if self._timer.is_alive():
+            self._timer.join()
+        if self._is_shown:
             self._progress.stop()
 
 
