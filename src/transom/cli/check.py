@@ -24,7 +24,7 @@ def run(options: Check) -> int:
                     file,
                     policy=options.policy,
                     budget=options.budget,
-                    on_conversation=lambda record, share, n=number: bar.update((n + share) / len(files), record.source),
+                    on_progress=lambda record, share, n=number: bar.update((n + share) / len(files), record.source),
                 )
             )
     failed = sum(len(checked.failed) for checked in done)

@@ -132,9 +132,7 @@ def run(options: Compare) -> int:
     return WRONG if is_wrong or not any(one.stats.sent for one in results.values()) else 0
 
 
-def choose(
-    options: Compare, bar: ProgressBar | None = None
-) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
+def choose(options: Compare, bar: ProgressBar | None = None) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
     """Read the conversations that the options choose; for each file also count them by format.
 
     All are translated to OpenAI Chat, so that their figures can be compared. Raises OSError, InvalidMessage.

@@ -9,19 +9,23 @@ from importlib.util import find_spec
 
 from transom.cli.commands import Inspect
 from transom.cli.locate import existing_store, find_name, store_url
+from transom.cli.progress import at_work
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_wrapped, terminal
 from transom.errors import InvalidSetting
 from transom.extras import install_command
 from transom.stores.postgres_url import without_password
+from transom.tokenizer import o200k
 
 
 def run(options: Inspect) -> int:
     """Serve the page until Ctrl-C. Exit code 0."""
     if any(find_spec(name) is None for name in ("starlette", "uvicorn")):
         raise InvalidSetting(f"inspect needs starlette and uvicorn: {install_command('inspect')}")
-    from transom.inspector.server import HOST, Inspector, listen, serve  # noqa: PLC0415 - an extra
+    with at_work("starting"):
+        from transom.inspector.server import HOST, Inspector, listen, serve  # noqa: PLC0415 - an extra
 
+        o200k().count("ready")  # loads the tokenizer, so that the first window need not wait for it
     url = store_url(options.store)
     with existing_store(url, writing=not options.read_only) as store:
         conversation = None if options.id is None else find_name(store.names(), options.id, url)

@@ -30,7 +30,6 @@ from transom.inspector.window_data import PAGE
 from transom.policies import POLICIES
 from transom.reports.figures import VERDICT
 from transom.stores import Store
-from transom.tokenizer import o200k
 
 STATIC = Path(__file__).parent / "static"
 HOST = "127.0.0.1"
@@ -266,7 +265,6 @@ def serve(
 ) -> None:
     """Serve until the process is interrupted. `ready`: called with the one-time link. `conversation`: the one that the
     link shows first."""
-    o200k().count("ready")  # loads the tokenizer, so that the first window need not wait for it
     port, token = listening.getsockname()[1], token_urlsafe(24)
     shown = "" if conversation is None else f"#id={url_quote(conversation, safe='')}"
     config = uvicorn.Config(inspector.app(port=port, token=token), log_level="warning", access_log=False)

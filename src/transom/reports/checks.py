@@ -32,8 +32,8 @@ from transom.reports.check_file import Check, CheckFile
 from transom.reports.recorded_calls import RecordedCall, recorded_calls
 from transom.wire.dialects import dialect_named
 
-OnConversation = Callable[[Recorded, float], object]
-"""Called before each conversation, with the share of the work that is done."""
+OnProgress = Callable[[Recorded, float], object]
+"""Called before each conversation and behind each of its calls, with the share of the work that is done."""
 
 MOST_ENTRIES = 3
 """The most entries that a failure lists: those that have a missing text."""
@@ -138,7 +138,7 @@ def run_checks(
     *,
     policy: Policy | str | None = None,
     budget: int | None = None,
-    on_conversation: OnConversation | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Checked:
     """Replay the conversations of a file of checks, and judge every check.
 
@@ -151,14 +151,17 @@ def run_checks(
     prices = file.token_prices() if any(check.max_cost is not None for check in file.checks) else None
     found = {check.name: _Found() for check in file.checks}
     conversations = calls = 0
-    for record, share in _conversations(file):
-        if on_conversation is not None:
-            on_conversation(record, share)
+    for record, begin, end in _conversations(file):
+        if on_progress is not None:
+            on_progress(record, begin)
+        expected = sum(message.get("role") == "assistant" for message in record.messages) or 1
         conversations += 1
         checks = [check for check in file.checks if check.conversation in ("", record.id)]
         judges = [(check.name, _judge(check, record.id, prices)) for check in checks]
         for call in recorded_calls(record, budget=limits, policy=chosen, dialect=dialect):
             calls += 1
+            if on_progress is not None:
+                on_progress(record, begin + (end - begin) * min(1.0, call.number / expected))
             for _, judge in judges:
                 if call.window is not None:
                     judge.see(call, call.window)
@@ -176,15 +179,15 @@ def run_checks(
     )
 
 
-def _conversations(file: CheckFile) -> Iterator[tuple[Recorded, float]]:
-    """Yield the conversations of a file of checks, with the share of its files that was read."""
+def _conversations(file: CheckFile) -> Iterator[tuple[Recorded, float, float]]:
+    """Yield the conversations of a file of checks, each with the shares of its files before it and up to its end."""
     paths = file.inputs()
     for done, path in enumerate(paths):
         reader = read(path, file.format)
         begun = 0.0
         for record in reader:
             if record.messages:
-                yield record, (done + begun) / len(paths)
+                yield record, (done + begun) / len(paths), (done + reader.progress) / len(paths)
             begun = reader.progress
 
 
