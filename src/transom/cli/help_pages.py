@@ -66,9 +66,10 @@ class HelpPage(TyperCommand):
 
 def _help_row(parameter: Any, ctx: Any) -> tuple[str, str] | None:
     """The row of a parameter; of an argument the name alone, as the first line of the page has it, without a type."""
-    row = parameter.get_help_record(ctx)
-    is_named = row is not None and parameter.param_type_name == "argument" and parameter.metavar
-    return (parameter.metavar, row[1]) if is_named else row
+    row: tuple[str, str] | None = parameter.get_help_record(ctx)
+    if row is None or parameter.param_type_name != "argument" or not parameter.metavar:
+        return row
+    return parameter.metavar, row[1]
 
 
 class HelpIndex(TyperGroup):
