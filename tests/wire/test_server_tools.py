@@ -136,6 +136,34 @@ def test_without_its_code_a_call_loses_its_caller():
     assert fitted[1]["content"] == [use("t1")]
 
 
+def test_what_waits_beside_code_whose_result_never_came_is_left_out_with_it(conv):
+    """Only the calls of the code lead from turn to turn: without their caller they lead nowhere."""
+    conv.observe(answer(fetch("s1", "code_execution"), use("t1", caller="s1")))
+    conv.tool_result("t1", "1")
+    conv.request()
+    conv.observe(answer(fetch("s2", "echo", "mcp_tool_use"), use("t2", caller="s1")))
+    conv.tool_result("t2", "2")
+    conv.request()
+    conv.observe(answer(use("t3", caller="s1")))
+    conv.tool_result("t3", "3")
+    conv.request()
+    conv.observe(answer(fetched("s2", "mcp_tool_result"), text("Done."), stop="max_tokens"))
+    conv.user("Go on.")
+    body = conv.request()
+    assert violations(body) == []
+    assert kinds(body) == [
+        ["text"],
+        ["tool_use"],
+        ["tool_result"],
+        ["tool_use"],
+        ["tool_result"],
+        ["tool_use"],
+        ["tool_result"],
+        ["text", "text"],
+        ["text"],
+    ]
+
+
 @pytest.mark.parametrize("stop", ["max_tokens", "refusal", "model_context_window_exceeded"])
 @pytest.mark.parametrize("call", [fetch("s1"), fetch("s1", "echo", "mcp_tool_use"), fetch("s1", "bash_code_execution")])
 def test_a_reply_that_ended_early_has_no_call_without_a_result(conv, stop, call):

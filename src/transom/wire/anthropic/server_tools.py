@@ -59,9 +59,11 @@ def repaired(messages: Sequence[Rendered]) -> Sequence[Rendered]:
     """The messages of a window, with calls and results of the provider's own tools as the API takes them."""
     if not _may_have_server_tools(messages):
         return messages  # nearly every window has no such tool
-    ordered = _with_texts_behind(messages)
-    unfit = _unfit(ordered)
-    return [_without(rendered, unfit.get(at, set())) for at, rendered in enumerate(ordered)]
+    out = _with_texts_behind(messages)
+    # A turn may go on with an earlier one only by a call that is left out: then what waits beside it is unfit too.
+    while any((unfit := _unfit(out)).values()):
+        out = [_without(rendered, unfit.get(at, set())) for at, rendered in enumerate(out)]
+    return out
 
 
 _PLAIN = frozenset({"text", "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"})
