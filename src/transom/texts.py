@@ -33,9 +33,9 @@ ABORTED = "[aborted: no result was received; the tool may have run]"
 NO_OUTPUT = "[no output]"
 """The result of a tool that returned nothing."""
 
-STOPPED = "[stopped: the run was cancelled while this tool ran; it may have done a part of its work]"
-NOT_STARTED = "[not started: the run was cancelled before this tool ran]"
-DENIED = "[denied: the user did not allow this call]"
+STOPPED = "the run was cancelled while this tool ran; it may have done a part of its work"
+NOT_STARTED = "not run: the run was cancelled before"
+REJECTED = "not run: the call was rejected by the user"
 PENDING = "[not run yet: this call waits for the user's approval]"
 
 
@@ -44,7 +44,7 @@ CONTEXT_MANAGER = "context_manager"
 
 NOTHING_TO_SUMMARISE = "[nothing to summarize: the window has room]"
 NO_NOTES = "notes and focus need a summary, and this conversation makes none: call it without them"
-ALREADY_COMPACTED = "[not run: another call of this reply has compacted the window]"
+ALREADY_COMPACTED = "not run: another call of this reply has compacted the window"
 
 TOOL_POLICY = (
     "Use a tool for facts that you do not know and for work that you cannot do by yourself. Read its result before you "
@@ -60,9 +60,19 @@ SYSTEM_APPLIES = "Your instructions apply as they are."
 took back applies again."""
 
 
-def tool_failed(why: str) -> str:
-    """The result of a call that failed. `why`: how."""
-    return f"[failed] {why}"
+FAILED = "[failed]"
+"""What the result of a call that failed begins with, where an API has no field that says so."""
+
+
+def tool_failed(text: str) -> str:
+    """The text of a failed result, where an API has no field that says so. A text that begins with the mark is returned
+    as it is."""
+    return text if text.startswith(FAILED) else f"{FAILED} {text}".rstrip()
+
+
+def rejected(why: str) -> str:
+    """The result of a call that a person did not allow. `why`: the reason, if one was given."""
+    return f"{REJECTED}: {why}" if why else REJECTED
 
 
 def agent_needs_approval(tools: Sequence[str]) -> str:
@@ -88,12 +98,12 @@ def context_failure(why: str) -> str:
 
 def tool_unavailable(name: str) -> str:
     """The result of a call to a tool that cannot be used now."""
-    return f"[not run: the tool {plain_name(name)} is not available now]"
+    return f"not run: the tool {plain_name(name)} is not available now"
 
 
 def tool_timed_out(seconds: float) -> str:
     """The result of a call that took too long."""
-    return f"[timed out after {seconds:g} seconds; the tool may still be at work]"
+    return f"timed out after {seconds:g} seconds; the tool may still be at work"
 
 
 def reply_interrupted(partial: str, kind: str) -> str:

@@ -99,7 +99,7 @@ def test_some_calls_wait_and_all_others_run_at_once(dialect: str, run: Callable[
     result = run(later, provider=provider, tools=till.tools)
     assert (result.text, result.pending, till.paid) == ("Done.", (), [5, 50])
     assert steps(later) == [(0, "pending"), (3, "pending"), (0, "approved"), (3, "rejected"), (0, "started")]
-    assert sorted(shown(later)) == [f"{texts.DENIED} Too much.", "paid 5", "paid 50", "seen"]
+    assert sorted(shown(later)) == [texts.rejected("Too much."), "paid 5", "paid 50", "seen"]
     assert provider.violations == []
     must_be_as_defined(later)
 
@@ -277,7 +277,7 @@ def test_a_sub_agent_does_not_wait() -> None:
     inner = SubAgent("banker", "Pays.", provider=Scripted(ASKS), tools=till.tools)
     result = conv.run("Go", provider=Scripted(calls(("banker", {"task": "pay"})), "Pity."), tools=[inner])
     assert (result.text, result.pending, till.paid) == ("Pity.", (), [5])
-    assert shown(conv) == [texts.tool_failed(texts.agent_needs_approval(["pay", "pay"]))]
+    assert shown(conv) == [texts.agent_needs_approval(["pay", "pay"])]
 
 
 def test_a_crash_at_any_entry_leaves_a_log_that_goes_on_and_pays_once() -> None:
@@ -356,7 +356,7 @@ def test_a_rejection_that_comes_after_a_message_is_told_as_one() -> None:
         conv.reject(last, "Done by card.")
         conv.run(**settings)
         notes = [entry.body.text for entry in conv.log if isinstance(entry.body, Note)]
-        assert [f"{texts.DENIED} Done by card." in text for text in notes] == [True, False]
+        assert [texts.rejected("Done by card.") in text for text in notes] == [True, False]
         assert [texts.call_with(call.arguments) in text for call, text in zip((last, first), notes, strict=True)] == [
             True,
             True,

@@ -100,7 +100,7 @@ def reject(writer: LogWriter, dialect: Dialect, call: ToolCalled | str, why: str
 
     def entries_for(view: View, at: float) -> list[Entry]:
         found = _found(view, "reject", call, ("pending", "approved"))
-        result = dialect.parse_tool_result(found.id, f"{texts.DENIED} {reason}".strip())
+        result = dialect.parse_tool_result(found.id, texts.rejected(reason))
         assert isinstance(result, ToolResult)
         result = replace(result, failed=True, place=(found.turn, found.index))
         meta = tagged(Meta(tool_name=found.name), writer.tags)

@@ -24,7 +24,7 @@ from transom.core.entry import Meta
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
 from transom.redaction import Redactor
-from transom.texts import agent_needs_approval, tool_failed
+from transom.texts import agent_needs_approval
 
 MAX_DEPTH = 3
 
@@ -125,9 +125,9 @@ def _run(child: Conversation, task: str, settings: RunOptions, redact: Redactor 
         result = child.run(task, **settings)
         content = result.text
         if result.pending:
-            content, failed = tool_failed(agent_needs_approval([call.name for call in result.pending])), True
+            content, failed = agent_needs_approval([call.name for call in result.pending]), True
     except Exception as error:  # noqa: BLE001 - a failure of the sub-agent is a result for its caller
-        content, failed = tool_failed(_shown(error, redact)), True
+        content, failed = _shown(error, redact), True
     used = child.view.usage
     return ToolOutcome(content=content, failed=failed, usage=used.all_tokens, cost=used.cost, log=child.log.name)
 
@@ -138,4 +138,4 @@ def _shown(error: BaseException, redact: Redactor | None) -> str:
 
 
 def _failed(why: str) -> ToolOutcome:
-    return ToolOutcome(content=tool_failed(why), failed=True)
+    return ToolOutcome(content=why, failed=True)

@@ -200,7 +200,7 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
             if isinstance(part, Text | Media)
         ]
         text = "\n".join(parts)
-        if result.failed and not text.startswith("["):
+        if result.failed:
             text = texts.tool_failed(text)
         call = turn.calls[index]
         if names[key][call.name] > 1:  # which of them the note is about

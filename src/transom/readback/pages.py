@@ -14,6 +14,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from transom.core.log import Log
+from transom.core.message import ToolResult
 from transom.errors import InvalidSetting
 from transom.readback.content import ReadableEntry, readable_entries
 from transom.readback.references import Reference, resolve
@@ -46,7 +47,7 @@ class Extract(Struct, frozen=True):
     """Lines `first` to `last` of one entry (or of a part of it) that has `lines` lines; all are counted from 1.
 
     `column`: the character of the first line at which the text begins. `truncated`: the last line continues after the
-    extract.
+    extract. `failed`: it is of the result of a call that failed.
     """
 
     reference: str
@@ -58,10 +59,12 @@ class Extract(Struct, frozen=True):
     text: str
     column: int = 1
     truncated: bool = False
+    failed: bool = False
 
     def __str__(self) -> str:
         """Return the line above the extract, without its brackets."""
         name = f"{self.reference}, {self.role}" + (f" {plain_name(self.tool)}" if self.tool else "")
+        name += ", failed" if self.failed else ""
         which = f"line {self.first:,}" if self.first == self.last else f"lines {self.first:,} to {self.last:,}"
         part = f" from character {self.column:,}" if self.column > 1 else ""
         part += f", {len(self.text):,} characters of it" if self.truncated else ""
@@ -154,6 +157,7 @@ def _extract(readable: ReadableEntry, start: int, column: int, lines: int, max_b
         text=content,
         column=column,
         truncated=truncated,
+        failed=isinstance(readable.entry.body, ToolResult) and readable.entry.body.failed,
     )
 
 

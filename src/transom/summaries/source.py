@@ -134,7 +134,8 @@ def written_of(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> I
             call = calls.get(id(fact))
             name = texts.plain_name(call.name) if call is not None else ""
             line = _line_that_does(call, fact, text) if call is not None else ""
-            yield f"result of {name}" if name else "result", line or _clipped(text, counter, result_tokens)
+            shown = line or _clipped(text, counter, result_tokens)
+            yield f"result of {name}" if name else "result", texts.tool_failed(shown) if fact.failed else shown
             continue
         if text:
             yield role_of(fact), text

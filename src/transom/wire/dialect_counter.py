@@ -21,7 +21,7 @@ PLACE_LABEL = "call_999999999_99"
 """The longest label that `unique_calls` makes. Counted where the real one is not known yet."""
 
 _OPENAI = frozenset({"openai", "responses"})
-"""The dialects whose images have a `detail`."""
+"""The dialects whose images have a `detail`, and whose results have no field that says that a call failed."""
 
 
 class DialectCounter(FormatCounter):
@@ -49,6 +49,7 @@ class DialectCounter(FormatCounter):
         super().__init__(counter, dialect, name)
         self._render_tools = tools
         self._objects, self._takes, self.place = objects, takes, self.count(PLACE_LABEL)
+        self._failed = self.count(f"{texts.FAILED} ")
         self.left_out = self.count(texts.left_out_marker("image"))
         """No placeholder for a part costs more."""
 
@@ -81,6 +82,8 @@ class DialectCounter(FormatCounter):
     def count_envelope(self, fact: Fact) -> int:
         """The tokens of a fact beside its parts. A call whose id will be replaced is counted with the longest id."""
         tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
+        if isinstance(fact, m.ToolResult) and fact.failed and self.dialect in _OPENAI:
+            tokens += self._failed
         if own and takes is None:
             return tokens
         ids = [call.id for call in fact.calls] if isinstance(fact, Assistant) else []

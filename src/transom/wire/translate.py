@@ -55,6 +55,31 @@ def translate_fact(fact: Fact, target: str) -> Fact:
     return cast("Fact", replace(fact, **changed))
 
 
+def with_failed_mark(fact: Fact) -> Fact:
+    """The fact for an API that has no field for failed results: the text of one says that it failed. Any other fact is
+    returned as it is."""
+    if not isinstance(fact, m.ToolResult) or not fact.failed:
+        return fact
+    first, rest = (fact.parts[0], fact.parts[1:]) if fact.parts else (None, ())
+    if isinstance(first, Text):
+        said = texts.tool_failed(first.text)
+        return fact if said == first.text else replace(fact, parts=(replace(first, text=said), *rest))
+    return replace(fact, parts=(Text(texts.FAILED), *fact.parts), shape="parts" if fact.parts else "text")
+
+
+def failed_content(content: object) -> object:
+    """The content of a chat message with the mark of failed results in front. `content`: a text or a list of parts."""
+    if isinstance(content, list):
+        return [{"type": "text", "text": texts.FAILED}, *cast("list[object]", content)]
+    return texts.tool_failed(content if isinstance(content, str) else "")
+
+
+def says_that_it_failed(fact: Fact) -> bool:
+    """Whether the text of a tool result begins with the mark of failed ones."""
+    first = fact.parts[0] if isinstance(fact, m.ToolResult) and fact.parts else None
+    return isinstance(first, Text) and first.text.startswith(texts.FAILED)
+
+
 def user_turn_after(turn: Assistant, target: str) -> str:
     """The text of the user message that must follow `turn` at the end of a window.
 

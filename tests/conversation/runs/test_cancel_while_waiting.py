@@ -20,7 +20,7 @@ SILENCE = 4.0
 """Seconds for which a model or a tool is silent."""
 SOON = 2.0
 """A run that is cancelled is over by then, also on a busy machine."""
-STOPPED = "[stopped: the run was cancelled while this tool ran; it may have done a part of its work]"
+STOPPED = "the run was cancelled while this tool ran; it may have done a part of its work"
 
 Run = Callable[..., None]
 See = Callable[[events.Event], object]

@@ -15,7 +15,7 @@ from transom import AsyncConversation, Conversation, RunStopped
 from transom.core.message import Note, ToolResult
 from transom.providers.scripted import Scripted, call
 
-TIMED_OUT = "[timed out after 0.05 seconds; the tool may still be at work]"
+TIMED_OUT = "timed out after 0.05 seconds; the tool may still be at work"
 
 
 class Slow:

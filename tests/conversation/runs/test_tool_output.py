@@ -104,7 +104,7 @@ def iter_lines() -> Iterator[str]:
     yield "a line"
 
 
-UNREADABLE = "[failed] the tool ran, but its result cannot be read: "
+UNREADABLE = "the tool ran, but its result cannot be read: "
 
 
 @pytest.mark.parametrize("on_loop", [False, True])
@@ -115,7 +115,7 @@ UNREADABLE = "[failed] the tool ran, but its result cannot be read: "
         (Mute(), UNREADABLE + "RuntimeError: no repr"),
         ([Mute()], UNREADABLE + "RuntimeError: no repr"),
         (iter_lines(), UNREADABLE + "TypeError: it is a generator; the tool must return a list or a text"),
-        (MuteError(), "[failed] MuteError: (it has no text: its __str__ failed)"),
+        (MuteError(), "MuteError: (it has no text: its __str__ failed)"),
     ],
 )
 def test_what_cannot_be_read_is_a_failed_result(value: object, read: str, *, on_loop: bool) -> None:

@@ -17,6 +17,7 @@ from transom.conversation.conversation import Conversation
 from transom.core.message import Assistant, Text, User
 from transom.errors import InvalidMessage, RunStopped, TransomError
 from transom.providers import Provider, provider_named
+from transom.texts import tool_failed
 from transom.wire.arguments import read_object
 
 CONTINUE = "/retry or a message goes on"
@@ -181,6 +182,7 @@ class ChatSession:
 
     def _show_result(self, event: events.ToolReturned) -> None:
         text = event.content if isinstance(event.content, str) else json.dumps(event.content, ensure_ascii=False)
+        text = tool_failed(text) if event.failed else text
         lines = text.strip().splitlines() or [""]
         more = f" (and {counted(len(lines) - 1, 'line')} more)" if len(lines) > 1 else ""
         self.screen.print(f"← {one_line(lines[0])[:RESULT_CHARACTERS]}{more}", "red" if event.failed else "dim")

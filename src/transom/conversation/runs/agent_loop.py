@@ -489,7 +489,7 @@ class AgentLoop:
                 job.arguments = tool.arguments(called.arguments)
                 job.call = replace(called, needs_approval=tool.needs_approval(job.arguments))
             except InvalidMessage as wrong:
-                job.outcome = ToolOutcome(content=texts.tool_failed(str(wrong)), failed=True)
+                job.outcome = ToolOutcome(content=str(wrong), failed=True)
         elif called.name == texts.CONTEXT_MANAGER and called.name in self._known:
             job.compacts = True
         elif called.name in texts.READ_BACK and called.name in self._known:
@@ -499,8 +499,7 @@ class AgentLoop:
         else:
             names = ", ".join(sorted(self._known)) or "none"
             job.outcome = ToolOutcome(
-                content=texts.tool_failed(f"there is no tool {texts.plain_name(called.name)}; there are: {names}"),
-                failed=True,
+                content=f"there is no tool {texts.plain_name(called.name)}; there are: {names}", failed=True
             )
         return job
 
@@ -582,8 +581,8 @@ def _called(turn: Assistant, key: int) -> Iterator[ToolCalled]:
 def _judge(job: ToolJob, verdict: object) -> None:
     job.waits = verdict is None
     if not job.waits and verdict is not True:
-        why = verdict if isinstance(verdict, str) and verdict else texts.DENIED
-        job.outcome = ToolOutcome(content=why, failed=True)
+        why = verdict if isinstance(verdict, str) else ""
+        job.outcome = ToolOutcome(content=texts.rejected(why), failed=True)
 
 
 def _with_change(result: ToolResult, arguments: str) -> ToolResult:

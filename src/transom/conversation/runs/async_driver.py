@@ -43,7 +43,6 @@ from transom.conversation.runs.work import (
 from transom.conversation.summary_job import SummaryOutcome, run_job_async
 from transom.conversation.threads import in_thread
 from transom.errors import ProviderError
-from transom.texts import tool_failed
 
 Batch = tuple[list[Event], Work | None]
 """Events, and the work that the run waits for after them. Without work the run is over, or a request has failed
@@ -281,7 +280,7 @@ class AsyncSteps:
                 value = await value
             outcome = as_outcome(value)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the model reads it as a result
-            outcome = ToolOutcome(content=tool_failed(error_text(error)), failed=True)
+            outcome = ToolOutcome(content=error_text(error), failed=True)
         job.finish(timed(outcome, start))
 
 
@@ -294,7 +293,7 @@ def _finish_in_thread(job: ToolJob, start: float) -> Awaitable[object] | None:
             return value
         outcome = as_outcome(value)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
-        outcome = ToolOutcome(content=tool_failed(error_text(error)), failed=True)
+        outcome = ToolOutcome(content=error_text(error), failed=True)
     job.finish(timed(outcome, start))
     return None
 

@@ -49,7 +49,7 @@ def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[
     try:
         asked = msgspec.json.decode(arguments or "{}", type=ContextArguments)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as wrong:
-        return ToolOutcome(content=texts.tool_failed(quote(str(wrong))), failed=True), None
+        return ToolOutcome(content=quote(str(wrong)), failed=True), None
     if conv.window_usage.used < LEAST_USED * conv.window_usage.budget:
         return ToolOutcome(content=texts.NOTHING_TO_SUMMARISE), None
     notes = (asked.notes,) if asked.notes.strip() else ()
@@ -57,12 +57,11 @@ def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[
     try:
         done = yield from compact(SummaryOptions(waits=True, focus=asked.focus, notes=notes))
     except InvalidSetting:
-        return ToolOutcome(content=texts.tool_failed(texts.NO_NOTES), failed=True), None
+        return ToolOutcome(content=texts.NO_NOTES, failed=True), None
     except TransomError as error:
-        return ToolOutcome(content=texts.tool_failed(str(error)), failed=True), None
-    content = texts.NOTHING_TO_SUMMARISE
-    if done.edits:
-        content = texts.context_compacted(done.tokens_before, done.tokens_after)
-    if done.failure:
-        content = f"{content}\n{texts.context_failure(done.failure)}"
-    return ToolOutcome(content=content, failed=bool(done.failure)), done if done.edits else None
+        return ToolOutcome(content=str(error), failed=True), None
+    failure = texts.context_failure(done.failure) if done.failure else ""
+    if not done.edits:
+        return ToolOutcome(content=failure or texts.NOTHING_TO_SUMMARISE, failed=bool(failure)), None
+    content = texts.context_compacted(done.tokens_before, done.tokens_after)
+    return ToolOutcome(content=f"{content}\n{failure}" if failure else content), done

@@ -36,7 +36,7 @@ from transom.conversation.runs.work import (
 )
 from transom.conversation.summary_job import await_summary
 from transom.errors import InvalidMessage, ProviderError, RunStopped
-from transom.texts import tool_failed, tool_timed_out
+from transom.texts import tool_timed_out
 
 if TYPE_CHECKING:
     from transom.wire.stream import Accumulator
@@ -233,7 +233,7 @@ def call_tool(job: ToolJob) -> ToolOutcome:
         value = job.tool.function(**job.arguments)
         return as_outcome(_run_async(value) if inspect.isawaitable(value) else value)
     except BaseException as error:  # noqa: BLE001 - whatever a tool does, the model reads it as a result
-        return ToolOutcome(content=tool_failed(error_text(error)), failed=True)
+        return ToolOutcome(content=error_text(error), failed=True)
 
 
 def as_outcome(value: object) -> ToolOutcome:

@@ -28,7 +28,7 @@ def readable(outcome: ToolOutcome) -> ToolOutcome:
         return replace(outcome, content=result_content(outcome.content))
     except Exception as error:  # noqa: BLE001 - the code of the object has run
         why = "it is nested too deep" if isinstance(error, RecursionError) else error_text(error)
-        failed = texts.tool_failed(f"the tool ran, but its result cannot be read: {why}")
+        failed = f"the tool ran, but its result cannot be read: {why}"
         return replace(outcome, content=failed, failed=True)
 
 

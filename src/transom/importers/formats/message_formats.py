@@ -131,7 +131,13 @@ def _item_of_net(item: Raw) -> Raw:
 # ---- Vercel AI SDK: CoreMessage of version 4, ModelMessage of version 5, UIMessage of both
 
 _AI_CALL = call(id="toolCallId", name="toolName", args=("input", "args", "rawInput"))
-_AI_RESULT = answer(id="toolCallId", name="toolName", value=("output", "result", "errorText", "content"))
+_AI_FAILED = frozenset({"error-text", "error-json", "execution-denied"})
+_AI_RESULT = answer(
+    id="toolCallId",
+    name="toolName",
+    value=("output", "result", "errorText", "content"),
+    failed=lambda part: found(part, "output.type") in _AI_FAILED or part.get("isError") is True,
+)
 
 
 def _ui_tool(part: Any) -> Iterable[Piece]:
@@ -144,7 +150,8 @@ def _ui_tool(part: Any) -> Iterable[Piece]:
     if text(held, "state") in {"result", "output-available", "output-error", "output-denied"}:
         denied = found(held, "approval.reason") or "The user denied this call."
         output = found(held, ("output", "result", "errorText"))
-        yield Answer(label, name, result_text(denied if output is None else output))
+        failed = text(held, "state") in {"output-error", "output-denied"}
+        yield Answer(label, name, result_text(denied if output is None else output), failed)
 
 
 _AI_SDK = Shape(
@@ -157,7 +164,7 @@ _AI_SDK = Shape(
         "file": media(url=("url", "data"), mime=("mediaType", "mimeType"), name="filename"),
         "tool-call": _AI_CALL,
         "tool-result": _AI_RESULT,
-        "tool-error": answer(id="toolCallId", name="toolName", value="error"),
+        "tool-error": answer(id="toolCallId", name="toolName", value="error", failed=bool),
         "tool-invocation": _ui_tool,
         "dynamic-tool": _ui_tool,
         "tool-*": _ui_tool,
@@ -196,7 +203,9 @@ _CONVERSE = Shape(
         "text": words(),
         "reasoningContent": thought(("reasoningText.text", "text")),
         "toolUse": call(id="toolUseId", name="name", args="input"),
-        "toolResult": lambda part: [Answer(text(as_dict(part), "toolUseId"), "", _converse_result(part))],
+        "toolResult": lambda part: [
+            Answer(text(as_dict(part), "toolUseId"), "", _converse_result(part), found(part, "status") == "error")
+        ],
         "image": lambda part: _converse_file("image", as_dict(part)),
         "document": lambda part: _converse_file("application", as_dict(part)),
         "citationsContent": words("content"),
@@ -234,7 +243,9 @@ _HAYSTACK = Shape(
         "text": words(),
         "reasoning": thought("reasoning_text"),
         "tool_call": call(id="id", name="tool_name", args="arguments"),
-        "tool_call_result": answer(id="origin.id", name="origin.tool_name", value="result"),
+        "tool_call_result": answer(
+            id="origin.id", name="origin.tool_name", value="result", failed=lambda part: part.get("error") is True
+        ),
         "image": media(url="", data="base64_image", mime="mime_type"),
         "file": media(url="", data="base64_data", mime="mime_type", name="filename"),
     },
@@ -265,7 +276,7 @@ def _gemini_call(fields: Raw) -> Iterable[Piece]:
     label, name = text(fields, "id"), text(fields, "name")
     yield Call(label, name, arguments(fields.get("args")))
     if fields.get("result") is not None:
-        yield Answer(label, name, _gemini_result(fields["result"]))
+        yield Answer(label, name, _gemini_result(fields["result"]), text(fields, "status") in {"error", "cancelled"})
 
 
 def _gemini_result(value: object) -> str:
@@ -313,13 +324,15 @@ _INSPECT = Shape(
         "video": media(url="video", mime="format"),
         "document": media(url="document", mime="mime_type", name="filename"),
         "tool_use": both(
-            call(id="id", name="name", args="arguments"), answer(id="id", name="name", value=("result", "error"))
+            call(id="id", name="name", args="arguments"),
+            answer(id="id", name="name", value=("result", "error"), failed=lambda part: bool(part.get("error"))),
         ),
         "data": words("data"),
     },
     beside=(("tool_calls", call(id="id", name="function", args="arguments")),),
     answers="tool_call_id",
     tool="function",
+    failed="error",
 )
 
 
@@ -350,7 +363,9 @@ _CLAUDE_AI = Shape(
         "text": words(),
         "thinking": thought("thinking"),
         "tool_use": call(id="id", name="name", args="input"),
-        "tool_result": answer(id="tool_use_id", name="name", value="content"),
+        "tool_result": answer(
+            id="tool_use_id", name="name", value="content", failed=lambda part: part.get("is_error") is True
+        ),
         "voice_note": words(("text", "title")),
     },
     before=(("attachments", both(words("file_name"), words("extracted_content"))), ("files", words("file_name"))),

@@ -19,6 +19,9 @@ from transom.wire.violations import as_dict, text
 _SILENT = frozenset({"change_agent_state", "recall", "null", "agent_state_changed", "loop_detection_pause"})
 """Actions and observations that are for the program."""
 
+_FAILED = frozenset({"error", "user_rejected"})
+"""Observations of calls that failed, or that the user did not allow."""
+
 _SOURCES = frozenset({"user", "agent", "environment", "hook"})
 _BESIDE = frozenset({"thought", "is_confirmed", "confirmation_state", "hidden", "blocking", "security_risk"})
 """Arguments of an action that are no arguments of a call."""
@@ -66,7 +69,7 @@ def _old(event: Raw) -> tuple[str, list[Piece], str] | None:
         if seen in _SILENT:
             return None
         label = text(called, "tool_call_id") or _label(event.get("cause"))
-        said = Answer(label, text(called, "function_name"), text(event, "content"))
+        said = Answer(label, text(called, "function_name"), text(event, "content"), seen in _FAILED)
         return ("tool", [said], "") if label or seen != "message" else ("user", [Text(said.text)], "")
     action, args = text(event, "action"), as_dict(event.get("args"))
     if action in _SILENT:
@@ -125,7 +128,8 @@ def _new(event: Raw) -> tuple[str, list[Piece], str] | None:
         said = "\n".join(
             piece.text for piece in (*parts, *_texts(event.get("extended_content"))) if isinstance(piece, Text)
         )
-        return "tool", [Answer(label, text(event, "tool_name"), said)], ""
+        failed = bool({"error", "rejection_reason"} & event.keys()) or found(event, "observation.is_error") is True
+        return "tool", [Answer(label, text(event, "tool_name"), said, failed)], ""
     if summary := text(event, "summary"):
         return "user", [Text(summary)], ""
     return None

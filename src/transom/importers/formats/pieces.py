@@ -13,6 +13,7 @@ from typing import cast
 from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
+from transom.texts import tool_failed
 from transom.wire.json_values import dumped
 from transom.wire.violations import as_dict
 
@@ -21,11 +22,13 @@ class Answer(Struct, frozen=True):
     """The result of a call.
 
     `call`: the call's id, empty if the format has none; `name`: of its tool, empty if not known; `text`: the result.
+    `failed`: the format has a field that says that the call failed, or that nobody allowed it.
     """
 
     call: str
     name: str
     text: str
+    failed: bool = False
 
 
 class Media(Struct, frozen=True):
@@ -88,16 +91,16 @@ class ChatBuilder:
         return {"id": label, "type": "function", "function": {"name": call.name, "arguments": call.args}}
 
     def _result(self, answer: Answer) -> Raw:
-        label = answer.call
+        label, content = answer.call, tool_failed(answer.text) if answer.failed else answer.text
         if label:
             self._open = [each for each in self._open if each[0] != label]
-            return {"role": "tool", "tool_call_id": label, "content": answer.text}
+            return {"role": "tool", "tool_call_id": label, "content": content}
         named = [each for each in self._open if each[1] == answer.name]
         found = next(iter(named or self._open), None)
         if found is None:
-            return {"role": "user", "content": answer.text}
+            return {"role": "user", "content": content}
         self._open.remove(found)
-        return {"role": "tool", "tool_call_id": found[0], "content": answer.text}
+        return {"role": "tool", "tool_call_id": found[0], "content": content}
 
 
 def _part(piece: Text | Media) -> Raw:

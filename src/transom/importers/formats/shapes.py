@@ -43,7 +43,7 @@ class Shape(Struct, frozen=True, kw_only=True):
     keys of the content, a text or a list of parts; the first that is not empty is read. `kind`: the key with the type
     of a part; empty if the only key of a part says it. `parts`: how a part of each type is read. `beside`: how fields
     beside the content are read, before and behind it. `answers`: the id of the call that a message of a tool answers;
-    `tool`: the name of that tool.
+    `tool`: the name of that tool; `failed`: what is there and not empty only if the call failed.
     """
 
     roles: Mapping[str, str]
@@ -55,6 +55,7 @@ class Shape(Struct, frozen=True, kw_only=True):
     beside: tuple[tuple[str, Rule], ...] = ()
     answers: Paths = ""
     tool: Paths = ""
+    failed: Paths = ""
     name: Paths = ""
 
     def to_chat(self, values: Iterable[object]) -> Iterator[Raw]:
@@ -76,7 +77,8 @@ class Shape(Struct, frozen=True, kw_only=True):
         answered = any(isinstance(piece, Answer) for piece in read)
         if role == "tool" and not answered:
             text = "\n".join(piece.text for piece in read if isinstance(piece, Text)) or result_text(content)
-            yield Answer(_text(fields, self.answers), _text(fields, self.tool), text)
+            failed = bool(self.failed and found(fields, self.failed))
+            yield Answer(_text(fields, self.answers), _text(fields, self.tool), text, failed)
             read = [piece for piece in read if not isinstance(piece, Text)]
         yield from read
         for key, rule in self.beside:
@@ -153,9 +155,15 @@ def call(*, id: Paths, name: Paths, args: Paths) -> Rule:  # noqa: A002 - the wo
     return lambda part: [Call(_text(part, id), _text(part, name), arguments(found(part, args)))]
 
 
-def answer(*, id: Paths, value: Paths, name: Paths = "") -> Rule:  # noqa: A002 - the word of the formats
-    """The result of a call."""
-    return lambda part: [Answer(_text(part, id), _text(part, name), result_text(found(part, value)))]
+def answer(
+    *,
+    id: Paths,  # noqa: A002 - the word of the formats
+    value: Paths,
+    name: Paths = "",
+    failed: Callable[[Any], bool] = lambda part: False,  # noqa: ARG005
+) -> Rule:
+    """The result of a call. `failed`: whether a part says that the call failed."""
+    return lambda part: [Answer(_text(part, id), _text(part, name), result_text(found(part, value)), failed(part))]
 
 
 def both(*rules: Rule) -> Rule:

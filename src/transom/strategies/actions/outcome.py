@@ -135,6 +135,8 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
     exit code is known, by a line that begins like an error; of a read or an edit, also if all that it gave is a line
     which says that something is not there or not allowed."""
     text = without_controls("\n".join(part.text for part in result.parts if isinstance(part, Text)))
+    if result.failed:  # said by its flag
+        text = text.removeprefix(texts.FAILED).lstrip()
     header = HEADER.match(text)
     body = _output(text[header.end() :] if header else text)
     if _REFUSED.match(body):

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.errors import InvalidMessage
@@ -56,13 +58,18 @@ def _pieces(one: Any, at: int, where: str) -> list[Piece]:
         raise InvalidMessage(where, f"a Message is needed, not {type(one).__name__}")
     results = [each for each in one.contents if each.type == _RESULT]
     others = [each for each in one.contents if each.type != _RESULT]
-    read: list[tuple[Any, Any]] = [(each, parse(_result(each), where)) for each in results]
+    read: list[tuple[Any, Any]] = [(each, _answer(each, where)) for each in results]
     if one.role == "assistant":
         read.append((others, _turn(others, where)))
     elif others or not results:
         role = "user" if one.role == "tool" else str(one.role)
         read.append((others, parse({"role": role, "content": [*map(_part, others)]}, where)))
     return [Piece(at=at, fact=fact, source=source, message=one, of=len(read)) for source, fact in read]
+
+
+def _answer(content: Any, where: str) -> Any:
+    fact = parse(_result(content), where)
+    return replace(fact, failed=True) if getattr(content, "exception", None) else fact
 
 
 def _result(content: Any) -> Raw:

@@ -11,7 +11,9 @@ import json
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.wire.json_values import json_or_text, objects_in
+from transom.texts import FAILED
+from transom.wire.json_values import json_or_text, objects_in, plain_text
+from transom.wire.translate import failed_content
 from transom.wire.violations import as_dict, text
 
 _ROLES = {
@@ -64,6 +66,8 @@ def message(value: object) -> Raw | None:
         out["name"] = data["name"]
     if role == "tool":
         out["tool_call_id"] = data.get("tool_call_id") or ""
+        if data.get("status") == "error":
+            out["content"] = failed_content(out["content"])
     if role == "assistant":
         _add_turn(out, data)
     return out
@@ -84,6 +88,8 @@ def from_chat(message: Raw) -> Raw:
         data["additional_kwargs"] = beside
     elif kind == "tool":
         data["tool_call_id"] = message.get("tool_call_id") or ""
+        if plain_text(content).startswith(FAILED):
+            data["status"] = "error"
     elif kind == "system" and role == "developer":
         data["additional_kwargs"] = {"__openai_role__": "developer"}
     return {"type": kind, "data": {**data, "type": kind}}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
+from transom.texts import tool_failed
 from transom.wire.json_values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
 from transom.wire.violations import as_dict, text
 
@@ -73,6 +74,8 @@ def request_message(part: Raw) -> Raw | None:
     answers = text(part, "tool_call_id") if text(part, "tool_name") else ""
     if kind == "tool-return" or (kind == "retry-prompt" and answers):
         said = content if isinstance(content, str) else dumped(content)
+        if kind == "retry-prompt" or text(part, "outcome") in {"failed", "denied"}:
+            said = tool_failed(said)
         return {"role": "tool", "tool_call_id": text(part, "tool_call_id"), "content": said}
     if kind in {"retry-prompt", "retry-feedback"}:
         return {"role": "user", "content": content if isinstance(content, str) else dumped(content)}

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import cast
 
+from msgspec.structs import replace
+
 from transom.core import message as m
 from transom.core.message import Call, Fact, Raw
 from transom.errors import InvalidMessage
@@ -22,6 +24,7 @@ from transom.wire.fields import (
     take_text,
 )
 from transom.wire.parts import MediaTypes, other_part, text_part
+from transom.wire.translate import says_that_it_failed
 from transom.wire.turns import turn_of
 
 DIALECT_NAME = "openai"
@@ -74,7 +77,8 @@ def parse(message: object, where: str = "message") -> Fact:
         calls = _calls(fields, where)
         return turn_of([*beside, *parts, *calls], shape=shape, extra=fields or None)
     own = _beside(role, fields, where)
-    return _KINDS[role](parts=cast("tuple[m.Part, ...]", parts), shape=shape, extra=fields or None, **own)
+    fact = _KINDS[role](parts=cast("tuple[m.Part, ...]", parts), shape=shape, extra=fields or None, **own)
+    return replace(fact, failed=True) if says_that_it_failed(fact) else fact
 
 
 def body_keys(call: Raw) -> tuple[str, str]:

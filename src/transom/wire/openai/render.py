@@ -18,7 +18,7 @@ from transom.core.unit import Unit
 from transom.wire.fields import compact_json
 from transom.wire.openai.parse import DIALECT_NAME, THINKING, body_keys
 from transom.wire.openai.repair import repair
-from transom.wire.translate import translate_fact, unique_calls
+from transom.wire.translate import translate_fact, unique_calls, with_failed_mark
 from transom.wire.turns import copied, runs
 
 
@@ -65,7 +65,7 @@ def message(fact: Fact) -> Raw:
 
     It shares nothing with the fact.
     """
-    role = _role(fact)
+    role, fact = _role(fact), with_failed_mark(fact)
     if type(fact) in _OWN:
         return {"role": role, "content": m.own_text(fact)}
     out: Raw = {"role": role}

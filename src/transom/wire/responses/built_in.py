@@ -16,6 +16,7 @@ from transom import texts
 from transom.core import message as m
 from transom.core.message import Call, Part, Raw, Text
 from transom.wire.fields import compact_json
+from transom.wire.translate import with_failed_mark
 from transom.wire.turns import copied
 
 OUTPUTS = {
@@ -174,7 +175,7 @@ def output_items(fact: m.ToolResult, call: Call) -> list[Raw]:
     kind = OUTPUTS[(call.extra or {})["type"]]
     own = (fact.extra or {}).get("type") == kind
     if kind == "tool_search_output" and not own:  # R: such an output was accepted
-        words = "\n".join(map(_words, fact.parts))
+        words = "\n".join(map(_words, with_failed_mark(fact).parts))
         return [{"type": "function_call_output", "call_id": call.id, "output": words}]
     item, rest = _own_output(fact) if own else _new_output(fact, kind)
     key = "id" if kind == "local_shell_call_output" and not isinstance(item.get("call_id"), str) else "call_id"
@@ -199,10 +200,12 @@ def _own_output(fact: m.ToolResult) -> tuple[Raw, str]:
 
 def _new_output(fact: m.ToolResult, kind: str) -> tuple[Raw, str]:
     """An output item of this type for a result that came in another form, and the text that does not fit into it."""
-    words = "\n".join(map(_words, fact.parts))
+    has_status = kind in ("shell_call_output", "apply_patch_call_output")
+    parts = fact.parts if has_status else with_failed_mark(fact).parts
+    words = "\n".join(map(_words, parts))
     if kind == "computer_call_output":
-        shots = [shot for part in fact.parts if (shot := _screenshot(part))]
-        said = "\n".join(part.text for part in fact.parts if isinstance(part, Text))
+        shots = [shot for part in parts if (shot := _screenshot(part))]
+        said = "\n".join(part.text for part in parts if isinstance(part, Text))
         return {"type": kind, "output": shots[0] if shots else copied(SCREENSHOT)}, said if shots else words
     if kind == "shell_call_output":
         outcome = {"type": "exit", "exit_code": int(fact.failed or fact.synthetic)}

@@ -31,6 +31,7 @@ from transom.wire.fields import (
 from transom.wire.parts import MediaTypes, other_part, text_part
 from transom.wire.responses.approvals import with_pending_calls
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
+from transom.wire.translate import says_that_it_failed
 from transom.wire.turns import turn_of
 
 DIALECT_NAME = "responses"
@@ -167,7 +168,8 @@ def _others(fields: Raw, where: str) -> m.Fact:
         return m.Instruction(parts=(m.Other(fields),), shape="parts", role="developer", dialect=DIALECT_NAME)
     if kind(fields) in ANSWERS:
         del fields["type"]  # its call says it
-        return m.ToolResult(call=take_text(fields, "call_id", where, ""), **_user_fields(fields, "output", where))
+        result = m.ToolResult(call=take_text(fields, "call_id", where, ""), **_user_fields(fields, "output", where))
+        return replace(result, failed=True) if says_that_it_failed(result) else result
     role = fields.pop("role")
     heard = _user_fields(fields, "content", where)
     return m.User(**heard) if role == "user" else m.Instruction(role=role, **heard)

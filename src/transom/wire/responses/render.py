@@ -35,7 +35,7 @@ from transom.wire.responses.repair import (
     with_distinct_ids,
     without_orphans,
 )
-from transom.wire.translate import safe_name, translate_fact, unique_calls
+from transom.wire.translate import safe_name, translate_fact, unique_calls, with_failed_mark
 from transom.wire.turns import copied, runs
 
 
@@ -44,6 +44,7 @@ def item(fact: Fact) -> Raw:
     output."""
     if words := m.own_text(fact):
         return {"role": "assistant" if isinstance(fact, m.Failure) else "user", "content": words}
+    fact = with_failed_mark(fact)
     extra: Raw = copied(fact.extra or {})
     extra.pop(INSTRUCTIONS, None)
     content = _content(fact.parts, fact.shape, USER_TEXT)
