@@ -132,7 +132,9 @@ def renumbered(row: dict, factor: int) -> tuple[object, Overflow | None]:
 
 
 PROSE = [
-    row for row in MUTABLE if row["overflow"] and "n_ctx" not in str(row["body"]) and "k tokens" not in str(row["body"])
+    row
+    for row in MUTABLE
+    if row["overflow"] and "n_ctx" not in str(row["body"]) and not re.search(r"\dk tokens|\dM\b", str(row["body"]))
 ]
 
 

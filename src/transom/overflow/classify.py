@@ -29,6 +29,9 @@ _ECHOES = {
 """Fields in which an error or an event of a stream quotes the conversation. They are not read: a user may have written
 anything."""
 
+_SMALLEST_WINDOW = 100
+"""No model takes fewer tokens: a smaller limit is one of something else."""
+
 _OTHER_TROUBLE = (401, 402, 404, 405, 408, 414, 431)
 """Status codes of other errors: keys, money, a wrong address, long headers. Whatever the text says, nobody has looked
 at the length of the request."""
@@ -68,8 +71,8 @@ def classify(status: int | None, body: object) -> Overflow | None:
         return None
     parsed = _parsed(body)
     leaves = list(_leaves(parsed, DEPTH, is_error=not (status == 200 and isinstance(parsed, (dict, list)))))
-    words = " ".join(value for _, value in leaves if isinstance(value, str))
-    text = _plain(words.lower()[:CHARACTERS])
+    words = " ".join(value for _, value in leaves if isinstance(value, str) and not value.strip().isdigit())
+    text = _plain(words.lower()[:CHARACTERS], status)
     found = {} if rules.NO_TOKENS.search(text) else _numbers_in(text)
     coded = any(_is_code(_snake(value)) for _, value in leaves) or any(map(_is_code, _CODE_IN_TEXT.findall(text)))
     fields = _fields(leaves)
@@ -171,7 +174,11 @@ def _is_too_long(status: int | None, text: str, fields: str, found: dict[str, in
     mentions_input = rules.INPUT_WORDS.search(said) is not None
     if not mentions_input and rules.ANSWER.search(text):
         return False
-    if mentions_input and rules.UNIT.search(said) and found.get("input", 0) > found.get("limit", inf):
+    if (
+        mentions_input
+        and rules.UNIT.search(said)
+        and found.get("input", 0) > found.get("limit", inf) >= _SMALLEST_WINDOW
+    ):
         return True
     return status == 413 or any(rule.search(text) for rule in rules.PHRASES)
 
@@ -190,11 +197,19 @@ def _overflow(text: str, found: dict[str, int], fields: dict[str, int]) -> Overf
     return Overflow(limit, used, "shrink_max_tokens" if answer_is_too_long else "shrink_input", output)
 
 
-def _plain(text: str) -> str:
-    """The text with single blanks, numbers as plain digits (128k and 128,000 as 128000), and without "by 512 tokens",
-    which is only the excess."""
+def _plain(text: str, status: int | None) -> str:
+    """The text with single blanks and numbers as plain digits (128k, 1.2m and 128,000), without numbers that say nothing
+    of a size: in tags of HTML, the status, and "by 512 tokens", which is only the excess."""
+    text = re.sub(r"<[/!]?[a-z][^<>]{0,200}>", " ", text)
+    text = re.sub(rf"(?<![\d,.]){status}(?![\d,.])", " ", text) if status is not None and status != 200 else text
     text = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", " ".join(text.split()))
-    return re.sub(r"\bby \d+ tokens", "", re.sub(r"\b(\d{1,4})k\b", r"\g<1>000", text))
+    text = re.sub(r"(?<![\w.-])(\d{1,4}(?:\.\d{1,3})?)([km])\b(?!-)", _in_digits, text)
+    return re.sub(r"\b(?:by|which is) \d+ tokens", "", text)
+
+
+def _in_digits(short: re.Match[str]) -> str:
+    """A number such as 128k or 1.2m in digits."""
+    return str(round(float(short[1]) * (1_000 if short[2] == "k" else 1_000_000)))
 
 
 def _numbers_in(text: str) -> dict[str, int]:

@@ -111,7 +111,7 @@ OTHER_MATTERS = (
         "github:anthropics/claude-code#42616; OpenRouter: status 402",
     ),
     _rule(
-        r"\b(?:string|array|list|name|id|url|field|description|password|member|stop|metadata|keys?|headers?|cookie)s?\b"
+        r"(?<!text )\b(?:string|array|list|name|id|url|field|description|password|member|stop|metadata|keys?|headers?|cookie)s?\b"
         r".{0,40}?(?:too l\w+|exceed|more than|above|length|at most|less than)|"
         r"above_max_length|"
         r"(?:too many|at most|more than|(?:number|maximum) of) (?:\d+ )?"
@@ -119,11 +119,13 @@ OTHER_MATTERS = (
         "github:agno-agi/agno#5382; OpenAI: array too long; Anthropic: too many images",
     ),
     _rule(
-        r"\b(?:image|file|pdf|audio|video|upload)s?\b.{0,40}?(?:exceed|too \w+|longer|over|limit)|"
+        r"(?<!tokens of )\b(?:image|file|pdf|audio|video|upload)s?\b.{0,40}?(?:exceed|too \w+|longer|over|limit)|"
         r"image dimensions|"
         r"exceeds upload|"
         r"图片|"
         r"文件|"
+        r"(?:工具|函数|tools?) ?(?:的)?(?:数量|个数)|"
+        r"\d ?(?:张|条|轮|次|个(?! ?(?:token|词元|令牌|字)))|"
         r"\b(?:minimum|min_\w+) |"
         r"\bmin\w* \w+ is|"
         r"content is too small|"
@@ -161,11 +163,17 @@ INPUT_WORDS = re.compile(
     r"entr[aé]|"
     r"anfrage|"
     r"eingabe|"
+    r"kontext|"
+    r"requête|"
+    r"\bwindow\b|"
     r"вход|"
     r"контекст|"
     r"输入|"
     r"提示|"
     r"上下文|"
+    r"对话|"
+    r"会话|"
+    r"消息|"
     r"入力|"
     r"입력|"
     r"n_ctx"
@@ -173,8 +181,8 @@ INPUT_WORDS = re.compile(
 """A text with one of these mentions the input."""
 
 _SUBJECT = (
-    r"(?:prompts?|inputs?|context|conversation|chat|histor(?:y|ies)|messages?|requests?|payload|body|query|text|"
-    r"sequence|tokens?|document|total|combined|anfrage|eingabe|entrada|n_past)"
+    r"\b(?:prompts?|inputs?|context|conversation|chat|histor(?:y|ies)|messages?|requests?|payload|body|query|text|"
+    r"sequence|tokens?|document|total|combined|anfrage|eingabe|entrada|requête|n_past)\b"
 )
 _EXCEEDS = (
     r"(?:exceed\w*|"
@@ -202,8 +210,9 @@ _WINDOW = (
     r"(?:context|model|tokens?|input|prompt|sequence|length|size)"
     r"[-_ ](?:length|len|window|size|limit|maximum|capacity)|"
     r"context\b|"
+    r"(?:fenêtre|ventana) de|"
     r"n_ctx|"
-    r"kontextfenster|"
+    r"kontext\w*|"
     rf"{_MAX}[-_ ](?:(?:number of|\w+) ){{0,3}}?(?:length|len|size|window|tokens?|limit|context)|"
     r"(?:length|limit|maximum|capacity|window) (?:of|for) (?:the|this) model|"
     r"model(?:'s|s')? (?:can|(?:\w+ )?(?:limit|maximum|capacity))"
@@ -216,7 +225,7 @@ PHRASES = (
         "Gemini: The input token count (…) exceeds the maximum number of tokens allowed; LM Studio, vLLM, Kimi",
     ),
     _rule(
-        r"(?:prompt|input|context|conversation|history|messages?|request|payload|entity)(?: \w+){0,3}? "
+        r"(?:prompt|input|context|conversation|history|messages?|request|payload|entity)(?: \w+){0,5}? "
         r"(?:too (?:long|large|big)|over (?:length|long)|exceeds? the (?:limit|maximum|length))|"
         r"too much (?:context|input)|"
         r"too many (?:\w+ ){0,3}(?:tokens|bytes|characters)|"
@@ -248,15 +257,15 @@ PHRASES = (
         "github:cohere-ai/sandbox-topically#4; github:fedora-copr/logdetective-website#193",
     ),
     _rule(
-        r"(?:prompt|input|输入|提示|上下文|消息|内容|文本|请求|长度|token|入力|コンテキスト|입력|컨텍스트).{0,24}(?:超长|过长|超过|超出|超限|大于|超え|超過|초과)|"
-        r"(?:超过|超出).{0,16}(?:长度|上下文|上限|限制)",
+        r"(?:prompt|input|输入|提示|上下文|消息|内容|文本|请求|长度|token|入力|コンテキスト|입력|컨텍스트).{0,24}(?:超长|过长|超过|超出|超限|大于|高于|多于|已满|超え|超過|초과)|"
+        r"(?:超过|超出).{0,16}(?:长度|上下文|窗口)",
         "Zhipu, Moonshot, DashScope",
     ),
 )
 """Words that say that the request is too long: an input and its excess over a window, or one of them so that the other
 is clear."""
 
-UNIT = _rule(r"token|length|context|n_ctx|токен|トークン|토큰|长度", "any: what the sizes of an input count")
+UNIT = _rule(r"token|length|context|n_ctx|токен|トークン|토큰|长度|词元|令牌", "any: what the sizes of an input count")
 """A text that matches this, mentions the input and has two numbers has a limit and a size of one unit."""
 
 INPUT_AND_ANSWER = re.compile(
@@ -288,7 +297,8 @@ def _numbers(*patterns: str) -> tuple[str, ...]:
 BOTH_SIDES = _numbers(
     r"<input> ?\+ ?<output> ?> ?<limit>",
     r"<limit>\. given: <input> \W?inputs?\W? (?:tokens )?and <output>",
-    r"<input> (?:tokens )?(?:in|of|from) [a-z ]{0,12}(?:messages|prompt|input)[,;]? (?:and )?<output> ",
+    r"<input> (?:tokens )?(?:in|of|from) [a-z ]{0,12}(?:messages|prompt|input)[,;]? (?:and )?"
+    r"(?:\d+ (?:tokens )?(?:in|of|from) [a-z ]{0,12}(?:messages|prompt|input|tools)[,;]? (?:and )?)*<output> ",
     r"<input> input tokens and (?:requested )?<output> output tokens",
     r"<output> > <limit> ?- ?<input>",
     r"<input>(?: tokens?)?\)? ?> ?<limit>",
@@ -307,6 +317,7 @@ LIMITS = _numbers(
     rf"context[-_ ](?:length|size|window|limit)\b{_GAP}<limit>",
     rf"{_MAX}[-_ ](?:[\w'’]+ ){{0,5}}?(?:length|len|size|window|tokens?|limit|context)\b{_GAP}<limit>",
     rf"(?:context|token|input|prompt|model)[-_ ](?:length|size|window|limit)\b{_GAP}<limit>",
+    r"context(?: is| of|:)? <limit>",
     r"<limit>(?:[- ]tokens?)?[- ](?:max|limit|context|window)",
     r"(?:not exceed|less than|fewer than|at most|up to|<=|≤|no more than|limited to|limit(?: is| of)?|"
     rf"only \w+|exceeds?)\b{_GAP}<limit>",
@@ -317,6 +328,7 @@ LIMITS = _numbers(
 INPUTS = _numbers(
     r"(?:prompt|input|token|total)s? (?:token )?(?:count|length|size)[^\d.;]{0,12}<input>",
     r"too (?:long|large|big)[^\d;]{0,6}<input>",
+    r"(?:数量|总长度|总数|当前请求|共)[^\d;]{0,12}<input>",
     r"<input>(?: tokens)? (?:in|of|from|for) (?:the |your )?(?:messages|prompts?|text input|input)",
     r"<input> (?:input|prompt) tokens",
     r"(?:requested|resulted in|received|contains?|have|has|got|given|sent|found|used|provided)[^\d;]{0,24}<input>",
