@@ -272,6 +272,37 @@ def test_the_transport_below_a_client_of_ones_own(http: Any) -> None:
     assert len(store.names()) == 1
 
 
+@pytest.mark.parametrize(
+    ("host", "kinds"),
+    [
+        ("api.deepseek.com", ["thinking", "tool_use"]),
+        ("api.moonshot.cn", ["thinking", "tool_use"]),
+        ("api.anthropic.com", ["tool_use"]),
+        ("deepseek.com.example.org", ["tool_use"]),
+    ],
+)
+def test_an_address_says_in_what_form_an_api_is_spoken(host: str, kinds: list[str]) -> None:
+    sent: list[dict[str, Any]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(json.loads(request.content))
+        return httpx.Response(200, json={"type": "message", "role": "assistant", "content": [], "usage": {}})
+
+    thought = {"type": "thinking", "thinking": "I need the file."}
+    use = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}
+    messages = [
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": [thought, use]},
+        {"role": "user", "content": [result]},
+    ]
+    transport = Transport(Gateway(MemoryStore(), budget=BUDGET), inner=httpx.MockTransport(answer))
+    with httpx.Client(transport=transport) as client:
+        body = {"model": "m", "max_tokens": 99, "messages": messages}
+        client.post(f"https://{host}/anthropic/v1/messages", json=body)
+    assert [block["type"] for block in sent[-1]["messages"][1]["content"]] == kinds
+
+
 @pytest.mark.parametrize("client", [object(), None, "openai"])
 def test_only_clients_are_wrapped(client: Any) -> None:
     with pytest.raises(InvalidSetting, match="must be a client of openai, anthropic or google-genai"):

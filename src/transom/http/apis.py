@@ -11,7 +11,7 @@ import msgspec
 from transom.core.message import Fact, Instruction, Raw
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
-from transom.wire.dialects import DIALECTS, dialect_named
+from transom.wire.dialects import DIALECTS, dialect_at, dialect_named
 from transom.wire.violations import as_dict
 
 Fields = dict[str, msgspec.Raw]
@@ -81,9 +81,10 @@ def api_of(path: str, table: dict[str, Api] = APIS) -> Api | None:
     return next((api for end, api in table.items() if path.endswith(end)), None)
 
 
-def dialect_of(api: Api, wanted: str | Dialect | None) -> Dialect:
-    """The dialect of an API: the wanted one, if it is a form of that API's, such as "mistral" for chat completions."""
-    own = dialect_named(api.dialect)
+def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialect:
+    """The dialect of an API: the wanted one, if it is a form of that API's, such as "mistral" for chat completions;
+    else the one that this host speaks."""
+    own = dialect_named(dialect_at(host, api.dialect))
     if wanted is None:
         return own
     given = dialect_named(wanted)

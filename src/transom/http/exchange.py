@@ -94,16 +94,25 @@ class Figures:
 
 
 def exchange_of(
-    gateway: Gateway, method: str, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = ""
+    gateway: Gateway,
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    content: bytes,
+    *,
+    tenant: str = "",
+    host: str = "",
 ) -> Exchange | None:
-    """The exchange of a request; None if the request does not ask a model for a reply."""
+    """The exchange of a request; None if the request does not ask a model for a reply. `host`: where it is sent to."""
     api = api_of(path) if method.upper() == "POST" else None
     if api is None:
         return None
-    return Exchange(gateway, path, headers, content, tenant=tenant)
+    return Exchange(gateway, path, headers, content, tenant=tenant, host=host)
 
 
-def counted(gateway: Gateway, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = "") -> int | None:
+def counted(
+    gateway: Gateway, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = "", host: str = ""
+) -> int | None:
     """The answer to a request that counts tokens: those of the window that would be sent in its place.
 
     None if that window leaves nothing out, or if the conversation is not known or cannot be read: then the provider
@@ -112,7 +121,7 @@ def counted(gateway: Gateway, path: str, headers: Mapping[str, str], content: by
     api = api_of(path, COUNTING)
     assert api is not None
     try:
-        body = CallBody(api, dialect_of(api, gateway.dialect), path, content)
+        body = CallBody(api, dialect_of(api, gateway.dialect, host), path, content)
         return gateway.counted(body, tenant=tenant, session=gateway.session_of(headers, body))
     except TransomError:
         return None
@@ -121,14 +130,21 @@ def counted(gateway: Gateway, path: str, headers: Mapping[str, str], content: by
 class Exchange:
     """One request, from its arrival to the end of its reply: `steps`, then `feed` for a stream. `drive` does all of it.
 
-    `tenant`: whose conversations it may go on with.
+    `tenant`: whose conversations it may go on with. `host`: where it is sent to.
     """
 
     def __init__(
-        self, gateway: Gateway, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = ""
+        self,
+        gateway: Gateway,
+        path: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        *,
+        tenant: str = "",
+        host: str = "",
     ) -> None:
         self._gateway, self._path, self._headers, self._content = gateway, path, headers, content
-        self._tenant = tenant
+        self._tenant, self._host = tenant, host
         self.figures = Figures()
         self._opened: OpenConversation | None = None
         self._stream: StreamReply | None = None
@@ -158,7 +174,7 @@ class Exchange:
         """The body; None if the provider keeps the conversation: such a request passes as it came."""
         api = api_of(self._path)
         assert api is not None
-        body = CallBody(api, dialect_of(api, self._gateway.dialect), self._path, self._content)
+        body = CallBody(api, dialect_of(api, self._gateway.dialect, self._host), self._path, self._content)
         if field := body.kept_by_provider():
             self.figures.passed = field
             self._gateway.warn_once(

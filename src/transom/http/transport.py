@@ -178,7 +178,7 @@ def is_stream(status: int, headers: Any) -> bool:
 
 
 def _exchange(gateway: Gateway, request: Any, content: bytes) -> Exchange | None:
-    return exchange_of(gateway, request.method, request.url.path, request.headers, content)
+    return exchange_of(gateway, request.method, request.url.path, request.headers, content, host=request.url.host)
 
 
 def _forwarded(request: Any, body: bytes | None) -> Any:

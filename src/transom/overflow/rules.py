@@ -111,7 +111,8 @@ OTHER_MATTERS = (
         "github:anthropics/claude-code#42616; OpenRouter: status 402",
     ),
     _rule(
-        r"(?<!text )\b(?:string|array|list|name|id|url|field|description|password|member|stop|metadata|keys?|headers?|cookie)s?\b"
+        r"(?<!text )\b"
+        r"(?:string|array|list|name|id|url|field|description|password|member|stop|metadata|keys?|headers?|cookie)s?\b"
         r".{0,40}?(?:too l\w+|exceed|more than|above|length|at most|less than)|"
         r"above_max_length|"
         r"(?:too many|at most|more than|(?:number|maximum) of) (?:\d+ )?"

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import anthropic
 
 from transom.providers.sdk import TIMEOUT, SdkProvider
+from transom.wire.dialects import dialect_at
 from transom.wire.violations import as_dict, as_list
 
 __all__ = ["Anthropic"]
@@ -20,9 +21,6 @@ this much.
 
 COMPACTION = "compact-2026-09-04"
 """The beta that makes compactions on demand, and takes them back."""
-
-UNSIGNED = ("deepseek.com", "moonshot.ai", "moonshot.cn", "kimi.com")
-"""Hosts whose endpoints give thinking without a signature, and refuse a tool loop without it."""
 
 
 class Anthropic(SdkProvider):
@@ -40,9 +38,7 @@ class Anthropic(SdkProvider):
         self, model: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = TIMEOUT
     ) -> None:
         super().__init__(model, base_url=base_url, api_key=api_key, timeout=timeout)
-        host = urlsplit(base_url or "").hostname or ""
-        if any(host == each or host.endswith(f".{each}") for each in UNSIGNED):
-            self.dialect = "anthropic_unsigned"
+        self.dialect = dialect_at(urlsplit(base_url or "").hostname, self.dialect)
 
     def _make_client(self, *, is_async: bool) -> Any:
         make = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic

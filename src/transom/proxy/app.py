@@ -79,6 +79,7 @@ class Proxy:
 
     def __init__(self, gateway: Gateway, settings: ProxySettings) -> None:
         self._gateway, self._settings = gateway, settings
+        self.host = urlsplit(settings.upstream).hostname or ""
         limits = httpx2.Limits(max_connections=settings.concurrency, max_keepalive_connections=64)
         self._inner = httpx2.AsyncHTTPTransport(limits=limits)
         self._transport = AsyncTransport(gateway, self._inner)
@@ -207,12 +208,14 @@ class _Call:
             return
         tenant = proxy.tenant(self._headers, self._scope["query_string"].decode("latin-1"))
         if api_of(path, COUNTING) is not None:
-            tokens = await in_thread(partial(counted, proxy.gateway, path, self._headers, body, tenant=tenant))
+            tokens = await in_thread(
+                partial(counted, proxy.gateway, path, self._headers, body, tenant=tenant, host=proxy.host)
+            )
             if tokens is not None:
                 await self._whole(200, json.dumps({"input_tokens": tokens}).encode())
                 return
         method = self._scope["method"]
-        self.exchange = exchange_of(proxy.gateway, method, path, self._headers, body, tenant=tenant)
+        self.exchange = exchange_of(proxy.gateway, method, path, self._headers, body, tenant=tenant, host=proxy.host)
         try:
             response = await proxy.send(proxy.forwarded(self._scope, self._headers, body), self.exchange)
         except httpx2.TimeoutException as error:

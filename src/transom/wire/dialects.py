@@ -24,6 +24,24 @@ DIALECTS = {
 }
 """The module and the value of each dialect."""
 
+HOSTS = {
+    ("anthropic", "deepseek.com"): "anthropic_unsigned",
+    ("anthropic", "kimi.com"): "anthropic_unsigned",
+    ("anthropic", "moonshot.ai"): "anthropic_unsigned",
+    ("anthropic", "moonshot.cn"): "anthropic_unsigned",
+    ("openai", "mistral.ai"): "mistral",
+    ("responses", "deepseek.com"): "deepseek_responses",
+}
+"""Hosts that speak an API in a form of their own: the API's dialect and the host's domain, and the dialect there."""
+
+
+def dialect_at(host: str | None, dialect: str) -> str:
+    """The name of the dialect in which a host speaks an API. `dialect`: the API's own."""
+    for (api, domain), form in HOSTS.items():
+        if api == dialect and host and (host == domain or host.endswith(f".{domain}")):
+            return form
+    return dialect
+
 
 def dialect_named(dialect: str | Dialect) -> Dialect:
     """The dialect with this name; a dialect is returned as it is.
