@@ -93,7 +93,7 @@ def test_langchain_says_it_in_a_status() -> None:
         "type": "tool",
         "data": {"content": [{"type": "text", "text": "x"}], "tool_call_id": "c", "status": "error"},
     }
-    assert langchain_json.message(parts)["content"][0] == {"type": "text", "text": "[failed]"}  # type: ignore[index]
+    assert langchain_json.message(parts)["content"][0] == {"type": "text", "text": "[failed] x"}  # type: ignore[index]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ MESSAGES = [
         "reasoning_content": "Two calls.",
     },
     {"role": "tool", "content": "rain", "name": "weather", "tool_call_id": "c1"},
-    {"role": "tool", "content": [{"type": "text", "text": "no answer"}], "tool_call_id": "c2"},
+    {"role": "tool", "content": [{"type": "text", "text": "[failed] no answer"}], "tool_call_id": "c2"},
     {"role": "assistant", "content": None, "tool_calls": [call("c3", '{"city": ')]},
     {"role": "tool", "content": "arguments are not JSON", "tool_call_id": "c3"},
     {"role": "assistant", "content": "Rain in Oslo.", "reasoning_content": "Say what is known."},

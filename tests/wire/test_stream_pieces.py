@@ -88,6 +88,17 @@ def test_reasoning_in_pieces_keeps_its_signature(case):
     assert turn.extra == {"reasoning_details": [detail(text="ab", index=0, signature="s")]}
 
 
+def test_a_whole_message_in_a_stream_is_the_reply_if_nothing_came_in_pieces():
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    whole = {"role": "assistant", "content": "whole", "tool_calls": [call]}
+    chunk = {"choices": [{"index": 0, "message": whole, "finish_reason": "tool_calls"}]}
+    turn = dialect_named("openai").parse_reply([chunk])
+    assert turn == dialect_named("openai").parse_reply({"choices": [chunk["choices"][0]]})
+    assert turn.calls
+    pieces = chat({"role": "assistant", "content": "in "}, {"content": "pieces"})
+    assert dialect_named("openai").parse_reply([*pieces, chunk]) == dialect_named("openai").parse_reply(pieces)
+
+
 def test_a_signature_ends_a_block_that_has_no_index():
     more = chat(*({"reasoning_details": [each]} for each in (detail(text="a", signature="s"), detail(text="b"))))
     turn = dialect_named("openai").parse_reply(more)

@@ -19,6 +19,7 @@ from transom.core.message import Assistant, Call, Fact, Text
 from transom.core.pairing import call_labels
 from transom.core.unit import Unit
 from transom.wire.media import translate_media
+from transom.wire.violations import as_dict
 
 Takes = Callable[[str], object]
 """Whether an API accepts a label as the id of a call."""
@@ -70,7 +71,11 @@ def with_failed_mark(fact: Fact) -> Fact:
 def failed_content(content: object) -> object:
     """The content of a chat message with the mark of failed results in front. `content`: a text or a list of parts."""
     if isinstance(content, list):
-        return [{"type": "text", "text": texts.FAILED}, *cast("list[object]", content)]
+        parts = cast("list[object]", content)
+        first = as_dict(parts[0]) if parts else {}
+        if isinstance(first.get("text"), str):
+            return [{**first, "text": texts.tool_failed(first["text"])}, *parts[1:]]
+        return [{"type": "text", "text": texts.FAILED}, *parts]
     return texts.tool_failed(content if isinstance(content, str) else "")
 
 

@@ -136,7 +136,7 @@ _AI_RESULT = answer(
     id="toolCallId",
     name="toolName",
     value=("output", "result", "errorText", "content"),
-    failed=lambda part: found(part, "output.type") in _AI_FAILED or part.get("isError") is True,
+    failed=lambda part: found(part, "output.type") in _AI_FAILED or found(part, "isError") is True,
 )
 
 
@@ -244,7 +244,7 @@ _HAYSTACK = Shape(
         "reasoning": thought("reasoning_text"),
         "tool_call": call(id="id", name="tool_name", args="arguments"),
         "tool_call_result": answer(
-            id="origin.id", name="origin.tool_name", value="result", failed=lambda part: part.get("error") is True
+            id="origin.id", name="origin.tool_name", value="result", failed=lambda part: found(part, "error") is True
         ),
         "image": media(url="", data="base64_image", mime="mime_type"),
         "file": media(url="", data="base64_data", mime="mime_type", name="filename"),
@@ -325,7 +325,7 @@ _INSPECT = Shape(
         "document": media(url="document", mime="mime_type", name="filename"),
         "tool_use": both(
             call(id="id", name="name", args="arguments"),
-            answer(id="id", name="name", value=("result", "error"), failed=lambda part: bool(part.get("error"))),
+            answer(id="id", name="name", value=("result", "error"), failed=lambda part: bool(found(part, "error"))),
         ),
         "data": words("data"),
     },
@@ -364,7 +364,7 @@ _CLAUDE_AI = Shape(
         "thinking": thought("thinking"),
         "tool_use": call(id="id", name="name", args="input"),
         "tool_result": answer(
-            id="tool_use_id", name="name", value="content", failed=lambda part: part.get("is_error") is True
+            id="tool_use_id", name="name", value="content", failed=lambda part: found(part, "is_error") is True
         ),
         "voice_note": words(("text", "title")),
     },

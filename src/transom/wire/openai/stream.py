@@ -42,10 +42,13 @@ class ChatAccumulator(Accumulator):
         # Groq has it elsewhere
         self._usage = fields.get("usage") or as_dict(fields.get("x_groq")).get("usage") or self._usage
         choice: Raw = next((each for each in dicts(fields.get("choices")) if not each.get("index")), Raw())
-        for key, value in taken(as_dict(choice.get("delta")), _STREAMED).items():
+        piece = choice.get("delta")
+        if piece is None and not self._fields and not self._calls:
+            piece = choice.get("message")  # of gateways that do not stream: all of it in one chunk
+        for key, value in taken(as_dict(piece), _STREAMED).items():
             if key == "tool_calls":
-                for piece in dicts(value):
-                    self._add_call(piece)
+                for each in dicts(value):
+                    self._add_call(each)
             else:
                 _add(self._fields, key, value)
                 self._show(key, value)
