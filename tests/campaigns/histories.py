@@ -24,10 +24,10 @@ from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
 
 sys.path.extend([str(Path(__file__).parent.parent), str(Path(__file__).parent.parent / "wire")])
+from random_histories import HISTORIES
 from test_anthropic_counting import request_tokens
 
 import counting
-from transom.testing.histories import HISTORIES
 
 BUDGETS = (300, 400, 600, 1_000, 2_000, 4_000, 16_000)
 

@@ -19,12 +19,13 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
+from random_histories import WORDS
+
 import transom
 from transom.conversation.fit import fit_or_empty
 from transom.core.message import Head
 from transom.errors import BudgetImpossible, InvalidMessage
 from transom.policies import POLICIES
-from transom.testing.histories import WORDS
 from transom.wire.dialects import dialect_named
 from transom.wire.rendering import render
 

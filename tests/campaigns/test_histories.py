@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import turnsafe
 from histories import judge
-
-from transom.testing.histories import HISTORIES
+from random_histories import HISTORIES
 
 
 @pytest.mark.parametrize("dialect", HISTORIES)

@@ -8,10 +8,10 @@ import os
 
 import pytest
 import tessera
+from random_histories import HISTORIES
 
 import transom
 from transom.core.budget import Budget
-from transom.testing.histories import HISTORIES
 
 SEEDS = 300 if os.environ.get("TRANSOM_CAMPAIGN") else 100
 

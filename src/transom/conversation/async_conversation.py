@@ -8,7 +8,7 @@ from functools import partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from transom.conversation import argument_checks as check
-from transom.conversation.access.lease import pauses
+from transom.conversation.access import pauses
 from transom.conversation.argument_checks import Content
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult

@@ -15,14 +15,12 @@ from msgspec.structs import replace
 
 from transom.conversation import approvals
 from transom.conversation import argument_checks as check
-from transom.conversation.access.lease import Lease, pauses
-from transom.conversation.access.owned_store import OwnedStore
-from transom.conversation.access.thread_guard import Guard
+from transom.conversation.access import Guard, Lease, pauses
 from transom.conversation.appending.log_writer import Subscriber
 from transom.conversation.appending.mcp_results import read_mcp
 from transom.conversation.appending.parse_messages import parse_result, split_head, tool_content, user_message
 from transom.conversation.argument_checks import Content, State
-from transom.conversation.bus import EventBus
+from transom.conversation.bus import EventBus, PublishedSteps
 from transom.conversation.events import Compacted, Event, RunResult, ToolCalled
 from transom.conversation.failures import (
     RequestFailures,
@@ -41,7 +39,6 @@ from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request, render_body
 from transom.conversation.runs.agent_loop import RunSteps
 from transom.conversation.runs.driver import drained, drive
-from transom.conversation.runs.published_steps import PublishedSteps
 from transom.conversation.runs.run_options import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.settings import ConversationOptions, Settings
@@ -72,6 +69,7 @@ from transom.providers.models import cost
 from transom.readback import answer_call, answer_limit
 from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
+from transom.stores.shared import OwnedStore
 from transom.wire.dialect import Dialect
 from transom.wire.frameworks import format_of, parse_any
 from transom.wire.refused_parts import prompt_parts

@@ -1,7 +1,7 @@
 """The public test kit: what Transom itself is tested with, for a strategy, policy, store or dialect of your own.
 
 - Logs in a few words: `talk("fix it", call("sh"), result("ok"))`; a fake clock, a fast counter, a log in memory.
-- `logs()`: random logs for Hypothesis. `HISTORIES`: random message lists, valid or damaged, without Hypothesis.
+- `logs()`: random logs for Hypothesis.
 - `appearance(log, counter)`: what a log shows, from a second, slow implementation of the view; `appearance_of(view)`
   must equal it.
 - `transom.testing.laws`: what holds of every log, view and window, as functions such as `check_plan`.
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from transom.testing.builders import Item, call, hidden, image, result, says, talk, user
 from transom.testing.fakes import Entries, FakeClock, MeteredCounter, MeteredLog, WordCounter
-from transom.testing.histories import HISTORIES, anthropic_history, openai_history
 from transom.testing.oracle import Appearance, appearance
 from transom.testing.samples import EVERY_KIND, entries_of, user_entries
 from transom.testing.view_appearance import appearance_of
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVERY_KIND",
-    "HISTORIES",
     "Appearance",
     "DialectConformance",
     "Entries",
@@ -45,7 +43,6 @@ __all__ = [
     "StoreConformance",
     "StrategyConformance",
     "WordCounter",
-    "anthropic_history",
     "appearance",
     "appearance_of",
     "budgets",
@@ -54,7 +51,6 @@ __all__ = [
     "hidden",
     "image",
     "logs",
-    "openai_history",
     "result",
     "says",
     "states",

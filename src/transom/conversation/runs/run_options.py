@@ -9,7 +9,7 @@ from typing import Any, TypedDict, cast
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
-from transom.conversation.access.lease import pauses
+from transom.conversation.access import pauses
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.function_tool import tools_by_name
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry

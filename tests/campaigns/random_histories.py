@@ -23,7 +23,7 @@ class Dice:
     history is to break rules of the API."""
 
     def __init__(self, seed: str, damaged: bool) -> None:
-        self.random, self.damaged, self.ids = random.Random(seed), damaged, 0  # noqa: S311 - repeatable, no secret
+        self.random, self.damaged, self.ids = random.Random(seed), damaged, 0
 
     def damage(self, share: float) -> bool:
         """Whether to do damage here, with probability `share`. Never in a valid history."""

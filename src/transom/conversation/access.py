@@ -1,8 +1,9 @@
-"""The lease of a conversation: one run at a time, whoever has opened the conversation, in any process.
+"""Who may use a conversation now: one thread at a time, one run at a time in any process, and nobody once it is closed.
 
-A run, or a block of `Conversation.lease`, holds the lease until its end, and renews it meanwhile. In one's own loop,
-`request` takes it, and the reply without calls gives it back; it is not renewed in between, because nobody can see
-whether such a loop still goes on. A store without leases lets everybody run; then only this object is protected.
+A run, or a block of `Conversation.lease`, holds the conversation's lease until its end, and renews it meanwhile. In
+one's own loop, `request` takes it, and the reply without calls gives it back; it is not renewed in between, because
+nobody can see whether such a loop still goes on. A store without leases lets everybody run; then only this object is
+protected.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import contextmanager, suppress
 from weakref import WeakSet
 
 from transom.clock import Clock
-from transom.errors import ConversationBusy, TransomError
+from transom.errors import ConversationBusy, InvalidSetting, TransomError
 from transom.stores import StoredLog
 from transom.stores.leases import SECONDS, described, is_gone, leased, new_holder
 
@@ -149,3 +150,38 @@ class _Heartbeat:
 
 
 _heartbeat = _Heartbeat()
+
+
+class Guard:
+    """The lock of a conversation, and whether it is closed or a run is at work."""
+
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
+        self.lock = threading.RLock()
+        self.is_closed = False
+        self.is_running = False
+
+    def must_be_open(self) -> None:
+        """Raise InvalidSetting if the conversation is closed."""
+        if self.is_closed:
+            raise InvalidSetting("the conversation is closed")
+
+    def must_not_run(self, why: str) -> None:
+        """Raise InvalidSetting, with this line, if a run is at work."""
+        if self.is_running:
+            raise InvalidSetting(why)
+
+    @contextmanager
+    def run(self) -> Generator[None]:
+        """While a run is at work: only one at a time, of all that have opened the conversation. Raises InvalidSetting
+        if it is closed, ConversationBusy."""
+        with self.lock:
+            self.must_be_open()
+            if self.is_running:
+                raise ConversationBusy(self.lease.name, "another run of this object")
+            self.is_running = True
+        try:
+            with self.lease.hold():
+                yield
+        finally:
+            self.is_running = False
