@@ -18,6 +18,8 @@ from transom.wire.dialects import dialect_named
 TASK = "Count the files of the archive whose number is prime. The password of the vault is TANGERINE-7731."
 ANSWER = "All files are counted."
 LONG_EVERY = 7
+MOST_REFUSED = 10
+"""How often the server says that a request is too long, for each step. Then it says something else."""
 
 
 def output_of(number: int) -> str:
@@ -55,6 +57,8 @@ class ScriptedApi:
             return self._refuse(handler, f"invalid: {self.invalid[-1]}", None)
         if tokens > self.limit:
             self.refused += 1
+            if self.refused > MOST_REFUSED * self.steps:  # some compactions never get there
+                return self._refuse(handler, f"this is refusal {self.refused:,}: the server gives up", None)
             self.over_budget += tokens > self.budget
             said = (
                 f"This model's maximum context length is {self.limit} tokens. However, your messages resulted in "

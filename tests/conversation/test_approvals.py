@@ -16,7 +16,7 @@ from transom import AsyncConversation, Conversation, FunctionTool, RunResult, Su
 from transom.conversation import events
 from transom.core.entry import Approval, Entry
 from transom.core.message import Assistant, Note, Text, ToolResult
-from transom.errors import ConversationBusy, InvalidSetting
+from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting
 from transom.providers.scripted import Reply, Scripted, calls
 from transom.stores.memory import MemoryStore
 from transom.stores.snapshot import decode_view, encode_view
@@ -170,11 +170,11 @@ def test_the_first_decision_counts() -> None:
     conv, other = opened(store), opened(store)
     first, last = conv.run("Go", provider=Scripted(ASKS), tools=Till().tools).pending
     other.approve(first)
-    again = "the call 'call00001' does not wait for approval; those that do: 'call00004'"
+    again = "the call 'call00001' was approved already; it runs with the next run"
     with pytest.raises(InvalidSetting, match=again):
         conv.approve(first)
     conv.reject(first, "I have thought better of it.")  # nothing has started
-    with pytest.raises(InvalidSetting, match="does not wait"):
+    with pytest.raises(InvalidSetting, match="was rejected already"):
         other.reject(first)
     assert other.pending() == conv.pending() == [last]
 
@@ -361,3 +361,84 @@ def test_a_rejection_that_comes_after_a_message_is_told_as_one() -> None:
             True,
             True,
         ]
+
+
+def waiting(*script: Any, **open_settings: Any) -> tuple[Conversation, Till, Scripted]:
+    conv, till, provider = opened("memory:", **open_settings), Till(), Scripted(ASKS, *script)
+    conv.run("Pay.", provider=provider, tools=till.tools)
+    return conv, till, provider
+
+
+def test_an_approved_call_is_listed_until_a_run_starts_it() -> None:
+    conv, till, provider = waiting("Done.")
+    first, last = conv.pending()
+    conv.approve(first, arguments={"amount": 40})
+    assert [(call.id, call.arguments) for call in conv.approved()] == [(first.id, '{"amount":40}')]
+    assert conv.pending() == [last]
+    conv.reject(last)
+    conv.run(provider=provider, tools=till.tools)
+    assert (conv.approved(), till.paid) == ([], [5, 40])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({}, "'amount' is missing"),
+        ({"amount": "many"}, "'amount' must be integer, not 'many'"),
+        ({"amount": True}, "'amount' must be integer, not True"),
+        ({"amount": 5, "sum": 1}, "'sum' is unknown; the tool takes: amount"),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["openai", "gemini"])
+def test_changed_arguments_must_fit_the_schema(dialect: str, arguments: dict[str, Any], why: str) -> None:
+    till = Till()
+    conv = opened("memory:", dialect)
+    conv.run("Pay.", provider=Scripted(ASKS, dialect=dialect), tools=till.tools)
+    with pytest.raises(InvalidSetting, match=why):
+        conv.approve(conv.pending()[0], arguments=arguments)
+    assert len(conv.pending()) == 2
+
+
+def test_a_second_decision_says_what_was_decided() -> None:
+    conv, till, provider = waiting("Done.")
+    first, last = conv.pending()
+    conv.approve(first, why="fine")
+    conv.reject(last, "too much")
+    for call in (first, first.id):
+        with pytest.raises(InvalidSetting, match="was approved already \\('fine'\\); it runs with the next run"):
+            conv.approve(call)
+    with pytest.raises(InvalidSetting, match="was rejected already \\('too much'\\)"):
+        conv.approve(last)
+    conv.run(provider=provider, tools=till.tools)
+    with pytest.raises(InvalidSetting, match="was approved already, and a run has started it"):
+        conv.reject(first)
+
+
+def test_a_run_with_nothing_to_answer_asks_no_model() -> None:
+    conv, till, provider = waiting("Done.")
+    for call in conv.pending():
+        conv.approve(call)
+    assert conv.run(provider=provider, tools=till.tools).text == "Done."
+    with pytest.raises(InvalidMessage, match="the model has answered last"):
+        conv.run(provider=provider, tools=till.tools)
+    assert len(provider.requests) == 2
+
+
+def test_a_call_of_ones_own_loop_waits_and_is_run_once() -> None:
+    store = MemoryStore()
+    conv = opened(store)
+    conv.user("Pay.")
+    conv.request(tools=[Till().pay])
+    asked = [{"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"amount": 50}'}}]
+    conv.observe({"role": "assistant", "content": None, "tool_calls": asked})
+    with pytest.raises(InvalidMessage, match="no open call has the id 'c2'; open calls: 'c1'"):
+        conv.wait_for_approval("c2")
+    conv.wait_for_approval("c1")
+    conv.close()
+    there = opened(store)
+    assert [call.id for call in there.pending()] == ["c1"]
+    there.approve("c1", arguments={"amount": 20})
+    assert [call.arguments for call in there.start_approved()] == ['{"amount":20}']
+    assert (there.start_approved(), there.approved()) == ([], [])
+    there.tool_result("c1", "paid 20")
+    assert there.request()["messages"][-1] == {"role": "tool", "tool_call_id": "c1", "content": "paid 20"}

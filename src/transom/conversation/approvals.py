@@ -24,6 +24,8 @@ from transom.core.view import View
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.wire.arguments import read_object
 from transom.wire.dialect import Dialect
+from transom.wire.tools import tools_in
+from transom.wire.violations import as_dict
 
 MOST_NAMED = 8
 """How many pending calls an error names."""
@@ -40,6 +42,11 @@ class ApprovedCall(Struct, frozen=True):
 def pending_calls(view: View) -> list[ToolCalled]:
     """The calls that wait for a decision, in the order of their turns."""
     return [_call_at(view, place) for place, (_, state) in sorted(view.approvals.items()) if state == "pending"]
+
+
+def named_approved(view: View) -> list[ToolCalled]:
+    """The calls that somebody has approved and no run has started, with the arguments that the tool will get."""
+    return [each.call for each in approved_calls(view)]
 
 
 def approved_calls(view: View) -> list[ApprovedCall]:
@@ -66,6 +73,22 @@ def log_pending(writer: LogWriter, calls: Sequence[ToolCalled]) -> None:
     writer.append_new(lambda view, at: list(_entries(view, at, None, [_step(call, "pending") for call in calls])))
 
 
+def wait_for_approval(writer: LogWriter, call_id: str) -> int:
+    """Log that the open call with this id waits; the number of the entry. Raises InvalidMessage."""
+    writer.catch_up()
+
+    def entries_for(view: View, at: float) -> list[Entry]:
+        places = [(key, index) for key in reversed(view.open_units) for index in view.open_unit(key).open_calls]
+        waiting = [_call_at(view, place) for place in places if place not in view.approvals]
+        found = next((call for call in waiting if call.id == call_id), None)
+        if found is None:
+            ids = ", ".join(quote(call.id) for call in waiting[:MOST_NAMED]) or "none"
+            raise InvalidMessage("approval", f"no open call has the id {quote(call_id)}; open calls: {ids}")
+        return list(_entries(view, at, None, [_step(found, "pending")]))
+
+    return writer.append_new(entries_for)[0].seq
+
+
 def start_approved(writer: LogWriter) -> list[ApprovedCall]:
     """Log that the approved calls are started now, and return them. Who logs it runs them: nobody else will."""
     started: list[ApprovedCall] = []
@@ -87,6 +110,8 @@ def approve(writer: LogWriter, call: ToolCalled | str, arguments: Mapping[str, o
     def entries_for(view: View, at: float) -> list[Entry]:
         found = _found(view, "approve", call, ("pending",))
         new = "" if changed == found.arguments else changed
+        if new:
+            _check_arguments(view, found.name, new)
         return list(_entries(view, at, None, [_step(found, "approved", arguments=new, why=reason)]))
 
     return writer.append_new(entries_for)[0].seq
@@ -149,11 +174,64 @@ def _found(view: View, what: str, wanted: ToolCalled | str, states: tuple[str, .
         return found[0]
     if found:
         raise InvalidSetting(f"{what}: {len(found)} calls have the id {quote(name)}: give one of pending()")
+    if decided := _decided(view, wanted):
+        raise InvalidSetting(f"{what}: the call {quote(name)} {decided}")
     ids = ", ".join(quote(each.id) for each in known[:MOST_NAMED])
     more = f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
     raise InvalidSetting(
         f"{what}: the call {quote(name)} does not wait for approval; those that do: {ids or 'none'}{more}"
     )
+
+
+def _decided(view: View, wanted: ToolCalled | str) -> str:
+    """What has become of a call that does not wait any more; empty if it never did."""
+    steps = (view.fetch(seq).body for seq in range(view.length))
+    newest = {step.place: step for step in steps if isinstance(step, Approval)}
+    for place, step in reversed(newest.items()):
+        called = _call_at(view, place)
+        if wanted in (called.id, called):
+            why = f" ({quote(step.why)})" if step.why else ""
+            return {
+                "approved": f"was approved already{why}; it runs with the next run",
+                "rejected": f"was rejected already{why}",
+            }.get(step.state, "was approved already, and a run has started it")
+    return ""
+
+
+_JSON_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def _check_arguments(view: View, name: str, arguments: str) -> None:
+    """Check what a person wrote in place of the model's arguments by the schema that the model was given, as far as it
+    is plain: names, and types of JSON. The tool itself checks the rest when it runs. Raises InvalidSetting."""
+    tools = (tool for schema in view.head.tools for tool in tools_in(schema))
+    schema = next((tool.parameters for tool in tools if tool.name == name), None)
+    if schema is None:
+        return
+    given, known = read_object(arguments), as_dict(schema.get("properties"))
+    wrong: list[str] = []
+    required = schema.get("required")
+    if isinstance(required, list):
+        wrong += [f"{quote(each)} is missing" for each in cast("list[object]", required) if each not in given]
+    if known and schema.get("additionalProperties", False) is False:
+        takes = ", ".join(known)
+        wrong += [f"{quote(each)} is unknown; the tool takes: {takes}" for each in given if each not in known]
+    for each, value in given.items():
+        kinds = as_dict(known.get(each)).get("type")
+        names = cast("list[object]", kinds if isinstance(kinds, list) else [kinds])
+        types = [kind for named in names for kind in _JSON_TYPES.get(cast("str", named), ())]
+        if types and (not isinstance(value, tuple(types)) or (isinstance(value, bool) and bool not in types)):
+            wrong.append(f"{quote(each)} must be {' or '.join(map(str, names))}, not {quote(value)}")
+    if wrong:
+        raise InvalidSetting(f"approve: arguments of {quote(name)}: {'; '.join(wrong)}")
 
 
 def _json_object(arguments: object) -> str:

@@ -131,8 +131,11 @@ class AsyncConversation:
     pin = _async(Conversation.pin)
     undo = _async(Conversation.undo)
     pending = _async(Conversation.pending)
+    approved = _async(Conversation.approved)
     approve = _async(Conversation.approve)
     reject = _async(Conversation.reject)
+    wait_for_approval = _async(Conversation.wait_for_approval)
+    start_approved = _async(Conversation.start_approved)
     compact = _waiting(Conversation.compact, Conversation._compact_steps)  # pyright: ignore[reportPrivateUsage]
     edit = _async(Conversation.edit)
     preview_edit = _async(Conversation.preview_edit)

@@ -711,12 +711,19 @@ class Conversation:
     def pending(self) -> list[ToolCalled]:
         """The tool calls that wait for a person's approval, the oldest first, also those that another process logged.
 
-        Each has its name, its arguments and an id. A call that was approved does not wait any more; it runs with the
-        next `run`.
+        Each has its name, its arguments and an id. A call that was approved does not wait any more: see `approved`.
         """
         self._guard.must_be_open()
         self._writer.catch_up()
         return approvals.pending_calls(self.view)
+
+    @_locked
+    def approved(self) -> list[ToolCalled]:
+        """The tool calls that somebody has approved and no run has started, the oldest first, also those that another
+        process logged. The next `run` runs them. Each has the arguments that the tool will get."""
+        self._guard.must_be_open()
+        self._writer.catch_up()
+        return approvals.named_approved(self.view)
 
     @_locked
     def approve(
@@ -727,7 +734,8 @@ class Conversation:
 
         `arguments`: what the tool gets in place of the model's arguments. The call stays in the log as the model wrote
         it, and the result tells the model what was changed. `why`: for people. Raises InvalidSetting if the call does
-        not wait, because it never did or somebody has decided already.
+        not wait, because it never did or somebody has decided already, and if the arguments have other names or types
+        than the tool's schema.
         """
         self._guard.must_be_open()
         return approvals.approve(self._writer, call, arguments, why)
@@ -743,6 +751,21 @@ class Conversation:
         return approvals.reject(self._writer, self.dialect, call, why)
 
     @_locked
+    @_locked
+    def wait_for_approval(self, call_id: str) -> int:
+        """In your own loop: log that an open tool call waits for a person; it is in `pending` then. `run` does this by
+        itself. Returns the number of the entry. Raises InvalidMessage if no open call has this id."""
+        self._guard.must_be_open()
+        return approvals.wait_for_approval(self._writer, check.call_id(call_id))
+
+    @_locked
+    def start_approved(self) -> list[ToolCalled]:
+        """In your own loop: log that the calls of `approved` are started now, and return them. Whoever logs it runs
+        them, and nobody else; then give `tool_result`."""
+        self._guard.must_be_open()
+        self._writer.catch_up()
+        return [each.call for each in self._start_approved()]
+
     def _log_pending(self, calls: Sequence[ToolCalled]) -> None:
         approvals.log_pending(self._writer, calls)
 
