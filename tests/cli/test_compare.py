@@ -66,7 +66,8 @@ def test_grounding_is_the_share_of_names_in_the_windows(run):
     talk = [message for n in range(6) for message in ({"role": "assistant", "content": f"{n}"},
                                                       {"role": "user", "content": "and so on " * 60})]  # fmt: skip
     last = {"role": "assistant", "content": "src/app/main.py it is"}
-    write_jsonl("chats.jsonl", {"id": "x", "messages": [{"role": "user", "content": "Hello."}, first, *talk, last]})
+    hello = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hello!"}]
+    write_jsonl("chats.jsonl", {"id": "x", "messages": [*hello, first, *talk, last]})
     found = compared(run, "--budget", 400, "--policies", "sliding")[1]["sliding"]
     assert found["grounding"] == {
         "needed": 1, "present": 0, "wide": 0, "far_needed": 1, "far_present": 0, "far_wide": 0

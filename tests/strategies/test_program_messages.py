@@ -85,7 +85,7 @@ def test_a_record_quotes_the_findings_of_an_agent_and_not_that_it_was_launched()
 
 def test_a_skill_is_a_note_and_not_what_the_user_said():
     steps = "".join(f"{at}. Write document {at}, and commit it.\n" for at in range(1, 30))
-    messages = [{"role": "user", "content": "Mend it."}]
+    messages = [{"role": "user", "content": "Mend it."}, {"role": "assistant", "content": "How?"}]
     messages += [{"role": "user", "content": f"Base directory for this skill: /home/ann/.skills/plan\n\n{steps}"}]
     for at in range(40):
         messages += [{"role": "assistant", "content": f"Document {at} is written. " * 40}]

@@ -367,7 +367,7 @@ def test_a_turn_of_two_contents_stays_two_when_a_thought_goes():
 
 
 def test_a_fold_says_its_text_and_then_what_is_pinned():
-    contents = [user("one"), user("two " * 50), model(call()), user(answer()), user("three " * 50), user("four")]
+    contents = [user("one"), model("two " * 50), model(call()), user(answer()), user("three " * 50), user("four")]
     conversation = read(contents, counter=Letters())
     assert edited(conversation, Pin(entry=3), Fold(first=1, last=4, text="[left out\ud800]")) == [
         user("one"),
