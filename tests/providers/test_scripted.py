@@ -120,3 +120,8 @@ def test_the_echo_is_named() -> None:
     with pytest.raises(InvalidSetting, match="a name or a provider"):
         provider_named(3)
     assert provider_named(provider) is provider
+
+
+def test_a_fault_of_a_kind_that_there_is_not_says_which_there_are():
+    with pytest.raises(InvalidSetting, match="one of timeout, connection, .*, not 'overloaded'"):
+        Fault(kind="overloaded")

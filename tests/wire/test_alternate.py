@@ -19,7 +19,7 @@ def in_turns(request):
     """What llama.cpp does with Mistral's template: it refuses neighbours of one role."""
     roles = [message["role"] for message in request["messages"]]
     twice = [role for role, after in pairwise(roles) if role == after and role in {"user", "assistant"}]
-    refusal = Fault(kind="request", status=400, body="Conversation roles must alternate user/assistant")
+    refusal = Fault(kind="bad_request", status=400, body="Conversation roles must alternate user/assistant")
     return refusal if twice else "ok"
 
 

@@ -248,7 +248,10 @@ def _argument_types(
         if parameter.name in source.bound:
             continue  # the caller has set it: the model may neither see nor change it
         if parameter.kind not in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
-            raise InvalidSetting(f"tool {quote(name)}: parameter {parameter} has no name that a model could use")
+            raise InvalidSetting(
+                f"tool {quote(name)}: parameter {parameter} has no name that a model could use: "
+                "FunctionTool(function, name=…, parameters=…) takes a JSON schema"
+            )
         field = f"field_{len(names)}"
         names[parameter.name] = field
         kind: Any = hints.get(parameter.name, Any)

@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,6 +41,11 @@ class Fault(Struct, frozen=True, kw_only=True):
     retry_after: float | None = None
     after: int = 0
     reply: Reply = Reply(text="This answer is never finished, because the connection breaks.")
+
+    def __post_init__(self) -> None:
+        known = get_args(ProviderErrorKind)
+        if self.kind not in known:
+            raise InvalidSetting(f"scripted: the kind of a Fault is one of {', '.join(known)}, not {quote(self.kind)}")
 
     def error(self) -> ProviderError:
         """Make the error that is raised."""
