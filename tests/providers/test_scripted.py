@@ -123,5 +123,5 @@ def test_the_echo_is_named() -> None:
 
 
 def test_a_fault_of_a_kind_that_there_is_not_says_which_there_are():
-    with pytest.raises(InvalidSetting, match="one of timeout, connection, .*, not 'overloaded'"):
+    with pytest.raises(InvalidSetting, match=r"one of timeout, connection, .*, not 'overloaded'"):
         Fault(kind="overloaded")
