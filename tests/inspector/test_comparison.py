@@ -60,6 +60,7 @@ def test_costs_are_in_dollars_where_the_prices_of_the_model_are_known(store, ent
     ("given", "line"),
     [
         ({"policies": "slidin"}, "unknown policy 'slidin'"),
+        ({"windows": ""}, "no request was planned yet: give the tokens of a context window"),
         ({"policies": ""}, "choose 1 to 12 pairs of a policy and a context window"),
         ({"windows": "1,2,3,4,5,6,7"}, "choose 1 to 12 pairs of a policy and a context window"),
         ({"windows": "many"}, "windows must be a whole number"),

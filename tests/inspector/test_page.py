@@ -22,7 +22,7 @@ import pytest
 from inspected import fill, reply
 
 from transom import Conversation
-from transom.core.edit import Fold
+from transom.core.edit import Fold, Pin, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Call, Text, ToolResult, User
 from transom.stores import open_store
@@ -194,6 +194,32 @@ def test_a_hostile_log_is_text(browser, url):
         page.wait_for_function("() => document.querySelector('dialog pre').textContent.length >= 40000")
         assert page.evaluate("window.hacked") is None
         assert page.locator("#app script, #app img, #app a[href^=javascript]").count() == 0
+
+
+def test_a_broken_log_is_shown(browser, url):
+    """Edits of what is not there, a call without a name, an answer to nothing, a fold from the first entry on."""
+    bodies = [
+        (User(parts=(Text("hi"),)), (4, 1)),
+        (Fold(first=5, last=90, text="of what is not there", why=HOSTILE), ()),
+        (Pin(entry=900, why=HOSTILE), ()),
+        (Undo(edit=0, why="no edit"), ()),
+        (ToolResult(parts=(Text("stray"),), call="nope"), (4, 1)),
+        (Assistant(parts=(), calls=(Call(id="", name="", args="{broken"),)), (4, 1)),
+        (Assistant(parts=(Text("a"),)), (4, 1)),
+        (Fold(first=0, last=0, text="all of it"), (3,)),
+    ]
+    entries = [
+        Entry(seq=seq, at=1e9, body=body, tokens=tokens, counter="o200k_base")
+        for seq, (body, tokens) in enumerate(bodies)
+    ]
+    open_store(url).open("broken").append(entries, 0)
+    with served(url) as link, opened(browser, link) as page:
+        page.wait_for_function("() => /a tool without a name/.test(document.querySelector('.rows').textContent)")
+        page.get_by_role("button", name="in no window").click()
+        page.wait_for_selector("dialog .left-out button")
+        text = page.locator("#window").text_content()
+        assert "NaN" not in text
+        assert "undefined" not in text
 
 
 # ---- others

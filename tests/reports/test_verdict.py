@@ -45,7 +45,8 @@ BREAKS = "a costs the same and breaks the cache 9 times, not 4"
         ({"a": policy(90, 50, 40), "b": policy(99, 99, 10, refused=1)}, "a", "b refuses 1 of 100 calls"),
         ({"a": policy(90, 50, 40), "b": policy(99, 99, 10, invalid=2)}, "a", "b builds 2 wrong windows"),
         ({"a": policy(90, 50, 40)}, None, "these figures cannot tell. There is nothing to compare with"),
-        ({"a": Compared(), "b": Compared()}, None, "No call was sent under any of these policies"),
+        ({"a": policy(0, 0, 0, refused=100)}, None, "No call was sent under any of these policies"),
+        ({"a": Compared(), "b": Compared()}, None, "There is no model call to compare"),
     ],
 )
 def test_the_policy_to_take(results: dict[str, Compared], taken: str | None, words: str) -> None:

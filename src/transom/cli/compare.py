@@ -128,8 +128,10 @@ def run(options: Compare) -> int:
         print_wrapped(terminal(), ("\nWhich to take: ", "bold"), found.sentence)
     if paths:
         _draw(results, paths, _title(options, len(chosen)))
-    is_wrong = any(one.stats.invalid or one.stats.over for one in results.values())
-    return WRONG if is_wrong or not any(one.stats.sent for one in results.values()) else 0
+    all_stats = [one.stats for one in results.values()]
+    is_wrong = any(stats.invalid or stats.over for stats in all_stats)
+    all_refused = all(stats.refused and not stats.sent for stats in all_stats)
+    return WRONG if is_wrong or all_refused else 0
 
 
 def choose(options: Compare, bar: ProgressBar | None = None) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:

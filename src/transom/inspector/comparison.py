@@ -65,6 +65,8 @@ class Comparison:
 
     def __init__(self, log: StoredLog, policies: Sequence[str], windows: Sequence[int], model: str) -> None:
         """`model`: "provider:model", whose prices are taken if they are known. Raises InvalidSetting."""
+        if not windows:
+            raise InvalidSetting("no request was planned yet: give the tokens of a context window")
         self._rows = [
             ComparedRow(policy=policy_named(name).name, tokens=tokens) for tokens, name in product(windows, policies)
         ]

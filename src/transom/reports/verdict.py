@@ -55,6 +55,8 @@ def figures(one: Compared) -> dict[str, float | None]:
 
 def verdict(results: Mapping[str, Compared]) -> Verdict:
     """Say which policy to take. All results must be of the same conversations."""
+    if not any(one.stats.calls for one in results.values()):
+        return _untold("there is no model call to compare")
     if not any(one.stats.sent for one in results.values()):
         return _untold("no call was sent under any of these policies: the budget is too small")
     least = min(one.stats.refused for one in results.values())

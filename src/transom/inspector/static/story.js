@@ -8,7 +8,7 @@ export function Story({ calls, call, data, limit, readOnly, policies, figures, t
   return html`
     <div class="story">
       <${Figures} calls=${calls} call=${call} data=${data} />
-      ${data && data.change && html`<${Change} data=${data} call=${call} />`}
+      ${data && data.change && html`<${Change} data=${data} call=${call} first=${call === 1 || !calls.tokens.length} />`}
       <${Try} policies=${policies} readOnly=${readOnly} busy=${busy} limit=${limit} onTry=${onTry} />
       <${Compare} key=${calls.id} calls=${calls} policies=${policies} figures=${figures} theme=${theme} limit=${limit} onTry=${onTry} />
     </div>`;
@@ -43,13 +43,12 @@ function model(calls, at) {
   return found ? " · " + oneLine(found) : "";
 }
 
-function Change({ data, call }) {
+function Change({ data, call, first }) {
   const { change, breaks } = data;
   const lines = [];
   if (change.added) lines.push(`${counted(change.added, "message")} came in, ${counted(change.added_tokens, "token")}`);
   if (change.removed) lines.push(`${counted(change.removed, "message")} left, ${counted(change.removed_tokens, "token")}`);
   if (change.changed) lines.push(`${counted(change.changed, "message")} shown in another way`);
-  const first = call === 1;
   return html`
     <section class="change" aria-label="Difference to the call before">
       <h3>${first ? "The first call" : "Since the call before"}</h3>

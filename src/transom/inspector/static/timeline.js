@@ -174,6 +174,7 @@ export class Timeline extends Component {
 }
 
 function dollars(value) {
+  if (value < 0.0001) return "$" + value.toExponential(0); // as wide as the axis
   return value < 0.001 ? "$" + value.toPrecision(1) : money(value).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
 }
 

@@ -107,7 +107,7 @@ class Row extends Component {
         aria-labelledby=${id} aria-posinset=${place} aria-setsize=${total} tabindex="0">
         <header>
           <h3 id=${id}><span class="role"><bdi>${oneLine(name)}</bdi></span>
-            <span class="entry">${isFold ? `entries ${number(row.first)}–${number(row.last)}` : `entry ${number(row.entry)}`}</span></h3>
+            <span class="entry">${isFold ? `entries ${number(row.first || 0)}–${number(row.last || 0)}` : `entry ${number(row.entry)}`}</span></h3>
           <span class=${`state ${row.state || "kept"}`} title=${STATES[row.state || "kept"]}>${row.state || "kept"}</span>
           ${marks.map((mark) => html`<span class=${`mark ${mark}`}>${mark}</span>`)}
           ${row.is_cached && html`<span class="mark cached" title="in the prefix that is shared with the call before">cached</span>`}
@@ -121,7 +121,7 @@ class Row extends Component {
             ${row.state === "shortened" ? "Show it whole" : "Show entry"}<span class="hidden"> ${row.entry}</span></button>`}
           ${isFold && html`<button type="button" class="plain" aria-expanded=${left ? "true" : "false"}
             onClick=${() => (left ? this.setState({ left: null }) : this.showLeft(0))}>
-            ${left ? "Hide" : "Show"} the ${counted(row.turns, "turn")} that it stands for</button>
+            ${left ? "Hide" : "Show"} the ${counted(row.turns || 0, "turn")} that it stands for</button>
             ${!names && canChange && html`<button type="button" class="plain" onClick=${this.showNames}>Which names are lost?</button>`}`}
           ${canChange && row.role !== "system" && !isFold && !row.is_pinned && html`
             <button type="button" class="plain" onClick=${() => onTry({ do: "pin", entry: row.entry })}>Pin…<span class="hidden"> entry ${row.entry}</span></button>`}
@@ -141,7 +141,7 @@ function Piece({ piece, onAll }) {
   const label = { reasoning: "reasoning", call: "call", media: "", other: piece.name || "" }[piece.kind];
   return html`
     <div class=${`piece-of ${piece.kind}`}>
-      ${label && html`<span class="kind">${piece.kind === "call" ? html`→ <bdi>${oneLine(piece.name)}</bdi>` : label}</span>`}
+      ${label && html`<span class="kind">${piece.kind === "call" ? html`→ <bdi>${oneLine(piece.name || "a tool without a name")}</bdi>` : label}</span>`}
       <pre dir="auto">${piece.text}</pre>
       ${rest > 0 && html`<button type="button" class="plain rest" onClick=${onAll}>… ${counted(rest, "more character")}</button>`}
     </div>`;
