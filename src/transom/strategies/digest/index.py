@@ -123,6 +123,7 @@ class Index:
         self._changed: dict[str, list[int]] = {}
         self._older: dict[int, Indexed] = {}
         self._older_tokens = 0
+        self._calls: dict[int, tuple[int, list[DoneCall]]] = {}
         self._names = lru_cache(CACHED_TEXTS)(_names_in)
         self.json_elements = lru_cache(CACHED_TEXTS)(json_elements)
         """The JSON elements of a text that is quoted, cached."""
@@ -161,14 +162,21 @@ class Index:
         return found
 
     def calls_of(self, view: View, unit: Unit) -> list[DoneCall]:
-        """The calls of a turn, in order, each with its result."""
-        results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
-        return [
-            DoneCall(
-                unit.seqs[0], at, action, seq := results.get(at, -1), self.at(view, seq).result if seq >= 0 else None
-            )
-            for at, action in enumerate(self.at(view, unit.seqs[0]).calls)
-        ]
+        """The calls of a turn, in order, each with its result. They are cached as long as the turn is indexed."""
+        head = unit.seqs[0]
+        calls = self.at(view, head).calls
+        if not calls:
+            return []
+        answered, found = self._calls.get(head, (-1, []))
+        if answered != len(unit.seqs):  # a result came since
+            results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
+            found = [
+                DoneCall(head, at, action, seq := results.get(at, -1), self.at(view, seq).result if seq >= 0 else None)
+                for at, action in enumerate(calls)
+            ]
+            if head in self.entries and unit.seqs[-1] < self.n:
+                self._calls[head] = len(unit.seqs), found
+        return found
 
     def forget_older(self) -> None:
         """Keep no more of the older entries than `OLDER` allows. Called between choices of passages: within one, two
@@ -214,6 +222,7 @@ class Index:
             self._changed.setdefault(name, []).append(entry.seq)
         while self._tokens - _counted(self.entries[first := next(iter(self.entries))].tokens) >= self.reach:
             removed = self.entries.pop(first)
+            self._calls.pop(first, None)
             self._count(removed, -1)
             for name in removed.changes:
                 self._changed[name].remove(first)

@@ -7,7 +7,8 @@ beside its calls, and its answers, get shorter where there is no room for all, t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -172,43 +173,45 @@ class MessageQuotes:
     @cached_property
     def _said(self) -> list[_Message]:
         """What the user said: messages, and replies to tools that ask."""
-        return sorted((*self._heads("user"), *self._results("ask")), key=_place)
+        return sorted((*self._heads["user"], *self._results["ask"]), key=_place)
 
     @cached_property
     def _answers(self) -> list[_Message]:
         """What the agent answered, and what other agents found."""
-        some = (*self._heads("assistant"), *self._heads("report"), *self._results("delegate"))
+        some = (*self._heads["assistant"], *self._heads["report"], *self._results["delegate"])
         return _each_once(sorted(some, key=_place))
 
     @cached_property
     def _notices(self) -> list[_Message]:
         """What programs wrote in the user's place, reports of other agents aside."""
-        return _each_once(list(self._heads("note")))
+        return _each_once(self._heads["note"])
 
     @cached_property
     def _remarks(self) -> list[_Message]:
         """What the agent says beside its calls."""
-        return _each_once(list(self._heads("calls")))
+        return _each_once(self._heads["calls"])
 
-    def _heads(self, role: str) -> Iterator[_Message]:
-        """The messages of one kind (see `_role`)."""
+    @cached_property
+    def _heads(self) -> Mapping[str, list[_Message]]:
+        """The messages, by whose they are: "calls" for turns with calls, "report" for what another agent wrote in the
+        user's place, else the role in its line."""
+        found: dict[str, list[_Message]] = defaultdict(list)
         for unit in self.units:
-            if self._role(unit) == role:
-                seq = unit.seqs[0]
-                yield from (_Message(seq, words) for words in self.index.at(self.view, seq).own_words)
+            seq = unit.seqs[0]
+            indexed = self.index.at(self.view, seq)
+            whose = "calls" if indexed.calls else "report" if indexed.is_report else indexed.role
+            found[whose] += [_Message(seq, words) for words in indexed.own_words]
+        return found
 
-    def _role(self, unit: Unit) -> str:
-        """Whose message a unit is: "calls" for a turn with calls, "report" for what another agent wrote in the user's
-        place, else the role in its line."""
-        indexed = self.index.at(self.view, unit.seqs[0])
-        return "calls" if indexed.calls else "report" if indexed.is_report else indexed.role
-
-    def _results(self, kind: Kind) -> Iterator[_Message]:
-        """The results that are quoted like messages, of calls that did not fail."""
+    @cached_property
+    def _results(self) -> Mapping[Kind, list[_Message]]:
+        """The results that are quoted like messages, of calls that did not fail, by the kind of the call."""
+        found: dict[Kind, list[_Message]] = {"ask": [], "delegate": []}
         for done in (one for unit in self.units for one in self.index.calls_of(self.view, unit)):
             ended = done.outcome
-            if done.action.kind == kind and ended and ended.status in {"ok", "running"} and not ended.receipt:
-                yield from (_Message(done.result, words) for words in self._own_words(done.result))
+            if done.action.kind in found and ended and ended.status in {"ok", "running"} and not ended.receipt:
+                found[done.action.kind] += [_Message(done.result, words) for words in self._own_words(done.result)]
+        return found
 
     def _own_words(self, seq: int) -> Iterator[OwnWords]:
         """The words of a result."""
