@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any, TypeVar, cast
 
@@ -23,7 +21,7 @@ from transom.core.tool import Tool, tool_names
 from transom.core.view import View
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.dialect import Dialect
-from transom.wire.fields import DEPTH, json_copy
+from transom.wire.fields import json_copy
 
 Content = str | Sequence[Raw]
 """A text, or a list of content parts in the form of the dialect."""
@@ -32,15 +30,6 @@ LONGEST = 1e9
 """The longest timeout, in seconds: about 31 years. Waiting on a thread fails beyond some 292 years."""
 
 AnEdit = TypeVar("AnEdit", bound=Edit)
-
-State = str | Callable[[], str | None]
-"""A text that is true now, or a function that returns it. None and an empty text: there is nothing to announce."""
-
-
-HeadPart = str | Callable[[View], str | None]
-"""A text, or a function of the view that returns one. None and an empty text: the part is left out."""
-
-_PART_NAME = re.compile(r"[^\[\]\n\r]{1,60}")
 
 
 def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversation.open`
@@ -299,48 +288,6 @@ def _must_have_own_names(tools: Sequence[Raw]) -> None:
             seen.add(name)
 
 
-def state(given: object) -> dict[str, State]:
-    """Return a copy of the state that is announced when it changes, by key. Raises InvalidSetting."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise InvalidSetting(f"state: must map keys to texts or functions that return a text, not {kind_of(given)}")
-    for key, value in cast("Mapping[object, object]", given).items():
-        if not isinstance(key, str) or not key:
-            raise InvalidSetting(f"state: a key must be a text of at least one character, not {kind_of(key)}")
-        if not isinstance(value, str) and not callable(value):
-            name = quote(key)
-            raise InvalidSetting(f"state: {name} must be a text or a function that returns one, not {kind_of(value)}")
-    return {str.__str__(key): value for key, value in cast("Mapping[str, State]", given).items()}
-
-
-def head_parts(given: object) -> dict[str, HeadPart]:
-    """Head parts by name, as a copy. Raises InvalidSetting."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise InvalidSetting(f"head_parts: must map names to texts or functions, not {quote(given)}")
-    for name, part in cast("Mapping[object, object]", given).items():
-        if not isinstance(name, str) or not _PART_NAME.fullmatch(name) or not name.isprintable():
-            raise InvalidSetting(f"head_parts: a name has 1 to 60 characters and no brackets, not {quote(name)}")
-        if not isinstance(part, str) and not callable(part):
-            raise InvalidSetting(f"head_parts: {quote(name)} must be a text or a function of the view that returns one")
-    return dict(cast("Mapping[str, HeadPart]", given))
-
-
-def sdk_arguments(given: object) -> Mapping[str, Any]:
-    """Return more keyword arguments for the SDK's call. Raises InvalidSetting, also if one contains itself."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in cast("Mapping[object, Any]", given)):
-        raise InvalidSetting(f"settings: must be keyword arguments by name, not {quote(cast('object', given))}")
-    settings = cast("Mapping[str, Any]", given)
-    for name, value in settings.items():
-        if _is_deeper(value, DEPTH):
-            raise InvalidSetting(f"settings: {quote(name)} is nested more than {DEPTH} levels deep, or contains itself")
-    return settings
-
-
 def positive(name: str, value: Any, most: float) -> Any:
     """Return a number above 0 and up to `most`, a whole number if `most` is one; or None. Raises InvalidSetting."""
     if value is None:
@@ -358,59 +305,6 @@ def seconds(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST:
         raise InvalidSetting(f"{name}: must be seconds, at least 0 and at most {LONGEST:,.0f}, not {quote(value)}")
     return value
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    """True if a value has more than so many levels of objects and lists, as one that contains itself has.
-
-    A list that stands in many places of one level is looked at once, so that the time does not double with each level.
-    """
-    level = [value]
-    for _ in range(levels + 1):
-        level = list({id(each): each for outer in level for each in _inner(outer)}.values())
-    return bool(level)
-
-
-def _inner(value: object) -> Iterable[object]:
-    """What an object or a list holds; a text holds nothing."""
-    if isinstance(value, Mapping):
-        return cast("Mapping[object, object]", value).values()
-    return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else ()
-
-
-def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> None:
-    """Raise InvalidSetting if one of the functions reads the memory of another user."""
-    for key, value in given.items():
-        whose = getattr(value, "user_id", "")
-        if whose and whose != user_id:
-            of = f"user {quote(user_id)}" if user_id else "no user"
-            raise InvalidSetting(f"{what}: {quote(key)} belongs to user {quote(whose)}, this conversation to {of}")
-
-
-def current_texts(given: Mapping[str, State]) -> dict[str, str]:
-    """Return the texts that are true now, by key: functions are called, empty texts left out. Raises InvalidSetting."""
-    texts: dict[str, str] = {}
-    for key, value in given.items():
-        with naming_function("state", key):
-            text = cast("object", value if isinstance(value, str) else value())
-        if text is not None and not isinstance(text, str):
-            raise InvalidSetting(
-                f"state: the function for {quote(key)} must return a text or None, not {kind_of(text)}"
-            )
-        if text:
-            texts[key] = str.__str__(text)
-    return texts
-
-
-@contextmanager
-def naming_function(setting: str, key: str) -> Generator[None]:
-    """A context manager. An exception of the caller's function gets a note that says which one it was; otherwise it
-    stays what it is."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"raised by the function for {quote(key)} in `{setting}`")
-        raise
 
 
 def kind_of(value: object) -> str:

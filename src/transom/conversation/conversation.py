@@ -16,10 +16,11 @@ from msgspec.structs import replace
 from transom.conversation import approvals
 from transom.conversation import argument_checks as check
 from transom.conversation.access import Guard, Lease, pauses
+from transom.conversation.announced import State, checked_state, must_be_of_user
 from transom.conversation.appending.log_writer import Subscriber
 from transom.conversation.appending.mcp_results import read_mcp
 from transom.conversation.appending.parse_messages import parse_result, split_head, tool_content, user_message
-from transom.conversation.argument_checks import Content, State
+from transom.conversation.argument_checks import Content
 from transom.conversation.bus import EventBus, PublishedSteps
 from transom.conversation.events import Compacted, Event, RunResult, ToolCalled
 from transom.conversation.failures import (
@@ -225,8 +226,8 @@ class Conversation:
 
     @state.setter
     def state(self, state: Mapping[str, State] | None) -> None:
-        announced = check.state(state)
-        check.must_be_of_user("state", announced, self.user_id)
+        announced = checked_state(state)
+        must_be_of_user("state", announced, self.user_id)
         self._change(state=announced)
 
     @property

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
-from transom.conversation.argument_checks import HeadPart, State
+from transom.conversation.announced import HeadPart, State, checked_head_parts, checked_state
 from transom.conversation.summary_job import SummarizedBy, SummarySettings, summary_settings
 from transom.core.budget import Budget
 from transom.core.log import Owner
@@ -139,8 +139,8 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {"policy": policy_named, "clock": 
 _CHECKS_IF_GIVEN: Mapping[str, Callable[[Any], Any]] = {
     "budget": check.limits,
     "counter": check.token_counter,
-    "state": check.state,
-    "head_parts": check.head_parts,
+    "state": checked_state,
+    "head_parts": checked_head_parts,
     "redact": redactor,
     "summarizer": summary_settings,
 }

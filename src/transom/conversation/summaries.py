@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from msgspec.structs import replace
 
 from transom.conversation.access import Guard
-from transom.conversation.argument_checks import State
+from transom.conversation.announced import State
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import ToolLike
 from transom.conversation.planning.request_planner import RequestPlanner

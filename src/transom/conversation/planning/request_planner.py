@@ -11,11 +11,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
+from transom.conversation.announced import State, checked_state, current_texts, divided, must_be_of_user, part_messages
 from transom.conversation.appending.log_writer import LogWriter, tagged
-from transom.conversation.argument_checks import State
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import ToolLike, tool_schemas
-from transom.conversation.planning.head_parts import divided, part_messages
 from transom.conversation.planning.modes import (
     Directive,
     Mode,
@@ -70,8 +69,8 @@ class RequestPlanner:
         self.mode: ModeSettings | None = None
         self.cache_marks = False  # whether the last request had Anthropic's cache marks
         user_id = self.writer.owner.user_id
-        check.must_be_of_user("state", settings.state, user_id)
-        check.must_be_of_user("head_parts", settings.head_parts, user_id)
+        must_be_of_user("state", settings.state, user_id)
+        must_be_of_user("head_parts", settings.head_parts, user_id)
         self.options = WindowOptions(
             head=self._first_head(), redact=settings.redact, required_user_turn=settings.dialect.required_user_turn
         )
@@ -386,9 +385,9 @@ class RequestPlanner:
             messages = self._with_parts(messages, schemas, at_break=at_break)
         if messages != head.messages or schemas != head.tools:
             head = Head(messages=messages, tools=schemas)
-        announced = {**self.settings.state, **check.state(state)}
-        check.must_be_of_user("state", announced, self.writer.owner.user_id)
-        return replace(self.options, head=head, state={**of_mode, **check.current_texts(announced)})
+        announced = {**self.settings.state, **checked_state(state)}
+        must_be_of_user("state", announced, self.writer.owner.user_id)
+        return replace(self.options, head=head, state={**of_mode, **current_texts(announced)})
 
     def _sent_system(self) -> tuple[Instruction, ...]:
         """The system prompt that was sent, without head parts if this conversation has such."""

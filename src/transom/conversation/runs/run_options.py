@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, TypedDict, cast
 
@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
 from transom.conversation.access import pauses
-from transom.conversation.argument_checks import Content, State
+from transom.conversation.announced import State
+from transom.conversation.argument_checks import Content
 from transom.conversation.function_tool import tools_by_name
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.output_type import OutputType
@@ -26,6 +27,7 @@ from transom.core.view import View
 from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting, quote
 from transom.providers import Provider, provider_named
 from transom.providers.models import TokenPrices
+from transom.wire.fields import DEPTH
 
 MAX_STEPS = 50
 
@@ -198,7 +200,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         unavailable=_names(options.get("unavailable", ())),
         approve=_approver(options.get("approve")),
         state=options.get("state"),
-        arguments=check.sdk_arguments(options.get("settings")),
+        arguments=_sdk_arguments(options.get("settings")),
         retry=retry,
         stream=stream,
         prices=_checked_prices(options.get("prices")),
@@ -264,3 +266,34 @@ def _checked_prices(given: object) -> TokenPrices | None:
     if given is not None and not isinstance(given, TokenPrices):
         raise InvalidSetting(f"prices: must be TokenPrices, not {quote(given)}")
     return given
+
+
+def _sdk_arguments(given: object) -> Mapping[str, Any]:
+    """Return more keyword arguments for the SDK's call. Raises InvalidSetting, also if one contains itself."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in cast("Mapping[object, Any]", given)):
+        raise InvalidSetting(f"settings: must be keyword arguments by name, not {quote(cast('object', given))}")
+    settings = cast("Mapping[str, Any]", given)
+    for name, value in settings.items():
+        if _is_deeper(value, DEPTH):
+            raise InvalidSetting(f"settings: {quote(name)} is nested more than {DEPTH} levels deep, or contains itself")
+    return settings
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """True if a value has more than so many levels of objects and lists, as one that contains itself has.
+
+    A list that stands in many places of one level is looked at once, so that the time does not double with each level.
+    """
+    level = [value]
+    for _ in range(levels + 1):
+        level = list({id(each): each for outer in level for each in _inner(outer)}.values())
+    return bool(level)
+
+
+def _inner(value: object) -> Iterable[object]:
+    """What an object or a list holds; a text holds nothing."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value).values()
+    return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else ()

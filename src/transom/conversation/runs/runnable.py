@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from transom.conversation.announced import State
 from transom.conversation.approvals import ApprovedCall
-from transom.conversation.argument_checks import State
 from transom.conversation.events import Compacted, ToolCalled
 from transom.conversation.request import Request
 from transom.conversation.settings import Settings
