@@ -38,7 +38,7 @@ def set_environment() -> None:
     os.environ |= {"OPENAI_API_KEY": "none", "LANGSMITH_TRACING": "false", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
 
 
-def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) -> str:
+def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -> str:
     """LangGraph's agent with a checkpointer, which survives the crash."""
     from langchain.agents import create_agent
     from langchain.agents.middleware import SummarizationMiddleware
@@ -78,7 +78,7 @@ def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False
         return run(None)
 
 
-def pydantic_ai(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) -> str:
+def pydantic_ai(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -> str:
     """An agent whose history is kept until the last whole step."""
     from pydantic_ai import Agent, capture_run_messages
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -151,10 +151,10 @@ def openai_agents(api: ScriptedApi, folder: Path, files: Files, *, chat: bool = 
         return run("Go on.")
 
 
-def strands(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) -> str:
+def strands(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -> str:
     """An agent with a file session manager; a crash leaves a turn without its results."""
     from strands import Agent, tool
-    from strands.agent.conversation_manager import NullConversationManager, SummarizingConversationManager
+    from strands.agent import conversation_manager as managers
     from strands.models.openai import OpenAIModel
     from strands.session.file_session_manager import FileSessionManager
 
@@ -175,7 +175,7 @@ def strands(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) 
             tools=[read_file],
             system_prompt="You count.",
             session_manager=FileSessionManager("trip", storage_dir=str(folder / "session")),
-            conversation_manager=SummarizingConversationManager() if own else NullConversationManager(),
+            conversation_manager=getattr(managers, own or "NullConversationManager")(),
             plugins=[] if own else [plugin],
             callback_handler=None,
         )
@@ -192,7 +192,7 @@ def strands(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) 
         return run("Go on.")
 
 
-def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) -> str:
+def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -> str:
     """A runner whose session service survives the crash."""
     from google.adk.agents import Agent
     from google.adk.agents.run_config import RunConfig
@@ -237,9 +237,9 @@ def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: bool = Fals
     return asyncio.run(both())
 
 
-def agent_framework(api: ScriptedApi, folder: Path, files: Files, *, own: bool = False) -> str:
+def agent_framework(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -> str:
     """An agent whose session has the messages of a run when it is over: after the crash it is given the task again."""
-    from agent_framework import Agent, InMemoryHistoryProvider, SummarizationStrategy
+    from agent_framework import Agent, ContextWindowCompactionStrategy, InMemoryHistoryProvider, SummarizationStrategy
     from agent_framework.openai import OpenAIChatCompletionClient
     from openai import AsyncOpenAI
 
@@ -254,7 +254,11 @@ def agent_framework(api: ScriptedApi, folder: Path, files: Files, *, own: bool =
         openai = AsyncOpenAI(base_url=api.url, api_key="none", max_retries=0)
         client = OpenAIChatCompletionClient("gpt-5", async_client=openai)
         client.function_invocation_configuration["max_iterations"] = 10_000
-        strategy = SummarizationStrategy(client=client, target_count=10) if own else None
+        strategy: Any = None
+        if own == "SummarizationStrategy":
+            strategy = SummarizationStrategy(client=client, target_count=10)
+        elif own:
+            strategy = ContextWindowCompactionStrategy(max_context_window_tokens=BUDGET, max_output_tokens=1_000)
         history = InMemoryHistoryProvider()
         agent = Agent(
             client,
@@ -284,6 +288,15 @@ RUNS: dict[str, Callable[..., str]] = {
     "google_adk": google_adk,
     "agent_framework": agent_framework,
 }
+OWN = {
+    "langchain": ("SummarizationMiddleware",),
+    "pydantic_ai": ("none",),
+    "openai_agents": (),
+    "strands": ("SummarizingConversationManager", "SlidingWindowConversationManager"),
+    "google_adk": ("EventsCompactionConfig",),
+    "agent_framework": ("SummarizationStrategy", "ContextWindowCompactionStrategy"),
+}
+"""The compactions that each framework has itself; "none": it has none, and runs without."""
 PACKAGES = {
     "langchain": "langchain",
     "pydantic_ai": "pydantic_ai",

@@ -18,7 +18,7 @@ from transom.wire.dialects import dialect_named
 TASK = "Count the files of the archive whose number is prime. The password of the vault is TANGERINE-7731."
 ANSWER = "All files are counted."
 LONG_EVERY = 7
-MOST_REFUSED = 10
+MOST_REFUSED = 2
 """How often the server says that a request is too long, for each step. Then it says something else."""
 
 

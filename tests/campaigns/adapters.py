@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "adapters")]
 
-from framework_runs import BUDGET, LIMIT, PACKAGES, RUNS, Files, set_environment  # noqa: E402 - of a folder of tests
+from framework_runs import BUDGET, LIMIT, OWN, PACKAGES, RUNS, Files, set_environment  # noqa: E402 - of a folder of tests
 from scripted_api import report, scripted_api  # noqa: E402 - likewise
 
 
@@ -28,20 +28,25 @@ def main() -> int:
     steps, wrong = options.parse_args().count, 0
     set_environment()
     for name, run in RUNS.items():
-        if find_spec(PACKAGES[name].partition(".")[0]) is None:
+        if not is_installed(PACKAGES[name]):
             print(f"{name}: not in this environment", flush=True)
             continue
-        for own in (False, True) if name != "openai_agents" else (False,):
+        for own in ("", *OWN[name]):
             with tempfile.TemporaryDirectory() as folder, scripted_api(steps, budget=BUDGET, limit=LIMIT) as api:
                 error = ""
                 try:
-                    run(api, Path(folder), Files(crash_at=steps + 1), **({"own": True} if own else {}))
+                    run(api, Path(folder), Files(crash_at=steps + 1), **({"own": own} if own else {}))
                 except Exception as raised:  # noqa: BLE001 - a row says it
                     error = repr(raised)
-            row = report(f"{name}, its own compaction" if own else name, api, error)
+            row = report(f"{name}, own: {own}" if own else name, api, error)
             print(row, flush=True)
             wrong += not own and bool(error or row["invalid"] or row["over budget"] or row["without task"])
     return int(wrong > 0)
+
+
+def is_installed(package: str) -> bool:
+    parent = package.rpartition(".")[0]
+    return (not parent or find_spec(parent) is not None) and find_spec(package) is not None
 
 
 if __name__ == "__main__":

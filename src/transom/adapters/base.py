@@ -223,6 +223,7 @@ class _Branch:
         self._logged = [_Message((), -1, {})]  # what was said; the first is none, it stands for the beginning
         self._listed = [*self._logged]
         self._known, self._shift = 0, 0
+        self._results: dict[int, tuple[Piece, Piece]] = {}  # by entry: as read, and as they are sources
         self._newest: Fact | None = None  # the last message of the log
         self._length = 0
         self._messages: list[Any] = []
@@ -257,8 +258,8 @@ class _Branch:
     def _ordinal(self, view: View, seq: int, name: str) -> int:
         """The ordinal of a logged result among those that name their call alike: by an id, a function, or not at all.
         Those of calls without an id are counted as the calls stand in the turn."""
-        if (key := view.unit_of[seq]) >= 0 and isinstance(self._newest, Assistant):
-            unit = view.unit(key)
+        unit = view.unit(key) if (key := view.unit_of[seq]) >= 0 else None
+        if unit is not None and unit.seqs[0] == self._logged[-1].at and isinstance(self._newest, Assistant):
             index = unit.answered_calls[unit.seqs.index(seq) - 1]
             if not self._newest.calls[index].id:
                 return sum(not call.id and name in {"", call.name} for call in self._newest.calls[:index])
@@ -325,7 +326,14 @@ class _Branch:
                 self.sources[said.at] = rest[listed.at]
             for call, at in listed.results.items():
                 if (seq := said.results.get(call)) is not None:
-                    self.sources[seq] = replace(rest[at], clipped=_is_clip_of(rest[at].fact, seq))
+                    self.sources[seq] = self._result_piece(seq, rest[at])
+
+    def _result_piece(self, seq: int, piece: Piece) -> Piece:
+        """The piece of a result, which says whether we have clipped it: found once, because it takes a search."""
+        known = self._results.get(seq)
+        if known is None or known[0] is not piece:
+            known = self._results[seq] = (piece, replace(piece, clipped=_is_clip_of(piece.fact, seq)))
+        return known[1]
 
     def open_call(self, result: ToolResult, name: str, arguments: object) -> CallPlace | None:
         """The call of the log that this result answers, if it waits for one. A call without an id has this name and

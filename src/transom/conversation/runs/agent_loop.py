@@ -149,9 +149,14 @@ class AgentLoop:
         self._schemas = with_readback(conversation, settings.schemas, settings.readback)
         self._known = names_of(conversation.head.tools if self._schemas is None else self._schemas)
 
-    def steps(self) -> RunSteps:
-        """The run. Raises ProviderError, BudgetImpossible, RunStopped, and whatever a driver throws in."""
+    def steps(self, answer: str | None = None) -> RunSteps:
+        """The run. `answer`: what the model has answered last, if there is nothing else to answer: then the run ends
+        with it. Raises ProviderError, BudgetImpossible, RunStopped, and whatever a driver throws in."""
         try:
+            if answer is not None and (output := self._read_output(answer)) is not _NO_OUTPUT:
+                result = self._result(answer, "stop", output)
+                yield Finished(result)
+                return result
             replied: Replied | None = None
             while True:
                 yield from self._approved_calls()

@@ -20,7 +20,7 @@ from transom.conversation.runs.driver import Cancel
 from transom.conversation.runs.runnable import RunnableConversation
 from transom.conversation.runs.work import Sleep
 from transom.conversation.toolset import Toolset, opened_tools
-from transom.core.message import Assistant, Raw, User
+from transom.core.message import Assistant, Raw, Text, User
 from transom.core.tool import Tool
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -143,21 +143,22 @@ def _steps(
             loop.user(input)
         elif messages is not None:
             _from_user(conversation, messages)
-        elif (nothing := _nothing_to_answer(conversation.view)) is not None:
-            raise InvalidMessage("run", f"there is nothing to answer{nothing}: give input or messages")
+        elif not conversation.view.slots:
+            raise InvalidMessage("run", "there is nothing to answer: give input or messages")
+        else:
+            return (yield from loop.steps(_last_answer(conversation.view)))
         return (yield from loop.steps())
 
 
-def _nothing_to_answer(view: View) -> str | None:
-    """Why a run without input has nothing to do; None if it has. Each such run would ask, and pay for, a reply to a
-    reply: a worker that looks for decided approvals calls `run` again and again."""
-    if not view.slots:
-        return ""
+def _last_answer(view: View) -> str | None:
+    """The model's answer, if it is the last that was said and nothing is left to do. A run without input that asked
+    again would pay for a reply to a reply: after a crash, or where workers look for decided approvals."""
     last = view.slots[-1]
-    is_answer = isinstance(last, Unit) and isinstance(turn := last.first_fact, Assistant) and not turn.calls
-    if not is_answer or view.waiting or any(state == "approved" for _, state in view.approvals.values()):
+    if not isinstance(last, Unit) or not isinstance(turn := last.first_fact, Assistant) or turn.calls or view.waiting:
         return None
-    return ", because the model has answered last"
+    if any(state == "approved" for _, state in view.approvals.values()):
+        return None
+    return "".join(part.text for part in turn.parts if isinstance(part, Text))
 
 
 def _from_user(conversation: RunnableConversation, messages: Sequence[object]) -> None:
