@@ -187,6 +187,7 @@ def _overflow(text: str, found: dict[str, int], fields: dict[str, int]) -> Overf
     """The Overflow with the numbers of the text and of the error's other fields. A number in a field of its own counts
     more."""
     limit = fields.get("limit", found.get("limit"))
+    limit = None if limit is not None and limit < _SMALLEST_WINDOW else limit
     used = fields.get("input", found.get("input"))
     output = found.get("output") or None
     if limit is None or used is None:
