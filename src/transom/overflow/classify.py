@@ -200,12 +200,12 @@ def _overflow(text: str, found: dict[str, int], fields: dict[str, int]) -> Overf
 
 def _plain(text: str, status: int | None) -> str:
     """The text with single blanks and numbers as plain digits (128k, 1.2m and 128,000), without numbers that say
-    nothing of a size: in tags of HTML, the status, and "by 512 tokens", which is only the excess."""
+    nothing of a size: in tags of HTML, the status, and the excess ("by 512 tokens", "which is 512 tokens over")."""
     text = re.sub(r"<[/!]?[a-z][^<>]{0,200}>", " ", text)
     text = re.sub(rf"(?<![\d,.]){status}(?![\d,.])", " ", text) if status is not None and status != 200 else text
     text = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", " ".join(text.split()))
     text = re.sub(r"(?<![\w.-])(\d{1,4}(?:\.\d{1,3})?)([km])\b(?!-)", _in_digits, text)
-    return re.sub(r"\b(?:by|which is) \d+ tokens", "", text)
+    return rules.EXCESS.sub("", text)
 
 
 def _in_digits(short: re.Match[str]) -> str:

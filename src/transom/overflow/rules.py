@@ -278,6 +278,13 @@ INPUT_AND_ANSWER = re.compile(
 NO_TOKENS = re.compile(r"\b(?:bytes|characters|chars|[kmg]i?b)\b|invalid params, context window exceeds limit")
 """The numbers in a text with one of these are not numbers of tokens. (MiniMax's wording ends with an error code.)"""
 
+EXCESS = re.compile(
+    r"\bby \d+ tokens|"
+    r"\bwhich is \d+ tokens (?=(?:more|over|longer|larger|greater|bigger|higher|above|beyond|past|too|in excess)\b)"
+)
+"""The number of tokens that are too many. It is neither the limit nor the input. Without such a word behind it, "which
+is 8192 tokens" is a limit or an input."""
+
 LIMIT_FIELD = re.compile(
     r"(?!max_(?:output_|completion_|new_)?tokens$).*(?:limit|max|n_ctx|context_(?:length|window|size)).*"
 )
