@@ -41,7 +41,7 @@ def test_a_request_begins_with_the_one_before_or_names_the_break(
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_in_a_window_of_notes_alone_there_is_nothing_to_compact(policy: Policy) -> None:
+def test_in_a_window_of_summary_without_model_there_is_nothing_to_compact(policy: Policy) -> None:
     """Planned again, the note that the first plan took back would not be folded either."""
     check_plan(plan_call(write_log([Step("other")]), Budget(context=150), policy))
 

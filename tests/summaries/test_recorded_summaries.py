@@ -13,7 +13,7 @@ from transom.errors import SummaryFailed
 from transom.importers import read
 from transom.providers.scripted import Scripted
 from transom.summaries import LlmSummarizer
-from transom.summaries.rolling_summary import notes_alone
+from transom.summaries.rolling_summary import summary_without_model
 from transom.testing import Entries, talk
 from transom.wire.dialects import dialect_named
 
@@ -46,7 +46,7 @@ def test_ten_summaries_of_a_recorded_conversation(data: Path, name: str, fails_a
             made = drive(LlmSummarizer(), want, provider)
         except SummaryFailed:
             assert n in fails_at
-            made = notes_alone(want, COUNTER)
+            made = summary_without_model(want, COUNTER)
         assert made.degraded == (n in fails_at)
         literal += [note] if made.degraded else [note, exact]
         assert [value for value in literal if value not in made.text] == []

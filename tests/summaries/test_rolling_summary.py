@@ -39,7 +39,7 @@ from transom.summaries.outline import (
     stored,
 )
 from transom.summaries.prompts import SECTIONS
-from transom.summaries.rolling_summary import SMALLER, input_tokens, notes_alone
+from transom.summaries.rolling_summary import SMALLER, input_tokens, summary_without_model
 from transom.summaries.source import boundary_of, pieces_of, written_of
 from transom.summaries.summary_text import OLD_VALUES_SHARE, fit, holds
 from transom.testing import Entries, call, logs, result, says
@@ -161,8 +161,8 @@ def test_an_answer_that_cannot_be_used_keeps_the_summary_before():
         except SummaryFailed:
             continue
         raise AssertionError(answer)
-    assert notes_alone(want, COUNTER) is None
-    made = notes_alone(replace(want, notes=("Door code 4711.",)), COUNTER)
+    assert summary_without_model(want, COUNTER) is None
+    made = summary_without_model(replace(want, notes=("Door code 4711.",)), COUNTER)
     assert "- do the steps of the plan" in made.text
     assert "- Door code 4711." in made.text
     assert (made.degraded, made.made_by, made.last) == (True, "", want.last)
@@ -171,7 +171,7 @@ def test_an_answer_that_cannot_be_used_keeps_the_summary_before():
 
 def test_notes_without_a_model_need_no_summary_before():
     want = want_of(round_of(0), notes=("Door code 4711.",), exact=("src/totals.py",))
-    assert notes_alone(want, COUNTER).text.splitlines()[1:] == [
+    assert summary_without_model(want, COUNTER).text.splitlines()[1:] == [
         "Notes, to the letter:",
         "- Door code 4711.",
         SUMMARY_END,
@@ -377,7 +377,7 @@ def test_whatever_was_logged_can_be_summarised():
             want = want_of(turns, max_tokens=300, notes=("a note",))
             try:
                 if provider is None:
-                    summary = notes_alone(want, COUNTER)
+                    summary = summary_without_model(want, COUNTER)
                 else:
                     summary = drive(LlmSummarizer(retries=0), want, provider)
             except SummaryFailed as failure:

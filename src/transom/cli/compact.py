@@ -54,7 +54,7 @@ def run(options: Compact) -> int:
             f"`transom undo {shlex.quote(one_line(log.name))}` takes it back",
         )
         if summary is not None:
-            by = "with the notes alone" if done.degraded else f"made by {one_line(summary.made_by)}"
+            by = "made without a model" if done.degraded else f"made by {one_line(summary.made_by)}"
             print_wrapped(console, f"The summary is entry {done.summary}, {by}:")
             for line in summary.text.splitlines():
                 print_wrapped(console, one_line(line))

@@ -53,7 +53,7 @@ NOT_WANTED = (
     "no summary was made, because policy {} has none in this compaction; the focus and the notes were not kept: use "
     'policy "summary", or give them again when there are more turns'
 )
-NO_MODEL = "the focus was not used: no model makes summaries here; give the conversation a summarizer"
+FOCUS_UNUSED = "the focus was not used: no model makes summaries here; give the conversation a summarizer"
 SAME = "the new summary would say the same as the one before, which stays"
 NEWER = "a newer summary was made meanwhile, which stays"
 RUNS = "compact: a run of this conversation is at work"
@@ -98,15 +98,16 @@ class SummarizingPlanner:
                 )
             newest = self._planner.view.summary
             may_replace = bool(asked.focus or asked.notes) or self._lacks_summary(newest)
-            is_made = self._summaries.has_summarizer or bool(asked.notes)
-            asked = replace(asked, is_made=is_made, may_replace=may_replace, least=self._summaries.least)
+            can_be_made = self._summaries.has_summarizer or bool(asked.notes)
+            asked = replace(asked, can_be_made=can_be_made, may_replace=may_replace, least=self._summaries.least)
             want = self._planner.compaction_want(asked) if may_have else None
             if want is None:
                 why = self._no_room(asked) if may_have else ""
                 done = self._planner.compact()
-                if not why and (asked.focus or asked.notes):
-                    without = NOT_WANTED.format(policy.name) if done.edits else NOTHING_NEW
-                    why = NO_MODEL if asked.focus and not is_made else without
+                if not why and asked.focus and not can_be_made:
+                    why = FOCUS_UNUSED
+                elif not why and (asked.focus or asked.notes):
+                    why = NOT_WANTED.format(policy.name) if done.edits else NOTHING_NEW
                 return replace(done, summary=None, failure=why)
             wanted = self._summaries.awaited(self._with_what_is_known(want), policy)
             known = None if newest is None else newest[0]
@@ -118,6 +119,8 @@ class SummarizingPlanner:
                 self._guard.lease.check()
             self._planner.writer.catch_up()
             summary, failure = self._failure_logged(outcome), _failure_line(outcome)
+            if asked.focus and not self._summaries.has_summarizer:
+                failure = FOCUS_UNUSED
             if summary is not None and not self._is_news(summary, may_replace=may_replace, known=known):
                 why = NEWER if self._has_newer(summary, known) else STAYS if failure else SAME
                 self._log_unused(outcome, why)
@@ -236,7 +239,7 @@ class SummarizingPlanner:
         self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
 
     def _failure_logged(self, outcome: SummaryOutcome) -> Summary | None:
-        """The summary that was made, or the one with the notes alone; a failure is logged."""
+        """The summary that was made, or the one that code made; a failure is logged."""
         if outcome.error:
             failure = Failure(failure=NO_SUMMARY, error=outcome.error, model=outcome.model, usage=outcome.usage)
             self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
@@ -314,7 +317,7 @@ SMALL_CONTEXT = 8_000
 """A model with a context window of fewer tokens is asked for plain sentences: it is too small for headings and JSON,
 and the instructions for them would take much of its window."""
 
-_NO_MODEL = SummarySettings()
+_NO_SUMMARIZER = SummarySettings()
 
 
 class SummaryScheduler:
@@ -343,11 +346,11 @@ class SummaryScheduler:
             return None
         if self._pending is not None or self.limits.reason(view, usable):
             return None
-        return SummaryOptions(waits=policy.soft_trigger is None, is_made=self.has_summarizer, least=self.least)
+        return SummaryOptions(waits=policy.soft_trigger is None, can_be_made=self.has_summarizer, least=self.least)
 
     @property
     def has_summarizer(self) -> bool:
-        """Whether a model or a summarizer of the caller makes summaries of turns; else code keeps notes alone."""
+        """Whether a model or a summarizer of the caller makes summaries; else code only keeps notes."""
         return self._settings.provider is not None or self._settings.summarizer is not None
 
     @property
@@ -431,7 +434,7 @@ class SummaryScheduler:
 
     @property
     def _settings(self) -> SummarySettings:
-        return self.settings or _NO_MODEL
+        return self.settings or _NO_SUMMARIZER
 
     def _provider(self) -> Provider | None:
         given = self._settings.provider

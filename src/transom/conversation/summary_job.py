@@ -110,7 +110,7 @@ TRIES = 2
 
 
 class SummaryOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a want: a summary; or an `error`, and then perhaps a summary that has the notes alone.
+    """What became of a want: a summary; or an `error`, and then perhaps a summary that code made.
 
     `model`: who was asked. `usage`, `cost`: of the requests to it; None if not known.
     """
@@ -235,10 +235,10 @@ class SummaryJob:
 
     def _of_notes(self) -> Summary | None:
         """The summary that keeps the new notes; None if there are none, or no room for them."""
-        from transom.summaries.rolling_summary import notes_alone  # noqa: PLC0415 - only where there are summaries
+        from transom.summaries.rolling_summary import summary_without_model  # noqa: PLC0415 - only where there are summaries
 
         try:
-            return None if self.want.by_provider else notes_alone(self.want, self.counter)
+            return None if self.want.by_provider else summary_without_model(self.want, self.counter)
         except SummaryFailed:
             return None
 
@@ -321,7 +321,7 @@ SummarySteps = Generator[AwaitSummary, SummaryOutcome, R]
 def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: None, tick: float = 0.1) -> SummaryOutcome:
     """Make a summary in a thread of the pool, and wait for it until its deadline. After that the outcome is an error.
 
-    One that has notes alone is made in this thread. `check` is called every `tick` seconds; if it raises, the
+    One that code makes is made in this thread. `check` is called every `tick` seconds; if it raises, the
     work is given up.
     """
     job = want.job

@@ -305,7 +305,9 @@ class BudgetEnforcer:
 
     def _ask(self, strategy: Strategy, summary_options: SummaryOptions, target: Target) -> None:
         """Add a strategy's wants to `wants`, with the caller's focus and notes, redacted."""
-        target = replace(target, waits_for_wants=summary_options.waits, makes_summaries=summary_options.is_made)
+        target = replace(
+            target, waits_for_wants=summary_options.waits, summaries_can_be_made=summary_options.can_be_made
+        )
         for want in wants_of(strategy, self.draft.view, target, self.policy):
             if want.max_tokens < summary_options.least:
                 continue

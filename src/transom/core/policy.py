@@ -50,7 +50,7 @@ class Target(Struct, frozen=True):
       restored.
     - `due_notes`: the size of what will be added before the request (notes, recalled text); `goal` leaves room for it.
     - `indexes`: data computed from the log, which strategies keep from plan to plan.
-    - `makes_summaries`: false if nobody makes the summaries that a strategy wants, but the provider itself.
+    - `summaries_can_be_made`: false if only the provider itself can make a summary.
     - `waits_for_wants`: true if the request waits for the summary that a strategy wants, however little it would gain.
     - `may_replace_summary`: true if another summary of turns that are folded already may be made, and take the place
       of the one that their fold shows.
@@ -72,7 +72,7 @@ class Target(Struct, frozen=True):
     over_limit: bool = False
     due_notes: Size = ZERO
     indexes: IndexCache = field(default_factory=IndexCache)
-    makes_summaries: bool = True
+    summaries_can_be_made: bool = True
     waits_for_wants: bool = False
     may_replace_summary: bool = False
     redact: Redact | None = None

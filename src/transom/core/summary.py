@@ -84,15 +84,15 @@ def tokens_spent(usage: Usage | None) -> int:
 class SummaryOptions(Struct, frozen=True, kw_only=True):
     """Tells a plan that summaries can be made, and what the caller wants of them.
 
-    `waits`: true if the request waits for it; false if it is made in the background. `is_made`: whether anybody makes
-    it: a model, a summarizer of the caller, or code that keeps the `notes`; else only the provider itself is asked.
+    `waits`: true if the request waits for it; false if it is made in the background. `can_be_made`: whether anybody
+    makes it: a model, a summarizer of the caller, or code that keeps the `notes`; else only the provider is asked.
     `may_replace`: true if, where no turns are new, another summary of the turns that the newest one covers is wanted.
     `focus`: what it should keep above all. `notes`: words that it must keep verbatim. `least`: a summary that may have
     fewer tokens is not asked for.
     """
 
     waits: bool = False
-    is_made: bool = True
+    can_be_made: bool = True
     may_replace: bool = False
     focus: str = ""
     notes: tuple[str, ...] = ()

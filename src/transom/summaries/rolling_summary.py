@@ -1,7 +1,8 @@
 """One rolling summary: what the summary before it held, and what the new turns change.
 
 A model names the changes. The rest happens here: they are merged, what must be there to the letter is put in, the text
-is brought under its cap and below the size of its input. Where no model answers, code keeps the notes (`notes_alone`).
+is brought under its cap and below the size of its input. Where no model answers, code keeps the
+notes (`summary_without_model`).
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def with_first_request(outline: Outline, sections: Sequence[Section], want: Summ
     return apply_delta(outline, Delta(add=(Addition(INTENT, f"The first task: {words}"),)), sections)
 
 
-def notes_alone(want: Summarise, counter: TokenCounter) -> Summary | None:
+def summary_without_model(want: Summarise, counter: TokenCounter) -> Summary | None:
     """The summary that code makes where no model does: what the summary before it held, with the new notes.
 
     None without new notes: the record of the same turns says more than code could. It is `degraded`, so that a model

@@ -79,7 +79,7 @@ class PolicyConformance:
 
         law()
 
-    def test_a_window_of_notes_alone_can_be_planned(self) -> None:
+    def test_a_window_of_summary_without_model_can_be_planned(self) -> None:
         """Notes belong to no turn, so there is nothing to compact: the plan must be valid all the same."""
         for policy in self.policies():
             check_plan(plan_call(write_log([Step("other")]), Budget(context=150), policy))

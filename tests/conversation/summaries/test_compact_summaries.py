@@ -89,6 +89,13 @@ def test_a_model_in_the_place_of_a_summarizer_is_told_its_place(model: object) -
         transom.SummarySettings(summarizer=model)  # type: ignore[arg-type]
 
 
+def test_a_focus_beside_notes_without_a_model_is_told() -> None:
+    with conversation(None) as conv:
+        done = conv.compact(focus="the crane", notes="Door code 4711.")
+        assert done.failure.startswith("the focus was not used: no model makes summaries here")
+        assert conv.summary.notes == ("Door code 4711.",)
+
+
 def test_a_focus_without_a_model_is_told() -> None:
     with conversation(None) as conv:
         done = conv.compact(focus="the crane")

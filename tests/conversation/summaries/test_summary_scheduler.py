@@ -371,7 +371,7 @@ def test_the_model_compacts_its_window_after_all_other_calls() -> None:
         assert [str(text).split(":")[0] for _, text in sorted(results.items())] == [
             "seen",
             "[older turns are compacted",
-            "[not run",
+            "not run",
         ]
         (compacted,) = [event for event in events if isinstance(event, Compacted)]
         assert compacted.summary is not None

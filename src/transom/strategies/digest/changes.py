@@ -61,7 +61,7 @@ class Changes:
             made = dict(done.outcome.made if done.outcome is not None else ())
             changed, deleted = _changed_by(done), done.action.deleted
             if made and not done.action.commands and changed.isdisjoint(made):
-                changed = NO_NAMES  # it names for whom the object was made
+                changed = NO_NAMES  # the call named the user or the payment; what changed is the object in the result
             found |= {name: "deleted" if name in deleted else "" for name in sorted(changed)} | made
         return found
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.edit import Span
+from transom.core.log import stored
 from transom.core.message import Assistant, Fact
 from transom.core.policy import Target
 from transom.core.tool import is_offered
@@ -21,7 +22,7 @@ from transom.strategies.actions.outcome import outcome_text
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.failures import answered_failures
-from transom.strategies.digest.index import DoneCall, Index
+from transom.strategies.digest.index import NEAR, DoneCall, Index
 from transom.strategies.digest.message_quotes import MessageQuotes, QuotedMessages, Spans
 from transom.strategies.digest.name_quotes import name_quotes
 from transom.strategies.digest.noise import is_within
@@ -136,19 +137,20 @@ class _FoldedTurns:
         self.view, self.target, self.run, self.talk = view, target, run, talk
         self.index = Index.of(view, target.budget.usable, target.indexes)
         self.quoted_before = {seq for slot in run if isinstance(slot, FoldedSlot) for seq in quoted_by(view, slot)}
-        first = self.index.first(view)
-        indexed = [unit for slot in run for unit in units_in(slot, first)]
-        quoted = sorted({view.unit_of[seq] for seq in self.quoted_before})
+        first, near = self.index.first(view), self.index.near(view, NEAR * target.budget.usable)
+        least = [near if _was_folded(view, slot) else first for slot in run]
+        indexed = [unit for slot, key in zip(run, least, strict=True) for unit in units_in(slot, key)]
+        older = {view.unit_of[seq] for seq in self.quoted_before}.difference(unit.key for unit in indexed)
         self.units = [
             unit
-            for unit in (*(view.unit(key) for key in quoted if key < first), *indexed)
+            for unit in sorted((*map(view.unit, older), *indexed), key=lambda unit: unit.key)
             if not stays_visible(view, target, unit) and self.index.at(view, unit.seqs[0]).role
         ]
-        """The units that get a line: all that the index reaches, and those older ones that earlier records quote. Notes
-        of state get none."""
+        """The units that get a line: all that the index reaches; of those that were folded before, the near ones and
+        what earlier records quote. Notes of state get none."""
         self.with_calls = [unit for unit in self.units if self.index.at(view, unit.seqs[0]).calls]
         """Those of them that can have changed something, failed or made a plan."""
-        shown = [unit for slot in run for unit in _shown_units(slot) if unit.key < first]
+        shown = [unit for slot, key in zip(run, least, strict=True) for unit in _shown_units(slot) if unit.key < key]
         staying = [unit for unit in (*shown, *indexed) if stays_visible(view, target, unit)]
         count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run) - len(staying)
         notes = sum(1 for unit in indexed if not self.index.at(view, unit.seqs[0]).role)
@@ -156,7 +158,7 @@ class _FoldedTurns:
         """How many other units the fold hides: too old for the index and not quoted, so they are only counted."""
         self.tokens = sum(slot.untrimmed_size.tokens for slot in run)
         self.tokens -= sum(unit.untrimmed_size.tokens for unit in staying)
-        self.first_indexed = first
+        self.first_indexed = min((unit.key for unit in indexed), default=first)
         self.beside = visible(view, target, folded)  # what the window shows beside the new records
         self.changes = Changes(view, target, self.index)
         self._turns: dict[tuple[int, str], RecordTurn] = {}
@@ -499,6 +501,11 @@ def _passages(
         if most <= 0:
             break
     return [one for mine in sorted(found) for one in mine]
+
+
+def _was_folded(view: View, slot: Slot) -> bool:
+    """Whether an earlier record or summary stands for a slot already: not one of the plan that is being made."""
+    return isinstance(slot, FoldedSlot) and slot.seq < stored(view.log)
 
 
 def _shown_units(slot: Slot) -> Sequence[Unit]:

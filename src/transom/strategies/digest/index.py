@@ -51,6 +51,10 @@ REACH = 256_000
 FEWEST, MANY = 2, 16
 """How much of the log is indexed, in windows: fewer for large windows, more for small ones."""
 
+NEAR = 4
+"""The windows within which a record chooses again among turns that an earlier record left out: what was not worth a
+place so long ago seldom is now, and a compaction takes the longer, the more turns it looks at."""
+
 LEAST_COUNTED = 32
 """Tokens that an entry counts at least where the reach is measured. A compaction looks at each entry in reach, so there
 must not be ever more of them where all are short; a record has no room for a line of each then."""
@@ -187,6 +191,16 @@ class Index:
     def first(self, view: View) -> int:
         """The key of the oldest unit that is indexed."""
         return max(0, view.unit_of[next(iter(self.entries))]) if self.entries else view.length
+
+    def near(self, view: View, tokens: int) -> int:
+        """The key of the oldest unit that is indexed and not further back than this many tokens."""
+        left, first = tokens, view.length
+        for seq in reversed(self.entries):
+            if left <= 0:
+                break
+            left -= _counted(self.entries[seq].tokens)
+            first = seq
+        return max(0, view.unit_of[first]) if self.entries else view.length
 
     def names(self, text: str) -> frozenset[str]:
         """The names in a text of the window, cached."""

@@ -31,7 +31,7 @@ from transom.strategies.candidates import (
 )
 from transom.strategies.digest.digest_text import digest_text
 from transom.strategies.digest.index import Index
-from transom.strategies.summary.folds import folded_before, summary_in_place, whole_room, with_summary
+from transom.strategies.summary.folds import folded_before, shows_summary, summary_in_place, whole_room, with_summary
 from transom.strategies.summary.wants import ShownSummary, shown_summary, summary_want
 from transom.strategies.text.references import range_reference
 
@@ -52,7 +52,8 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
     the newest turns of min(`tail`, `tail_share` of F) tokens and `last` messages. Nothing happens if that lowers the
     pressure by less than `least`. `tools`: the table by which the lines of calls are written.
 
-    Where the conversation has a summarizer, its summary of the same turns takes the place of the digest.
+    Where the conversation has a summarizer, its summary of the same turns takes the place of the digest. An older one,
+    or one that code made of notes, stands in front of the digest.
     """
 
     size: int = 4_000
@@ -86,16 +87,26 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
                 most = self._most(whole_room(view, target))
                 yield from summary_in_place(view, target, folded_before(view.slots, target), most)
             return
-        summary = _summary_of(view, target, folded, size / len(found)) if found else None
         for run in found:
-            if summary is not None and run is found[-1]:
-                fold = _summary_fold(view, target, run, summary)
+            shown = shown_summary(view, folded[-1].last + 1, self._most(whole_room(view, target)), target)
+            if run is not found[-1]:
+                shown = None
+            if shown is not None and _is_of_all(shown, folded) and shown.tokens <= size / len(found):
+                fold = _summary_fold(view, target, run, shown)
                 if view.refusal(fold) is None:
                     yield fold
                     continue
             digest = digest_text(view, target, run, folded, size / len(found), 1.0)
+            fold = Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why="digest")
+            if shown is not None:
+                both = with_summary(fold, shown.seq, shown.summary)
+                if saves_tokens(view, target, run, both.text):
+                    yield both
+                    continue
+                if not target.over_limit and any(shows_summary(view, slot, shown.seq) for slot in run):
+                    continue  # a fold that shows the summary gives way to none that does not, for a few tokens
             if saves_tokens(view, target, run, digest.text):
-                yield Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why="digest")
+                yield fold
 
     def _most(self, free: float) -> float:
         return min(self.size, self.share * free)
@@ -132,12 +143,9 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         return view.slots[start : end + cut_before_user(view, view.slots[end : stop + 1], MAX_CUT_BEFORE_USER * tail)]
 
 
-def _summary_of(view: View, target: Target, folded: Sequence[Slot], most: float) -> ShownSummary | None:
-    """The newest summary, if a model made it of all these turns and none behind them, and it is not too long."""
-    shown = shown_summary(view, folded[-1].last + 1, most, target)
-    if shown is None or shown.summary.degraded or shown.summary.last < folded[-1].last:
-        return None
-    return shown
+def _is_of_all(shown: ShownSummary, folded: Sequence[Slot]) -> bool:
+    """Whether a model made the summary of all these turns."""
+    return not shown.summary.degraded and shown.summary.last >= folded[-1].last
 
 
 def _summary_fold(view: View, target: Target, run: Sequence[Slot], shown: ShownSummary) -> Fold:

@@ -56,7 +56,7 @@ def summary_want(
     `free`: the tokens of F. `most`: the tokens that the summary may have. `beside_record`: whether a record of the same
     turns stands behind it.
     """
-    if not slots or most < 1 or not target.makes_summaries:
+    if not slots or most < 1 or not target.summaries_can_be_made:
         return
     last = slots[-1].last
     prior_seq, prior = next(_to_go_on_from(view, last), (None, None))
