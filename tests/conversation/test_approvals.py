@@ -424,6 +424,18 @@ def test_a_run_with_nothing_to_answer_asks_no_model() -> None:
     assert len(provider.requests) == 2
 
 
+def test_a_rejection_after_the_answer_is_told_by_a_run_without_input() -> None:
+    conv, till, provider = waiting("I wait.", "I see.")
+    settings: dict[str, Any] = {"provider": provider, "tools": till.tools}
+    assert conv.run("Hurry.", **settings).text == "I wait."
+    for call in conv.pending():
+        conv.reject(call, "Done by card.")
+    assert conv.run(**settings).text == "I see."
+    assert [texts.rejected("Done by card.") in text for text in shown(conv)[-2:]] == [True, True]
+    assert conv.run(**settings).usage.requests == 0
+    assert provider.violations == []
+
+
 def test_a_call_of_ones_own_loop_waits_and_is_run_once() -> None:
     store = MemoryStore()
     conv = opened(store)
@@ -432,13 +444,13 @@ def test_a_call_of_ones_own_loop_waits_and_is_run_once() -> None:
     asked = [{"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"amount": 50}'}}]
     conv.observe({"role": "assistant", "content": None, "tool_calls": asked})
     with pytest.raises(InvalidMessage, match="no open call has the id 'c2'; open calls: 'c1'"):
-        conv.wait_for_approval("c2")
-    conv.wait_for_approval("c1")
+        conv.require_approval("c2")
+    conv.require_approval("c1")
     conv.close()
     there = opened(store)
     assert [call.id for call in there.pending()] == ["c1"]
     there.approve("c1", arguments={"amount": 20})
-    assert [call.arguments for call in there.start_approved()] == ['{"amount":20}']
-    assert (there.start_approved(), there.approved()) == ([], [])
+    assert [call.arguments for call in there.take_approved()] == ['{"amount":20}']
+    assert (there.take_approved(), there.approved()) == ([], [])
     there.tool_result("c1", "paid 20")
     assert there.request()["messages"][-1] == {"role": "tool", "tool_call_id": "c1", "content": "paid 20"}

@@ -44,11 +44,6 @@ def pending_calls(view: View) -> list[ToolCalled]:
     return [_call_at(view, place) for place, (_, state) in sorted(view.approvals.items()) if state == "pending"]
 
 
-def named_approved(view: View) -> list[ToolCalled]:
-    """The calls that somebody has approved and no run has started, with the arguments that the tool will get."""
-    return [each.call for each in approved_calls(view)]
-
-
 def approved_calls(view: View) -> list[ApprovedCall]:
     """The calls that somebody has approved and no run has started, in the order of their turns."""
     return [
@@ -73,7 +68,7 @@ def log_pending(writer: LogWriter, calls: Sequence[ToolCalled]) -> None:
     writer.append_new(lambda view, at: list(_entries(view, at, None, [_step(call, "pending") for call in calls])))
 
 
-def wait_for_approval(writer: LogWriter, call_id: str) -> int:
+def require_approval(writer: LogWriter, call_id: str) -> int:
     """Log that the open call with this id waits; the number of the entry. Raises InvalidMessage."""
     writer.catch_up()
 
@@ -89,7 +84,7 @@ def wait_for_approval(writer: LogWriter, call_id: str) -> int:
     return writer.append_new(entries_for)[0].seq
 
 
-def start_approved(writer: LogWriter) -> list[ApprovedCall]:
+def take_approved(writer: LogWriter) -> list[ApprovedCall]:
     """Log that the approved calls are started now, and return them. Who logs it runs them: nobody else will."""
     started: list[ApprovedCall] = []
 

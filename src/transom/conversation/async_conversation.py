@@ -134,8 +134,8 @@ class AsyncConversation:
     approved = _async(Conversation.approved)
     approve = _async(Conversation.approve)
     reject = _async(Conversation.reject)
-    wait_for_approval = _async(Conversation.wait_for_approval)
-    start_approved = _async(Conversation.start_approved)
+    require_approval = _async(Conversation.require_approval)
+    take_approved = _async(Conversation.take_approved)
     compact = _waiting(Conversation.compact, Conversation._compact_steps)  # pyright: ignore[reportPrivateUsage]
     edit = _async(Conversation.edit)
     preview_edit = _async(Conversation.preview_edit)

@@ -724,7 +724,7 @@ class Conversation:
         process logged. The next `run` runs them. Each has the arguments that the tool will get."""
         self._guard.must_be_open()
         self._writer.catch_up()
-        return approvals.named_approved(self.view)
+        return [each.call for each in approvals.approved_calls(self.view)]
 
     @_locked
     def approve(
@@ -743,8 +743,8 @@ class Conversation:
 
     @_locked
     def reject(self, call: ToolCalled | str, why: str = "") -> int:
-        """Log that a call must not run, and its result, which tells the model so; `why`, if given, is that result.
-        Returns the number of the result.
+        """Log that a call must not run, and its result, which tells the model so. `why`: the reason, which the model
+        reads too. Returns the number of the result.
 
         A call that was approved can be rejected until a run has started it. Raises InvalidSetting as `approve` does.
         """
@@ -752,27 +752,27 @@ class Conversation:
         return approvals.reject(self._writer, self.dialect, call, why)
 
     @_locked
-    @_locked
-    def wait_for_approval(self, call_id: str) -> int:
-        """In your own loop: log that an open tool call waits for a person; it is in `pending` then. `run` does this by
-        itself. Returns the number of the entry. Raises InvalidMessage if no open call has this id."""
+    def require_approval(self, call_id: str) -> int:
+        """In your own loop: log that an open tool call waits for a person; it is in `pending` then. It returns at once,
+        with the number of the entry. `run` does this by itself. Raises InvalidMessage if no open call has this id."""
         self._guard.must_be_open()
-        return approvals.wait_for_approval(self._writer, check.call_id(call_id))
+        return approvals.require_approval(self._writer, check.call_id(call_id))
 
     @_locked
-    def start_approved(self) -> list[ToolCalled]:
+    def take_approved(self) -> list[ToolCalled]:
         """In your own loop: log that the calls of `approved` are started now, and return them. Whoever logs it runs
         them, and nobody else; then give `tool_result`."""
         self._guard.must_be_open()
         self._writer.catch_up()
-        return [each.call for each in self._start_approved()]
+        return [each.call for each in self._take_approved()]
 
+    @_locked
     def _log_pending(self, calls: Sequence[ToolCalled]) -> None:
         approvals.log_pending(self._writer, calls)
 
     @_locked
-    def _start_approved(self) -> list[approvals.ApprovedCall]:
-        return approvals.start_approved(self._writer)
+    def _take_approved(self) -> list[approvals.ApprovedCall]:
+        return approvals.take_approved(self._writer)
 
     # ---- running
 

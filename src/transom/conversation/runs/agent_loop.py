@@ -420,7 +420,7 @@ class AgentLoop:
         if missing := sorted(names - self._settings.functions.keys()):
             raise InvalidSetting(f"run: a call of {quote(missing[0])} was approved: give the function in tools=")
         jobs: list[ToolJob] = []
-        for each in self._conv._start_approved():  # pyright: ignore[reportPrivateUsage] - as for a request
+        for each in self._conv._take_approved():  # pyright: ignore[reportPrivateUsage] - as for a request
             job = self._job(each.call)
             job.changed_arguments = each.changed
             jobs.append(job)

@@ -156,7 +156,7 @@ def _last_answer(view: View) -> str | None:
     last = view.slots[-1]
     if not isinstance(last, Unit) or not isinstance(turn := last.first_fact, Assistant) or turn.calls or view.waiting:
         return None
-    if any(state == "approved" for _, state in view.approvals.values()):
+    if view.late_results or any(state == "approved" for _, state in view.approvals.values()):
         return None
     return "".join(part.text for part in turn.parts if isinstance(part, Text))
 

@@ -77,7 +77,7 @@ class RunnableConversation(Protocol):
         """Log that these calls wait for approval."""
         ...
 
-    def _start_approved(self) -> list[ApprovedCall]:
+    def _take_approved(self) -> list[ApprovedCall]:
         """Log that the approved calls are started, and return them."""
         ...
 
