@@ -322,6 +322,7 @@ def test_what_the_page_waits_for_is_said_and_asked_once(browser, url):
             route.continue_()
 
         page.route("**/api/try", slow)
+        page.route("**/api/do", slow)
         pin = page.get_by_role("button", name="Pin…").first
         pin.click()
         pin.click()
@@ -329,7 +330,12 @@ def test_what_the_page_waits_for_is_said_and_asked_once(browser, url):
         assert page.locator(".rows").get_attribute("aria-busy") == "true"
         page.wait_for_selector(".dry")
         assert page.locator(".busy").count() == 0
-        assert len(asked) == 1
+        assert [one.rpartition("/")[2] for one in asked] == ["try"]
+        page.get_by_role("button", name="Write it to the log").dblclick()
+        page.wait_for_function("() => /^Writing it to the log/.test(document.querySelector('.busy')?.textContent)")
+        page.wait_for_selector(".dry", state="detached")
+        assert page.locator(".busy").count() == 0
+        assert [one.rpartition("/")[2] for one in asked] == ["try", "do"]
 
 
 def test_the_charts_follow_light_and_dark(browser, url):

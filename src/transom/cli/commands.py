@@ -97,7 +97,7 @@ class Compare(Struct, frozen=True, kw_only=True):
 
 CHECKS = (
     "\b\nA file of checks:\n"
-    '  files = ["refund.jsonl"]      # recorded conversations, seen from this file\n'
+    '  files = ["refund.jsonl"]      # recorded conversations, relative to this file\n'
     '  budget = "16k"\n'
     '  policy = "default"\n'
     "\n\b\n"

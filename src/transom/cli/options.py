@@ -35,8 +35,8 @@ Files = Annotated[
         metavar="FILES",
         help="Requests, lists of messages, session files of Claude Code (~/.claude/projects), Codex "
         "(~/.codex/sessions) or pi (~/.pi/agent/sessions), LangChain's messages: JSON, or JSON Lines with a "
-        "conversation, a message or an event a line; packed with gzip or not. A folder: every .json, .jsonl and "
-        ".ndjson file in it. -: stdin.",
+        "conversation, a message or an event a line; packed with gzip or not. Of a folder, every .json, .jsonl, "
+        ".ndjson and .eval file, in its folders too. -: stdin.",
     ),
 ]
 Format = Annotated[
@@ -52,8 +52,8 @@ AuditFiles = Annotated[
     list[Path],
     Argument(
         metavar="FILES",
-        help="Session files of Claude Code (~/.claude/projects) or Codex (~/.codex/sessions). A folder: every .json, "
-        ".jsonl and .ndjson file in it.",
+        help="Session files of Claude Code (~/.claude/projects) or Codex (~/.codex/sessions). Of a folder, every "
+        ".json, .jsonl, .ndjson and .eval file, in its folders too.",
     ),
 ]
 AuditFormat = Annotated[

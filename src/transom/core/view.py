@@ -117,7 +117,7 @@ first answer (files, their own context, then the request); a log of nothing but 
 
 
 class Landmarks(Struct, frozen=True, gc=False):
-    """The keys of units that plans treat specially; none, None or -1 where there is no such unit.
+    """The keys of units that plans treat specially. Empty, None or -1 if there is no such unit.
 
     Where the provider has compacted, the first task and the newest user message are those behind its compaction.
     """
@@ -125,7 +125,7 @@ class Landmarks(Struct, frozen=True, gc=False):
     first_task: tuple[int, ...] = ()
     """The user's messages before the model's first answer, at most `MOST_TASK_MESSAGES` of them."""
     first_answer: int | None = None
-    """The first turn of the model behind the first of them."""
+    """The model's first answer to the first task."""
     newest_user: int | None = None
     compaction: int | None = None
     """The newest turn with the provider's own compaction."""

@@ -66,7 +66,7 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"checks": "check"}):
     """The recorded conversations of a file of checks, the settings of their windows, and the checks.
 
-    - `files`: files or folders with conversations, seen from the folder of the file of checks.
+    - `files`: files or folders with conversations; paths are relative to the file of checks.
     - `budget`, `policy`, `prices`, `dialect`, `format`: as the options of `transom replay`.
     - `priced_by`: the model whose prices `max_cost` counts with, "provider:model", or the prices themselves.
     - `checks`: what must be true; in the file each is a table `[[check]]`. `path`: of the file.

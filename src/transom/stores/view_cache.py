@@ -1,7 +1,9 @@
-"""A cache of the views of closed conversations, for their next opening in the same process.
+"""A cache of the views of closed conversations, for their next opening with the same store object.
 
 A web app opens a conversation for each message. To apply all its entries again is most of that work, and a snapshot is
 no faster as long as nothing is folded: it reads every entry that the window shows.
+
+Each store object has a cache of its own. So an app opens the store once: a URL opens another store each time.
 
 Rule: the cache is only ever a shortcut, as a snapshot is. A view is used only if its own log handle still refreshes,
 which fails for a conversation that was forgotten or has lost entries; entries that came later are applied to it.

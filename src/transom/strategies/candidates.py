@@ -166,19 +166,20 @@ def may_trim(
 
 
 def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Unit]:
-    """The units of more than `over` tokens that no request has carried and no edit has touched.
+    """The units of more than `over` tokens that no request has carried, and that no edit has touched since their last
+    result.
 
     The newest unit is one of them: on arrival everything is new, and a trim costs nothing. So is a unit whose results
     come one by one, as long as the newest of them is behind the edits of the others.
     """
     for slot in view.slots[max(0, view.shared_slots) :]:
-        if not isinstance(slot, Unit) or slot.size.tokens <= over or _is_trimmed(slot):
+        if not isinstance(slot, Unit) or slot.size.tokens <= over or _is_trimmed_since_last_result(slot):
             continue
         if may_trim(view, target, slot, newest=True):
             yield slot
 
 
-def _is_trimmed(unit: Unit) -> bool:
+def _is_trimmed_since_last_result(unit: Unit) -> bool:
     return any(trim.seq > unit.seqs[-1] for trim in unit.trims)
 
 

@@ -383,7 +383,7 @@ function totals(calls) {
   return parts.join(" · ");
 }
 
-// A call that there is; null for the window as it is now.
+// The call, if the log has it; null: the window as it is now.
 const within = (call, calls) => (call == null || call > calls.tokens.length ? null : Math.max(1, call));
 
 // What the page waits for; empty if it waits for nothing.

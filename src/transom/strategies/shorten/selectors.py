@@ -102,8 +102,10 @@ class OldReasoning(Struct, frozen=True, kw_only=True):
 
 
 class Media(Struct, frozen=True):
-    """Images and files, oldest first, but those of units that a person pinned last. `old`: only if there are too many
-    images or bytes, and not those of the newest, protected or pinned units."""
+    """Images and files, oldest first. Those of units that a person pinned come last.
+
+    `old`: only if there are too many images or bytes, and not those of the newest, protected or pinned units.
+    """
 
     old: bool = False
 
