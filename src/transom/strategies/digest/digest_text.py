@@ -148,8 +148,14 @@ class _FoldedTurns:
         ]
         """The units that get a line: all that the index reaches; of those that were folded before, the near ones and
         what earlier records quote. Notes of state get none."""
-        self.with_calls = [unit for unit in self.units if self.index.at(view, unit.seqs[0]).calls]
-        """Those of them that can have changed something, failed or made a plan."""
+        self.with_calls = [
+            unit
+            for slot in run
+            for unit in units_in(slot, first)
+            if self.index.at(view, unit.seqs[0]).calls and not stays_visible(view, target, unit)
+        ]
+        """All that the index reaches and that can have changed something, failed or made a plan, also those without a
+        line: what came of them still stands."""
         shown = [unit for slot, key in zip(run, least, strict=True) for unit in _shown_units(slot) if unit.key < key]
         staying = [unit for unit in (*shown, *indexed) if stays_visible(view, target, unit)]
         count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run) - len(staying)
