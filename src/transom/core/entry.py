@@ -151,7 +151,7 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
       names, message overhead), then one for each part in the order of `addressed_parts`. Of a fold: one for its
       message. Of a trim: one for the part as it then shows. Of a head: one. Others have none.
     - `plan`: if a plan made this edit or summary, the seq of the plan's first entry. Entries with the same number were
-      decided and appended together, and are undone together.
+      decided together, and are undone together. An edit that `undo` places again has the number of its first plan.
     """
 
     seq: int

@@ -14,9 +14,9 @@ from transom.core.view import View
 
 
 def last_edit(view: View) -> int | None:
-    """The seq of the newest fold, trim or pin that applies; None if there is none."""
-    live = view.live_edits
-    return live[len(live) - 1] if len(live) else None
+    """The seq of the last fold, trim or pin that applies; None if there is none. One that `undo` has placed again is as
+    old as the plan that first made it."""
+    return next(iter(_last_decided(view)), None)
 
 
 def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
@@ -24,24 +24,37 @@ def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
     appended here.
 
     Empty if no edit applies. A pin or fold that the plan had taken back is placed again, because an undo
-    cannot be undone.
+    cannot be undone. It belongs to the plan that first made it, so that the undo of that plan takes it back.
     """
-    newest = last_edit(view)
-    if newest is None:
+    last = _last_decided(view)
+    if not last:
         return ()
-    plan = view.fetch(newest).plan
-    draft, live = Draft(view, at), view.live_edits
-    first = newest if plan is None else plan
-    for seq in takewhile(lambda seq: seq >= first, (live[at] for at in range(len(live) - 1, -1, -1))):
+    plan = view.fetch(last[0]).plan
+    draft = Draft(view, at)
+    for seq in last if plan is None else [*last, *_summaries_of(view, plan)]:
         draft.propose(Undo(edit=seq, why=why))
-    for seq in [] if plan is None else _summaries_of(view, plan):
-        draft.propose(Undo(edit=seq, why=why))
-    undone = len(draft.entries)
-    for edit in [] if plan is None else _taken_back(view, plan):
-        draft.propose(edit)
-    # What is placed again belongs to no plan: else the next undo would take this one back, and the two would alternate.
-    placed_again = (replace(entry, plan=None) for entry in draft.entries[undone:])
-    return (*draft.entries[:undone], *placed_again)
+    entries = [*draft.entries]
+    for edit, made_by in [] if plan is None else _taken_back(view, plan):
+        if draft.propose(edit):
+            entries.append(replace(draft.entries[-1], plan=made_by))
+    return tuple(entries)
+
+
+def _last_decided(view: View) -> list[int]:
+    """The last edit by hand, or all edits of the last plan, whichever came later: the seqs of those that apply, the
+    newest first."""
+    live, last, found = view.live_edits, -1, list[int]()
+    for at in range(len(live) - 1, -1, -1):
+        seq = live[at]
+        if seq < last:
+            break
+        plan = view.fetch(seq).plan
+        decided = seq if plan is None else plan
+        if decided > last:
+            last, found = decided, []
+        if decided == last:
+            found.append(seq)
+    return found
 
 
 def _summaries_of(view: View, plan: int) -> list[int]:
@@ -51,18 +64,21 @@ def _summaries_of(view: View, plan: int) -> list[int]:
     return [seq for seq in newest if view.fetch(seq).plan == plan]
 
 
-def _taken_back(view: View, plan: int) -> list[Pin | Fold]:
-    """New pins and folds for those that a plan took back; a fold that another one hides comes before it. `plan`: the
-    seq of its first entry; its entries end with its `Sent`."""
-    pins, folds = list[Pin](), dict[int, Fold]()
+def _taken_back(view: View, plan: int) -> list[tuple[Pin | Fold, int | None]]:
+    """New pins and folds for the older ones that a plan took back, each with the plan that first made it; a fold that
+    another one hides comes before it. `plan`: the seq of its first entry; its entries end with its `Sent`."""
+    pins, folds = list[tuple[Pin | Fold, int | None]](), dict[int, tuple[Pin | Fold, int | None]]()
     for seq in range(plan, view.length):
         entry = view.fetch(seq)
         if isinstance(entry.body, Sent):
             break
         if isinstance(entry.body, Undo) and entry.plan == plan:
-            undone = view.fetch(entry.body.edit).body
-            if isinstance(undone, Pin):
-                pins.append(Pin(entry=undone.entry, why=undone.why, implied=undone.implied))
-            elif isinstance(undone, Fold):
-                folds[entry.body.edit] = undone
+            undone = view.fetch(entry.body.edit)
+            if undone.plan == plan:
+                continue
+            if isinstance(undone.body, Pin):
+                pin = Pin(entry=undone.body.entry, why=undone.body.why, implied=undone.body.implied)
+                pins.append((pin, undone.plan))
+            elif isinstance(undone.body, Fold):
+                folds[entry.body.edit] = undone.body, undone.plan
     return [*pins, *(folds[seq] for seq in sorted(folds))]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 import transom
 from transom.core.edit import Undo
+from transom.providers.scripted import Scripted
 from transom.texts import is_record
 
 
@@ -70,3 +73,31 @@ def test_undo_again_and_again_ends_at_the_window_that_nothing_was_folded_in() ->
             undone += 1
             assert undone < 100
         assert all(not hasattr(slot, "seq") for slot in conv.view.slots)
+
+
+@pytest.mark.parametrize(
+    ("policy", "notes"), [("codex", ""), ("codex", "CR-7"), ("summary", "CR-7"), ("openhands", ""), ("claude_code", "")]
+)
+def test_one_undo_takes_back_one_compaction_with_its_summary(policy: str, notes: str) -> None:
+    summarizer = Scripted(*["A summary of it all."] * 9) if notes else None
+    with transom.Conversation.open("memory:", "c", budget=16_000, policy=policy, summarizer=summarizer) as conv:
+        for number in range(8):
+            conv.user(f"Which crates are on shelf {number}? ")
+            conv.request()
+            conv.observe({"role": "assistant", "content": values(number, 30)})
+        whole = conv.window().tokens
+        conv.compact(notes=notes or ())
+        conv.user("more " * 200)
+        conv.request()
+        conv.observe({"role": "assistant", "content": "yes " * 200})
+        once, of_first = conv.window(), live_summaries(conv)
+        assert conv.compact(notes=notes.replace("7", "8") or ()).edits
+        conv.undo()
+        assert (transom.render(conv.window()), live_summaries(conv)) == (transom.render(once), of_first)
+        conv.undo()
+        assert (len(conv.view.live_edits), live_summaries(conv)) == (0, [])
+        assert conv.window().tokens > whole
+
+
+def live_summaries(conv: transom.Conversation) -> list[int]:
+    return [seq for seq in conv.view.summaries.made if conv.view.is_live(seq)]
