@@ -183,7 +183,7 @@ def test_the_first_decision_counts() -> None:
     ("given", "says"),
     [
         ({"call": "nobody"}, "the call 'nobody' does not wait for approval; those that do: 'call00001', 'call00004'"),
-        ({"call": 7}, r"must be a call of pending\(\), or its id, not 7"),
+        ({"call": 7}, r"must be a call of pending\(\) or approved\(\), or its id, not 7"),
         ({"call": "call00001", "arguments": "[1]"}, "arguments: must be a JSON object"),
         ({"call": "call00001", "arguments": '{"n": NaN}'}, "arguments: "),
         ({"call": "call00001", "arguments": {"n": object()}}, "arguments: no JSON: "),
@@ -386,7 +386,6 @@ def test_an_approved_call_is_listed_until_a_run_starts_it() -> None:
         ({}, "'amount' is missing"),
         ({"amount": "many"}, "'amount' must be integer, not 'many'"),
         ({"amount": True}, "'amount' must be integer, not True"),
-        ({"amount": 5, "sum": 1}, "'sum' is unknown; the tool takes: amount"),
     ],
 )
 @pytest.mark.parametrize("dialect", ["openai", "gemini"])
@@ -397,6 +396,34 @@ def test_changed_arguments_must_fit_the_schema(dialect: str, arguments: dict[str
     with pytest.raises(InvalidSetting, match=why):
         conv.approve(conv.pending()[0], arguments=arguments)
     assert len(conv.pending()) == 2
+
+
+STRICT = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}, "limit": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
+    "additionalProperties": False,
+}
+
+
+def asked_with(parameters: dict[str, Any]) -> Conversation:
+    """A conversation in which a call of the tool `buy` waits."""
+    conv = opened("memory:")
+    conv.user("Buy.")
+    conv.request(tools=[{"name": "buy", "parameters": parameters}])
+    asked = [{"id": "c1", "type": "function", "function": {"name": "buy", "arguments": "{}"}}]
+    conv.observe({"role": "assistant", "content": None, "tool_calls": asked})
+    conv.require_approval("c1")
+    return conv
+
+
+def test_only_what_the_schema_plainly_excludes_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match="'sum' is unknown; the tool takes: n, limit"):
+        asked_with(STRICT).approve("c1", arguments={"sum": 1})
+    with pytest.raises(InvalidSetting, match="'n' must be integer, not 5\\.5"):
+        asked_with(STRICT).approve("c1", arguments={"n": 5.5})
+    asked_with(STRICT).approve("c1", arguments={"n": 5.0, "limit": "many"})  # the rest is the tool's
+    others = {key: value for key, value in STRICT.items() if key != "additionalProperties"}
+    asked_with(others).approve("c1", arguments={"n": 5, "sum": 1})
 
 
 def test_a_second_decision_says_what_was_decided() -> None:
@@ -412,6 +439,19 @@ def test_a_second_decision_says_what_was_decided() -> None:
     conv.run(provider=provider, tools=till.tools)
     with pytest.raises(InvalidSetting, match="was approved already, and a run has started it"):
         conv.reject(first)
+
+
+def test_a_call_of_approved_is_known_by_its_place() -> None:
+    conv, _, _ = waiting()
+    first, last = conv.pending()
+    conv.approve(first, arguments={"amount": 40})
+    (changed,) = conv.approved()
+    with pytest.raises(InvalidSetting, match="was approved already; it runs with the next run"):
+        conv.approve(changed)
+    conv.reject(changed)
+    conv.tool_result(last.id, "paid by hand")
+    with pytest.raises(InvalidSetting, match="approve: the call 'call00004' has a result already"):
+        conv.approve(last)
 
 
 def test_a_run_with_nothing_to_answer_asks_no_model() -> None:
@@ -453,4 +493,20 @@ def test_a_call_of_ones_own_loop_waits_and_is_run_once() -> None:
     assert [call.arguments for call in there.take_approved()] == ['{"amount":20}']
     assert (there.take_approved(), there.approved()) == ([], [])
     there.tool_result("c1", "paid 20")
-    assert there.request()["messages"][-1] == {"role": "tool", "tool_call_id": "c1", "content": "paid 20"}
+    told = texts.arguments_changed('{"amount":20}')
+    assert there.request()["messages"][-1] == {"role": "tool", "tool_call_id": "c1", "content": f"{told}\npaid 20"}
+
+
+def test_a_result_after_the_users_question_says_what_was_changed() -> None:
+    conv, _, provider = waiting("I wait.")
+    conv.run("Hurry.", provider=provider, tools=Till().tools)
+    first, last = conv.pending()
+    conv.approve(first, arguments={"amount": 40})
+    conv.approve(last)
+    for call in conv.take_approved():
+        conv.tool_result(call.id, [{"type": "text", "text": f"paid by {call.arguments}"}])
+    conv.request()
+    changed, same = shown(conv)[-2:]
+    told = texts.arguments_changed('{"amount":40}')
+    assert texts.disarmed(told + '\npaid by {"amount":40}') in changed
+    assert "changed the arguments" not in same

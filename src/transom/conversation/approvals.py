@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import texts
@@ -18,7 +17,7 @@ from transom.conversation.appending.log_writer import LogWriter, tagged
 from transom.conversation.events import ToolCalled
 from transom.core.codec import plain
 from transom.core.entry import Approval, ApprovalState, Body, CallPlace, Entry, Meta
-from transom.core.message import Assistant, ToolResult
+from transom.core.message import Assistant, Text, ToolResult
 from transom.core.pairing import call_labels
 from transom.core.view import View
 from transom.errors import InvalidMessage, InvalidSetting, quote
@@ -31,24 +30,15 @@ MOST_NAMED = 8
 """How many pending calls an error names."""
 
 
-class ApprovedCall(Struct, frozen=True):
-    """A call that somebody has approved. `call` has the arguments that the tool gets; `changed`: the same, as JSON, if
-    they are not those that the model wrote."""
-
-    call: ToolCalled
-    changed: str = ""
-
-
 def pending_calls(view: View) -> list[ToolCalled]:
     """The calls that wait for a decision, in the order of their turns."""
     return [_call_at(view, place) for place, (_, state) in sorted(view.approvals.items()) if state == "pending"]
 
 
-def approved_calls(view: View) -> list[ApprovedCall]:
-    """The calls that somebody has approved and no run has started, in the order of their turns."""
-    return [
-        _approved(view, place, seq) for place, (seq, state) in sorted(view.approvals.items()) if state == "approved"
-    ]
+def approved_calls(view: View) -> list[ToolCalled]:
+    """The calls that somebody has approved and no run has started, in the order of their turns, with the arguments that
+    the tool will get."""
+    return [_with_arguments(_call_at(view, each.place), each) for each in _approved(view)]
 
 
 def blocks_the_model(view: View) -> bool:
@@ -84,16 +74,33 @@ def require_approval(writer: LogWriter, call_id: str) -> int:
     return writer.append_new(entries_for)[0].seq
 
 
-def take_approved(writer: LogWriter) -> list[ApprovedCall]:
+def take_approved(writer: LogWriter) -> list[ToolCalled]:
     """Log that the approved calls are started now, and return them. Who logs it runs them: nobody else will."""
-    started: list[ApprovedCall] = []
+    taken: list[ToolCalled] = []
 
     def entries_for(view: View, at: float) -> list[Entry]:
-        started[:] = approved_calls(view)
-        return list(_entries(view, at, None, [_step(each.call, "started") for each in started]))
+        taken[:] = approved_calls(view)
+        return list(_entries(view, at, None, [replace(each, state="started", why="") for each in _approved(view)]))
 
     writer.append_new(entries_for)
-    return started
+    return taken
+
+
+def with_change(view: View, result: ToolResult) -> ToolResult:
+    """The result of a call. If it was started with other arguments than the model wrote, a first line of the result
+    says so: the call in the window has the model's own."""
+    for place, (seq, state) in sorted(view.approvals.items(), reverse=True):
+        is_meant = _call_at(view, place).id == result.call if result.place is None else place == result.place
+        if state == "started" and is_meant:
+            changed = _approval_at(view, seq).arguments
+            return _behind(texts.arguments_changed(changed), result) if changed else result
+    return result
+
+
+def _behind(line: str, result: ToolResult) -> ToolResult:
+    if result.shape == "text" and len(result.parts) == 1 and isinstance(text := result.parts[0], Text):
+        return replace(result, parts=(replace(text, text=f"{line}\n{text.text}"),))
+    return replace(result, parts=(Text(line), *result.parts), shape="parts")
 
 
 def approve(writer: LogWriter, call: ToolCalled | str, arguments: Mapping[str, object] | str | None, why: str) -> int:
@@ -149,22 +156,28 @@ def _call_at(view: View, place: CallPlace) -> ToolCalled:
     return ToolCalled(name=call.name, arguments=call.args, id=label, turn=key, index=index, needs_approval=True)
 
 
-def _approved(view: View, place: CallPlace, seq: int) -> ApprovedCall:
-    approval, call = view.fetch(seq).body, _call_at(view, place)
-    changed = approval.arguments if isinstance(approval, Approval) else ""
-    return ApprovedCall(replace(call, arguments=changed) if changed else call, changed)
+def _approved(view: View) -> list[Approval]:
+    """What the log has of the calls that are approved and not started, in the order of their turns."""
+    return [_approval_at(view, seq) for _, (seq, state) in sorted(view.approvals.items()) if state == "approved"]
+
+
+def _approval_at(view: View, seq: int) -> Approval:
+    approval = view.fetch(seq).body
+    assert isinstance(approval, Approval)
+    return approval
+
+
+def _with_arguments(call: ToolCalled, approval: Approval) -> ToolCalled:
+    return replace(call, arguments=approval.arguments) if approval.arguments else call
 
 
 def _found(view: View, what: str, wanted: ToolCalled | str, states: tuple[str, ...]) -> ToolCalled:
     """The call that is to be decided. Raises InvalidSetting if it does not wait, or if several have this id."""
+    if not isinstance(cast("object", wanted), (ToolCalled, str)):
+        raise InvalidSetting(f"{what}: must be a call of pending() or approved(), or its id, not {quote(wanted)}")
+    name = wanted if isinstance(wanted, str) else wanted.id or wanted.name
     known = [_call_at(view, place) for place, (_, state) in sorted(view.approvals.items()) if state in states]
-    if isinstance(wanted, ToolCalled):
-        found = [each for each in known if (each.turn, each.index) == (wanted.turn, wanted.index)]
-        name = wanted.id or wanted.name
-    elif isinstance(cast("object", wanted), str):
-        found, name = [each for each in known if each.id == wanted], wanted
-    else:
-        raise InvalidSetting(f"{what}: must be a call of pending(), or its id, not {quote(wanted)}")
+    found = [each for each in known if _is_meant(each, wanted)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -178,19 +191,26 @@ def _found(view: View, what: str, wanted: ToolCalled | str, states: tuple[str, .
     )
 
 
+def _is_meant(call: ToolCalled, wanted: ToolCalled | str) -> bool:
+    """Whether this call is the wanted one. Its arguments may be those that a person has written."""
+    if isinstance(wanted, str):
+        return call.id == wanted
+    return (call.turn, call.index) == (wanted.turn, wanted.index)
+
+
 def _decided(view: View, wanted: ToolCalled | str) -> str:
     """What has become of a call that does not wait any more; empty if it never did."""
-    steps = (view.fetch(seq).body for seq in range(view.length))
-    newest = {step.place: step for step in steps if isinstance(step, Approval)}
-    for place, step in reversed(newest.items()):
-        called = _call_at(view, place)
-        if wanted in (called.id, called):
-            why = f" ({quote(step.why)})" if step.why else ""
-            return {
-                "approved": f"was approved already{why}; it runs with the next run",
-                "rejected": f"was rejected already{why}",
-            }.get(step.state, "was approved already, and a run has started it")
-    return ""
+    steps = (view.fetch(seq).body for seq in reversed(range(view.length)))
+    of_call = (each for each in steps if isinstance(each, Approval) and _is_meant(_call_at(view, each.place), wanted))
+    if (step := next(of_call, None)) is None:
+        return ""
+    why = f" ({quote(step.why)})" if step.why else ""
+    return {
+        "pending": "has a result already",
+        "approved": f"was approved already{why}; it runs with the next run",
+        "rejected": f"was rejected already{why}",
+        "started": "was approved already, and a run has started it",
+    }[step.state]
 
 
 _JSON_TYPES: dict[str, tuple[type, ...]] = {
@@ -206,7 +226,8 @@ _JSON_TYPES: dict[str, tuple[type, ...]] = {
 
 def _check_arguments(view: View, name: str, arguments: str) -> None:
     """Check what a person wrote in place of the model's arguments by the schema that the model was given, as far as it
-    is plain: names, and types of JSON. The tool itself checks the rest when it runs. Raises InvalidSetting."""
+    is plain: a name that is required and missing, a name that the schema excludes, and the plain `type` of a value. The
+    tool itself checks the rest when it runs. Raises InvalidSetting."""
     tools = (tool for schema in view.head.tools for tool in tools_in(schema))
     schema = next((tool.parameters for tool in tools if tool.name == name), None)
     if schema is None:
@@ -216,17 +237,23 @@ def _check_arguments(view: View, name: str, arguments: str) -> None:
     required = schema.get("required")
     if isinstance(required, list):
         wrong += [f"{quote(each)} is missing" for each in cast("list[object]", required) if each not in given]
-    if known and schema.get("additionalProperties", False) is False:
+    if schema.get("additionalProperties") is False and not schema.get("patternProperties"):
         takes = ", ".join(known)
         wrong += [f"{quote(each)} is unknown; the tool takes: {takes}" for each in given if each not in known]
     for each, value in given.items():
         kinds = as_dict(known.get(each)).get("type")
         names = cast("list[object]", kinds if isinstance(kinds, list) else [kinds])
         types = [kind for named in names for kind in _JSON_TYPES.get(cast("str", named), ())]
-        if types and (not isinstance(value, tuple(types)) or (isinstance(value, bool) and bool not in types)):
+        if types and not _has_type(value, types):
             wrong.append(f"{quote(each)} must be {' or '.join(map(str, names))}, not {quote(value)}")
     if wrong:
         raise InvalidSetting(f"approve: arguments of {quote(name)}: {'; '.join(wrong)}")
+
+
+def _has_type(value: object, types: Sequence[type]) -> bool:
+    if isinstance(value, bool):
+        return bool in types
+    return isinstance(value, tuple(types)) or (int in types and isinstance(value, float) and value.is_integer())
 
 
 def _json_object(arguments: object) -> str:

@@ -51,7 +51,7 @@ from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry, Meta
 from transom.core.index_cache import IndexCache
 from transom.core.log import PendingLog
-from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Recalled, User
+from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Recalled, ToolResult, User
 from transom.core.plan_pins import pin_by_hand
 from transom.core.policy import Policy
 from transom.core.redact import redacted_recall
@@ -409,13 +409,16 @@ class Conversation:
         Returns the number of the entry. A call without an id (Gemini's) is answered by its name. `failed`: the tool
         reported an error. Raises InvalidMessage if no call has this id. If a request has left meanwhile, the call was
         closed with a synthetic result, and the model reads this answer in a note, as a late result. If the call has a
-        real result already, the second one is stored but never shown, and `logging` gets a warning.
+        real result already, the second one is stored but never shown, and `logging` gets a warning. If a person has
+        changed the arguments of the call in `approve`, a line before the answer tells the model so.
         """
         mcp = read_mcp(content)
         given = tool_content(content if mcp is None else mcp.parts)
         failed = failed or (mcp is not None and mcp.failed)
         fact = parse_result(self.dialect, check.call_id(call_id), given)
-        return self._append_facts([replace(fact, failed=True) if failed else fact], known_calls_only=True)[0]
+        assert isinstance(fact, ToolResult)
+        fact = approvals.with_change(self.view, replace(fact, failed=True) if failed else fact)
+        return self._append_facts([fact], known_calls_only=True)[0]
 
     @_locked
     def trim_new(self) -> list[int]:
@@ -724,7 +727,7 @@ class Conversation:
         process logged. The next `run` runs them. Each has the arguments that the tool will get."""
         self._guard.must_be_open()
         self._writer.catch_up()
-        return [each.call for each in approvals.approved_calls(self.view)]
+        return approvals.approved_calls(self.view)
 
     @_locked
     def approve(
@@ -735,8 +738,8 @@ class Conversation:
 
         `arguments`: what the tool gets in place of the model's arguments. The call stays in the log as the model wrote
         it, and the result tells the model what was changed. `why`: for people. Raises InvalidSetting if the call does
-        not wait, because it never did or somebody has decided already, and if the arguments have other names or types
-        than the tool's schema.
+        not wait, because it never did or somebody has decided already; and if a required argument is missing, or one
+        has a name or a plain type that the tool's schema excludes. The tool checks the rest when it runs.
         """
         self._guard.must_be_open()
         return approvals.approve(self._writer, call, arguments, why)
@@ -764,15 +767,11 @@ class Conversation:
         them, and nobody else; then give `tool_result`."""
         self._guard.must_be_open()
         self._writer.catch_up()
-        return [each.call for each in self._take_approved()]
+        return approvals.take_approved(self._writer)
 
     @_locked
     def _log_pending(self, calls: Sequence[ToolCalled]) -> None:
         approvals.log_pending(self._writer, calls)
-
-    @_locked
-    def _take_approved(self) -> list[approvals.ApprovedCall]:
-        return approvals.take_approved(self._writer)
 
     # ---- running
 

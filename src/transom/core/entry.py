@@ -65,7 +65,8 @@ class Approval(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
     - `place`: the call.
     - `state`: "pending" (it waits, and has no result yet), "approved", "rejected" (a result that says so stands behind
       this entry), or "started" (a run has begun to run it; if there is no result after a crash, it may have run).
-    - `arguments`: what the tool gets in place of the arguments that the model wrote, as JSON; empty if nothing changes.
+    - `arguments`: of "approved" and "started": what the tool gets in place of the arguments that the model wrote, as
+      JSON; empty if nothing changes.
     - `why`: the reason of the person who decided.
 
     An entry that does not follow from the state before it changes nothing: a call is approved once, and an approved

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation.appending.parse_messages import parse_result, user_message
-from transom.conversation.approvals import approved_calls, blocks_the_model, pending_calls
+from transom.conversation.approvals import approved_calls, blocks_the_model, pending_calls, with_change
 from transom.conversation.events import (
     Compacted,
     Event,
@@ -416,14 +416,10 @@ class AgentLoop:
         function of one was not given."""
         if not self._conv.view.approvals or not (approved := approved_calls(self._conv.view)):
             return
-        names = {each.call.name for each in approved} - {texts.CONTEXT_MANAGER}
+        names = {each.name for each in approved} - {texts.CONTEXT_MANAGER}
         if missing := sorted(names - self._settings.functions.keys()):
             raise InvalidSetting(f"run: a call of {quote(missing[0])} was approved: give the function in tools=")
-        jobs: list[ToolJob] = []
-        for each in self._conv._take_approved():  # pyright: ignore[reportPrivateUsage] - as for a request
-            job = self._job(each.call)
-            job.changed_arguments = each.changed
-            jobs.append(job)
+        jobs = [self._job(each) for each in self._conv.take_approved()]
         try:
             for job in jobs:
                 yield job.call
@@ -512,12 +508,7 @@ class AgentLoop:
         assert job.outcome is not None
         job.is_logged = True
         called, outcome = job.call, readable(job.outcome)
-        fact = replace(
-            _with_change(self._fact_of(called, outcome.content), job.changed_arguments),
-            failed=outcome.failed,
-            place=(called.turn, called.index),
-            synthetic=outcome.given_up,
-        )
+        fact = replace(self._fact_of(called, outcome), synthetic=outcome.given_up)
         entry = self._log_outcome(fact, called, outcome)
         if outcome.given_up:
             job.log_late(partial(self._log_late, called))
@@ -532,7 +523,8 @@ class AgentLoop:
             duration=outcome.duration,
         )
 
-    def _fact_of(self, called: ToolCalled, content: Any) -> ToolResult:
+    def _fact_of(self, called: ToolCalled, outcome: ToolOutcome) -> ToolResult:
+        content = outcome.content
         try:
             if isinstance(content, list):
                 fact = parse_result(self._conv.dialect, called.id, cast("list[Any]", content))
@@ -541,7 +533,8 @@ class AgentLoop:
         except InvalidMessage:  # parts that no API has
             fact = self._conv.dialect.parse_tool_result(called.id, as_text(content))
         assert isinstance(fact, ToolResult)
-        return fact
+        fact = replace(fact, failed=outcome.failed, place=(called.turn, called.index))
+        return with_change(self._conv.view, fact)
 
     def _log_late(self, called: ToolCalled, outcome: ToolOutcome) -> None:
         """Log what a tool came to after it was given up, in the tool's own thread. The model reads it in a note with
@@ -555,9 +548,7 @@ class AgentLoop:
                 why = f"sub-agent {called.name} ended after its call"
                 self._log_outcome(Failure(failure=SUB_AGENT, error=why, usage=outcome.usage), called, outcome)
             else:
-                place = (called.turn, called.index)
-                fact = replace(self._fact_of(called, outcome.content), failed=outcome.failed, place=place)
-                self._log_outcome(fact, called, outcome)
+                self._log_outcome(self._fact_of(called, outcome), called, outcome)
         except TransomError as error:  # the conversation is closed
             what = f"the late result of {called.name} (call {called.turn}.{called.index} {quote(called.id)})"
             _logger.warning("conversation %s: %s is lost: %s", quote(self._conv.log.name), what, error)
@@ -588,17 +579,6 @@ def _judge(job: ToolJob, verdict: object) -> None:
     if not job.waits and verdict is not True:
         why = verdict if isinstance(verdict, str) else ""
         job.outcome = ToolOutcome(content=texts.rejected(why), failed=True)
-
-
-def _with_change(result: ToolResult, arguments: str) -> ToolResult:
-    """The result, with a first line that says that a person changed the arguments, if one did: the call in the window
-    has the model's own."""
-    if not arguments:
-        return result
-    line = texts.arguments_changed(arguments)
-    if result.shape == "text" and len(result.parts) == 1 and isinstance(text := result.parts[0], Text):
-        return replace(result, parts=(replace(text, text=f"{line}\n{text.text}"),))
-    return replace(result, parts=(Text(line), *result.parts), shape="parts")
 
 
 def _interrupted(job: ToolJob) -> ToolOutcome:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from transom.conversation.announced import State
-from transom.conversation.approvals import ApprovedCall
 from transom.conversation.events import Compacted, ToolCalled
 from transom.conversation.request import Request
 from transom.conversation.settings import Settings
@@ -77,7 +76,7 @@ class RunnableConversation(Protocol):
         """Log that these calls wait for approval."""
         ...
 
-    def _take_approved(self) -> list[ApprovedCall]:
+    def take_approved(self) -> list[ToolCalled]:
         """Log that the approved calls are started, and return them."""
         ...
 

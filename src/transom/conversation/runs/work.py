@@ -72,7 +72,6 @@ class ToolJob:
         self.compacts = False  # a call of context_manager, which the run answers itself
         self.is_logged = False  # whether its result is in the log
         self.waits = False  # for a person's approval
-        self.changed_arguments = ""  # what a person put in the place of the model's arguments, as JSON
         self.outcome: ToolOutcome | None = None
         self.caller: Caller | None = None
         self._lock = Lock()
