@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import transom
-from transom.providers.anthropic import Anthropic
 from transom.providers.scripted import Scripted
 from transom.wire.dialects import dialect_named
 
@@ -54,18 +53,3 @@ def test_a_signature_that_came_goes_back_too():
     thought = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
     reply = {**LOOP, "content": [thought, *LOOP["content"][1:]]}
     assert kinds_sent("anthropic_unsigned", reply) == ["thinking", "text", "tool_use"]
-
-
-@pytest.mark.parametrize(
-    ("url", "dialect"),
-    [
-        ("https://api.deepseek.com/anthropic", "anthropic_unsigned"),
-        ("https://api.moonshot.cn/anthropic", "anthropic_unsigned"),
-        ("https://api.kimi.com/coding/", "anthropic_unsigned"),
-        ("https://notdeepseek.com/", "anthropic"),
-        ("http://localhost:8080", "anthropic"),
-        (None, "anthropic"),
-    ],
-)
-def test_the_provider_knows_the_endpoints_by_their_address(url, dialect):
-    assert Anthropic("m", base_url=url, api_key="x").dialect == dialect

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import anthropic
 
-from transom.providers.sdk import TIMEOUT, SdkProvider
-from transom.wire.dialects import dialect_at
+from transom.providers.sdk import SdkProvider
 from transom.wire.violations import as_dict, as_list
 
 __all__ = ["Anthropic"]
@@ -33,12 +31,6 @@ class Anthropic(SdkProvider):
     name = "anthropic"
     dialect = "anthropic"
     key_names = ("ANTHROPIC_API_KEY",)
-
-    def __init__(
-        self, model: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = TIMEOUT
-    ) -> None:
-        super().__init__(model, base_url=base_url, api_key=api_key, timeout=timeout)
-        self.dialect = dialect_at(urlsplit(base_url or "").hostname, self.dialect)
 
     def _make_client(self, *, is_async: bool) -> Any:
         make = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic

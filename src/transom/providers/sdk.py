@@ -12,9 +12,11 @@ import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from inspect import isawaitable
 from typing import Any
+from urllib.parse import urlsplit
 
-from transom.errors import InvalidSetting, ProviderError
+from transom.errors import InvalidSetting, ProviderError, quote
 from transom.providers.sdk_errors import provider_error
+from transom.wire.dialects import dialect_at
 
 __all__ = ["SdkProvider"]
 
@@ -25,9 +27,10 @@ TIMEOUT = 120.0
 class SdkProvider:
     """One model behind an official SDK. A subclass makes the client and calls it.
 
-    `base_url`: the address of another server that speaks the same API. `api_key`: by default from the environment
-    (`key_names`). `timeout`: seconds without a byte from the server. Raises InvalidSetting if there is neither a key
-    nor a `base_url`: a server of the user's own often needs no key.
+    `base_url`: the address of another server that speaks the same API. Some hosts speak it in a form of their own
+    (`transom.wire.dialects.HOSTS`): for them `dialect` is that form. `api_key`: by default from the environment
+    (`key_names`). `timeout`: seconds without a byte from the server. Raises InvalidSetting if `base_url` is no address,
+    and if there is neither a key nor a `base_url`: a server of the user's own often needs no key.
     """
 
     name = ""
@@ -39,6 +42,7 @@ class SdkProvider:
         self, model: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = TIMEOUT
     ) -> None:
         self.model = model
+        self.dialect = dialect_at(self._host(base_url or ""), self.dialect)
         self._base_url, self._timeout = base_url, timeout
         self._key = api_key or next(filter(None, map(os.environ.get, self.key_names)), "")
         if not self._key and base_url is None:
@@ -167,6 +171,12 @@ class SdkProvider:
             await _close(held[1])
 
     # ---- how
+
+    def _host(self, base_url: str) -> str | None:
+        try:
+            return urlsplit(base_url).hostname
+        except ValueError:
+            raise InvalidSetting(f"provider {self.name}: {quote(base_url)} is not the address of a server") from None
 
     def _failure(self, error: Exception, *, is_stream: bool = False) -> ProviderError:
         return provider_error(error, self._key, is_stream=is_stream)

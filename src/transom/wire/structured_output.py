@@ -19,7 +19,7 @@ def structured_output(dialect: str, name: str, schema: Raw) -> dict[str, Any]:
     if dialect in ("openai", "mistral"):
         form = {"name": name, "schema": closed, "strict": _is_strict(closed)}
         return {"response_format": {"type": "json_schema", "json_schema": form}}
-    if dialect == "responses":
+    if dialect in ("responses", "deepseek_responses"):
         form = {"type": "json_schema", "name": name, "schema": closed, "strict": _is_strict(closed)}
         return {"text": {"format": form}}
     if dialect == "anthropic":

@@ -59,7 +59,9 @@ def test_the_answer_is_a_value_of_the_type(kind: type, text: str, value: Any) ->
     assert (result.output, result.text) == (value, text)
 
 
-@pytest.mark.parametrize("dialect", ["openai", "mistral", "responses", "anthropic", "gemini", "anthropic_bedrock"])
+@pytest.mark.parametrize(
+    "dialect", ["openai", "mistral", "responses", "deepseek_responses", "anthropic", "gemini", "anthropic_bedrock"]
+)
 def test_the_form_is_asked_for_where_the_api_has_it(dialect: str) -> None:
     provider = Scripted('{"city": "Rome", "nights": 3}', dialect=dialect)
     with opened(dialect) as conv:
@@ -69,6 +71,7 @@ def test_the_form_is_asked_for_where_the_api_has_it(dialect: str) -> None:
         "openai": lambda: sent["response_format"]["json_schema"],
         "mistral": lambda: sent["response_format"]["json_schema"],
         "responses": lambda: sent["text"]["format"],
+        "deepseek_responses": lambda: sent["text"]["format"],
         "anthropic": lambda: sent["output_config"]["format"],
         "gemini": lambda: {"schema": sent["response_json_schema"]},
     }

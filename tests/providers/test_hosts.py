@@ -1,0 +1,37 @@
+"""Every provider takes the dialect of a known host by its address."""
+
+from __future__ import annotations
+
+import pytest
+
+from transom.errors import InvalidSetting
+from transom.providers.anthropic import Anthropic
+from transom.providers.openai import OpenAIChat, OpenAIResponses
+from transom.providers.sdk import SdkProvider
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "dialect"),
+    [
+        (Anthropic, "https://api.deepseek.com/anthropic", "anthropic_unsigned"),
+        (Anthropic, "https://api.moonshot.cn/anthropic", "anthropic_unsigned"),
+        (Anthropic, "https://api.kimi.com/coding/", "anthropic_unsigned"),
+        (Anthropic, "https://notdeepseek.com/", "anthropic"),
+        (Anthropic, "http://localhost:8080", "anthropic"),
+        (Anthropic, None, "anthropic"),
+        (OpenAIChat, "https://api.mistral.ai/v1", "mistral"),
+        (OpenAIChat, "https://api.deepseek.com/v1", "openai"),
+        (OpenAIChat, None, "openai"),
+        (OpenAIResponses, "https://api.deepseek.com/v1", "deepseek_responses"),
+        (OpenAIResponses, "https://api.mistral.ai/v1", "responses"),
+        (OpenAIResponses, None, "responses"),
+    ],
+)
+def test_the_dialect_of_a_provider_with_this_address(kind: type[SdkProvider], url: str | None, dialect: str) -> None:
+    assert kind("m", base_url=url, api_key="x").dialect == dialect
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        OpenAIChat("m", base_url="http://[::1", api_key="x")
+    assert str(caught.value) == "provider openai: 'http://[::1' is not the address of a server"
