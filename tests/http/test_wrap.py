@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import subprocess
 import sys
 import threading
@@ -174,6 +175,43 @@ def test_the_same_request_from_many_threads_is_many_conversations() -> None:
     assert len(server.requests) == 8
     assert faults(server) == NONE
     assert {len(messages_of(api, body)) for api, body in server.requests} == {2}
+
+
+@pytest.mark.parametrize(("wait", "name"), [(5, "trip"), (0, "trip-?")])
+def test_a_call_waits_for_another_process_or_gets_a_conversation_of_its_own(
+    wait: float, name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+    with strict_provider(1) as server:
+        client = transom.wrap(openai_client(server.url), store=url, budget=BUDGET, session="trip", wait=wait)
+        talk = said(TASK)
+        for _ in range(2):
+            with transom.Conversation.open(url, "trip", budget=BUDGET) as elsewhere:
+                lease = elsewhere.lease()
+                lease.__enter__()
+                end = threading.Timer(0.05, lease.__exit__, (None, None, None))
+                end.start()
+                reply = client.chat.completions.create(model="gpt-test", messages=talk)
+                end.join()
+            talk.append({"role": "assistant", "content": f"{reply.choices[0].message.content}"})
+            talk.append({"role": "user", "content": "And then?"})
+    assert faults(server) == NONE
+    assert not caplog.records
+    logged = [each for each in open_store(url).names() if len(open_store(url).open(each))]
+    assert [re.sub(r"-\w{8}$", "-?", each) for each in logged] == [name]
+
+
+def test_a_call_does_not_wait_for_a_process_that_has_said_something(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+    with (
+        strict_provider(1) as server,
+        transom.Conversation.open(url, "trip", budget=BUDGET) as elsewhere,
+        elsewhere.lease(),
+    ):
+        elsewhere.user("Something else.")
+        client = transom.wrap(openai_client(server.url), store=url, budget=BUDGET, session="trip")
+        client.chat.completions.create(model="gpt-test", messages=said(TASK))
+    assert [name.partition("-")[0] for name in open_store(url).names()] == ["trip", "trip"]
 
 
 def test_an_edited_message_is_a_fork() -> None:

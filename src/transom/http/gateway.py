@@ -10,16 +10,18 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import lru_cache
+from itertools import chain
 from threading import Lock
 from typing import Any, Literal, cast
 
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
+from transom.conversation.access import pauses
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.entry import Body
-from transom.core.log import PendingLog
+from transom.core.log import Log, PendingLog
 from transom.core.message import Assistant, Fact, Instruction, ToolResult, User
 from transom.core.policy import Policy
 from transom.core.reducer import apply
@@ -45,6 +47,8 @@ SESSION_FIELDS = ("prompt_cache_key",)
 MOST_OPEN = 256
 """Conversations that stay open between two of their requests, if not told otherwise."""
 ASSUMED_CONTEXT = 128_000
+WAIT = 30
+"""Seconds that a request waits for another process that has its conversation: as long as the lease of a dead one."""
 RESERVED_SHARE = 4
 """At most a quarter of a context window is kept free for the answer, unless the budget has a reserve."""
 
@@ -89,6 +93,9 @@ class Gateway:
     - `dialect`: a form of an API, if the server has its own ("mistral", "anthropic_unsigned").
     - `on_error`: what happens to a request that no window can be built for. "pass" sends it as it came, with a warning
       in `logging`; "fail" answers it with an error.
+    - `wait`: seconds that a request waits while another process has its conversation and has said nothing new in it,
+      for example one that was stopped and whose lease has not ended. If that is not over by then, or as soon as the
+      other process has said something, the request gets a conversation of its own. 0: it does not wait.
     - `most_open`: how many conversations stay open between two of their requests.
     - `settings`: more arguments of `Conversation.open`: summarizer, digest_role, counter.
 
@@ -105,6 +112,7 @@ class Gateway:
         user_id: str | None = None,
         dialect: str | Dialect | None = None,
         on_error: OnError = "pass",
+        wait: float = WAIT,
         most_open: int = MOST_OPEN,
         redact: Redacting | None = None,
         **settings: Any,
@@ -120,7 +128,7 @@ class Gateway:
         self.dialect = None if dialect is None else dialect_named(dialect)
         self.session, self.user_id, self.on_error = session, user_id, on_error
         self._settings: dict[str, Any] = {**settings, "policy": policy_named(policy), "redact": redact}
-        self._most_open = most_open
+        self._most_open, self._wait = most_open, check.seconds("wait", wait)
         self.store = open_store(store)
         self._owns_store = self.store is not store
         self.matcher = Matcher(prefix_index(self.store))
@@ -172,8 +180,9 @@ class Gateway:
 
         It is the conversation with the longest known beginning, if its log says no more than that, and no other request
         is in it. Else it is a fork of that conversation. If the beginning has no reply yet, two clients have said the
-        same, and a new conversation begins. The first one of a session has its name, unless it is `aside`. Raises
-        InvalidMessage, and what the store raises.
+        same, and a new conversation begins. The first one of a session has its name, unless it is `aside`. While
+        another process has the conversation and says nothing new in it, this waits. Raises InvalidMessage, and what the
+        store raises.
         """
         start = digests.begin(tenant, session, body.dialect.name)
         while True:
@@ -188,8 +197,10 @@ class Gateway:
             if found is None:
                 break
             return found, match.new, match.digest
-        opened = self._take_new(tenant, session, aside=aside)
-        self._prepare(opened, body, tenant, session)
+        opened = self._take_named(tenant, session, aside=aside)
+        if opened is None or not self._is_entered(opened, 0, body, tenant, session):
+            opened = self._take_new(tenant, session)
+            self._prepare(opened, body, tenant, session)
         return opened, body.facts(), match.digest
 
     def leave(self, opened: OpenConversation) -> None:
@@ -215,7 +226,7 @@ class Gateway:
         self._prepare(opened, body, tenant, session)
         try:
             conv = opened.conv
-            if not self._is_end(opened, match.place) or not any(isinstance(s, FoldedSlot) for s in conv.view.slots):
+            if not self._is_end(opened, match.place.length) or not any(isinstance(s, FoldedSlot) for s in conv.view.slots):
                 return None
             conv.budget = self.budget_of(body)
             view = conv.view
@@ -247,16 +258,8 @@ class Gateway:
     def _go_on(self, place: KnownPrefix, body: CallBody, tenant: str, session: str) -> OpenConversation | None:
         """The conversation at this place, or a fork of it; None if a new one must begin. Raises UnknownLog."""
         opened = self._take(place.name)
-        if opened is not None:
-            with suppress(ConversationBusy):  # another process is at work in it
-                self._prepare(opened, body, tenant, session)
-                try:
-                    if self._is_end(opened, place):
-                        return opened
-                except BaseException:
-                    self.leave(opened)
-                    raise
-                self.leave(opened)
+        if opened is not None and self._is_entered(opened, place.length, body, tenant, session):
+            return opened
         log = self.store.open(place.name)
         if len(log) < place.length:
             raise UnknownLog(f"conversation {quote(place.name)} is shorter than it was")
@@ -269,14 +272,40 @@ class Gateway:
         self._prepare(fork, body, tenant, session)
         return fork
 
-    def _is_end(self, opened: OpenConversation, place: KnownPrefix) -> bool:
-        """Whether the log says nothing more to the client than what is before this place. Raises UnknownLog."""
+    def _is_entered(self, opened: OpenConversation, length: int, body: CallBody, tenant: str, session: str) -> bool:
+        """Enter a conversation, of which the client knows so many entries; wait for a process that has it.
+
+        False, and the request has left it, if its log says more than the client knows, or the wait is over. Raises
+        UnknownLog.
+        """
+        for pause in chain(pauses(self._wait), (None,)):
+            try:
+                self._prepare(opened, body, tenant, session)
+            except ConversationBusy:
+                if pause is None or _says_more(self.store.open(opened.name), length):
+                    return False
+                time.sleep(pause)
+                again = self._take(opened.name)
+                if again is None:  # another request of this process was faster
+                    return False
+                opened = again
+                continue
+            try:
+                if self._is_end(opened, length):
+                    return True
+            except BaseException:
+                self.leave(opened)
+                raise
+            self.leave(opened)
+            return False
+        return False
+
+    def _is_end(self, opened: OpenConversation, length: int) -> bool:
+        """Whether the log says nothing more to the client than its first entries. Raises UnknownLog."""
         log = opened.conv.log
-        if len(log) < place.length:
-            raise UnknownLog(f"conversation {quote(place.name)} is shorter than it was")
-        if opened.length == place.length and opened.entries == len(log):
+        if opened.length == length and opened.entries == len(log):
             return True
-        return not any(_is_clients(entry.body) for entry in log.read(place.length))
+        return not _says_more(log, length)
 
     def _take(self, name: str) -> OpenConversation | None:
         """The conversation with this name, if no request is in it."""
@@ -286,11 +315,13 @@ class Gateway:
             self._busy.add(name)
             return self._open.pop(name, None) or OpenConversation(name)
 
-    def _take_new(self, tenant: str, session: str, *, aside: bool) -> OpenConversation:
-        owner = f"{tenant}/" if tenant else ""
-        name = f"{owner}{session or time.strftime('call-%Y%m%d-%H%M%S', time.gmtime())}"
-        if session and not aside and not len(self.store.open(name)) and (opened := self._take(name)) is not None:
-            return opened
+    def _take_named(self, tenant: str, session: str, *, aside: bool) -> OpenConversation | None:
+        """The conversation that has the name of the session, if that says nothing yet, and no request is in it."""
+        name = _owned(tenant, session)
+        return None if not session or aside or len(self.store.open(name)) else self._take(name)
+
+    def _take_new(self, tenant: str, session: str) -> OpenConversation:
+        name = _owned(tenant, session or time.strftime("call-%Y%m%d-%H%M%S", time.gmtime()))
         opened = self._take(f"{name}-{secrets.token_hex(4)}")
         assert opened is not None
         return opened
@@ -316,6 +347,18 @@ class Gateway:
         except BaseException:
             self.leave(opened)
             raise
+
+
+def _owned(tenant: str, name: str) -> str:
+    return f"{tenant}/{name}" if tenant else name
+
+
+def _says_more(log: Log, length: int) -> bool:
+    """Whether a client that knows so many entries does not know all of its part of a log. Raises UnknownLog if the log
+    is shorter: it was forgotten, and began again."""
+    if len(log) < length:
+        raise UnknownLog(f"conversation {quote(log.name)} is shorter than it was")
+    return any(_is_clients(entry.body) for entry in log.read(length))
 
 
 def _is_clients(body: object) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from transom.core.budget import Budget
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
-from transom.http.gateway import Gateway, OnError
+from transom.http.gateway import WAIT, Gateway, OnError
 from transom.http.transport import AsyncTransport, Transport
 from transom.stores import Store
 from transom.wire.dialect import Dialect
@@ -30,6 +30,7 @@ def wrap(
     user_id: str | None = None,
     dialect: str | Dialect | None = None,
     on_error: OnError = "pass",
+    wait: float = WAIT,
     **settings: Any,
 ) -> C:
     """A copy of an SDK's client whose calls are logged, and sent with a window that fits the budget.
@@ -45,7 +46,9 @@ def wrap(
     model. `session`: the id of the conversation in the store; without it, each conversation gets one. The header
     `x-transom-session` names it for one call. `dialect`: a form of an API, if the server has its own. `on_error`:
     "pass" sends a call as it came if no window can be built for it, and logs a warning; "fail" answers it with an
-    error. `settings`: summarizer, redact, digest_role, counter, as for `Conversation.open`.
+    error. `wait`: seconds that a call waits while another process has its conversation and says nothing new in it;
+    after that the call gets a conversation of its own. `settings`: summarizer, redact, digest_role, counter, as for
+    `Conversation.open`.
 
     Calls whose conversation the provider keeps (`previous_response_id`, `conversation`) pass as they are. Raises
     InvalidSetting for any other client, for one that signs its requests itself (Bedrock, Vertex), and for one that is
@@ -70,6 +73,7 @@ def wrap(
         user_id=user_id,
         dialect=dialect,
         on_error=on_error,
+        wait=wait,
         **settings,
     )
     if of_genai:
