@@ -21,7 +21,7 @@ TransomError
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 MESSAGE_CHARACTERS = 1_000
@@ -241,6 +241,14 @@ class MemoryConflict(TransomError):
 def shorten(text: str, most: int = QUOTED_CHARACTERS) -> str:
     """The text; if it has more than `most` characters, its beginning and an ellipsis, `most` characters together."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def no_setting(name: str, known: Iterable[str]) -> str:
+    """The words for a setting that does not exist: with the one that was perhaps meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for an error
+
+    nearest = get_close_matches(name, [*known], n=1)
+    return f"there is no setting {quote(name)}" + (f": did you mean {nearest[0]!r}?" if nearest else "")
 
 
 def quote(value: object, most: int = QUOTED_CHARACTERS) -> str:

@@ -25,7 +25,7 @@ def history(turns, size=40):
 
 def test_what_fits_comes_out_unchanged():
     messages = history(5)
-    fitted = transom.fit(messages)
+    fitted = transom.fit(messages, budget=128_000)
     assert fitted == messages
     assert {type(message) for message in fitted} == {dict}
 
@@ -91,7 +91,9 @@ def test_reserve_and_tools_leave_less_room():
 def test_a_list_with_nothing_to_send_is_refused_but_an_empty_one_is_empty():
     assert transom.fit([]) == []
     empty = {"role": "user", "content": ""}
-    assert transom.fit([empty, {"role": "user", "content": "Hi."}]) == [{"role": "user", "content": "Hi."}]
+    assert transom.fit([empty, {"role": "user", "content": "Hi."}], budget=4_000) == [
+        {"role": "user", "content": "Hi."}
+    ]
     for messages, where in (([empty], "messages[0]"), ([empty, {"role": "assistant", "content": None}], "messages")):
         for dialect in ("openai", "anthropic"):
             with pytest.raises(InvalidMessage) as refused:
@@ -109,7 +111,7 @@ def test_message_objects_of_a_client_library_are_read_through_their_own_dump():
 
     messages = history(60)
     objects = [Message(message) if message["role"] == "assistant" else message for message in messages]
-    assert transom.fit(objects) == messages
+    assert transom.fit(objects, budget=128_000) == messages
     assert transom.fit(objects, budget=4_000) == transom.fit(messages, budget=4_000)
 
 
@@ -140,3 +142,10 @@ def test_tokens_are_within_the_budget_by_an_independent_count():
         for call in message.get("tool_calls", []):
             total += count(call["id"]) + count(call["function"]["name"]) + count(call["function"]["arguments"])
     assert total <= 3_000
+
+
+def test_a_budget_that_is_not_given_is_assumed_with_a_warning() -> None:
+    messages = history(2)
+    with pytest.warns(UserWarning, match="no budget given: assuming a context window of 128,000 tokens") as warned:
+        assert transom.fit(messages) == messages
+    assert warned[0].filename == __file__

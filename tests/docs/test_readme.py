@@ -65,4 +65,4 @@ def test_the_own_policy_runs():
     names: dict[str, Any] = {}
     exec(own, names)
     messages = [{"role": "user", "content": "A flight to Lisbon, please."}]
-    assert transom.fit(messages, policy=names["mine"]) == messages
+    assert transom.fit(messages, budget=32_000, policy=names["mine"]) == messages

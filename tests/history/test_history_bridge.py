@@ -249,7 +249,7 @@ def test_the_manager_is_called_once_for_each_new_message():
 
 def test_fit_takes_a_managed_policy():
     messages = history(12)
-    out = transom.fit(messages, policy=managed_policy(SlidingWindowManager(4)))
+    out = transom.fit(messages, budget=128_000, policy=managed_policy(SlidingWindowManager(4)))
     assert not violations(out)
     assert out[-3:] == messages[-3:]
     assert len(out) < 10

@@ -360,3 +360,8 @@ def test_importing_transom_imports_none_of_it() -> None:
         "import sys, transom; print([m for m in sys.modules if m.startswith(('transom.http', 'httpx', 'starlette'))])"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_setting_that_does_not_exist_is_named_with_the_one_that_was_meant() -> None:
+    with pytest.raises(TypeError, match=r"there is no setting 'summariser': did you mean 'summarizer'\?"):
+        transom.wrap(openai_client("http://x"), store="memory:", budget=BUDGET, summariser="openai:gpt-5-mini")

@@ -40,8 +40,8 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
     ],
 )
 def test_neighbours_become_one_message(messages, sent):
-    assert transom.fit(messages, dialect=ALTERNATING) == sent
-    assert transom.fit(messages) == messages
+    assert transom.fit(messages, budget=4_000, dialect=ALTERNATING) == sent
+    assert transom.fit(messages, budget=4_000) == messages
 
 
 def test_words_of_the_model_before_its_calls_are_one_message_with_them():
@@ -56,7 +56,7 @@ def test_words_of_the_model_before_its_calls_are_one_message_with_them():
         {"role": "assistant", "content": "a"},
     ]
     sent = [user("go"), {**asks, "content": "I look."}, answer, {"role": "assistant", "content": "a"}]
-    assert transom.fit(given, dialect=ALTERNATING) == sent
+    assert transom.fit(given, budget=4_000, dialect=ALTERNATING) == sent
 
 
 def test_a_strict_server_takes_every_request_of_a_long_run():

@@ -97,7 +97,7 @@ def test_what_openai_takes_is_made_what_mistral_takes():
         {"role": "function", "name": "old", "content": "three"},
         {"role": "assistant", "content": "done"},
     ]
-    shown = fit(messages, dialect="mistral")
+    shown = fit(messages, budget=4_000, dialect="mistral")
     assert rules(shown) == []
     assert [message["role"] for message in shown] == [
         *("system", "user", "assistant", "tool", "tool", "assistant", "user", "assistant", "tool", "assistant", "user")
@@ -118,7 +118,7 @@ def test_what_stands_beside_the_words_does_not_go_out():
     ]
     words = ["go", "so", "and", "I will not.", "why"]
     roles = [message["role"] for message in messages]
-    shown = fit(messages, dialect="mistral")
+    shown = fit(messages, budget=4_000, dialect="mistral")
     assert rules(shown) == []
     assert shown == [{"role": role, "content": text} for role, text in zip(roles, words, strict=True)]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
@@ -42,7 +41,7 @@ from transom.conversation.runs.agent_loop import RunSteps
 from transom.conversation.runs.driver import drained, drive
 from transom.conversation.runs.run_options import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
-from transom.conversation.settings import ConversationOptions, Settings
+from transom.conversation.settings import ConversationOptions, Settings, warn_without_budget
 from transom.conversation.summaries import SummarizingPlanner, SummaryScheduler
 from transom.conversation.summary_job import SummarySteps, run_steps
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
@@ -141,8 +140,7 @@ class Conversation:
         Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
         """
         check.names(store, id)
-        if settings is None and changes.get("budget") is None:
-            _warn_of_assumed_budget()
+        warn_without_budget(settings, changes)
         settings = Settings.of(settings, **changes)
         opened = open_store(store)
         try:
@@ -170,8 +168,7 @@ class Conversation:
 
         The settings are those of `open`. Raises InvalidSetting if the conversation has entries already, InvalidMessage.
         """
-        if settings is None and changes.get("budget") is None:
-            _warn_of_assumed_budget()
+        warn_without_budget(settings, changes)
         settings = Settings.of(settings, **changes)
         instructions, facts = split_head(messages, dialect=settings.dialect)
         settings = replace(settings, system=(*(settings.system or ()), *instructions))
@@ -950,11 +947,6 @@ class Conversation:
         if any(isinstance(fact, Assistant) and not fact.calls for fact in facts):  # the turn of one's own loop is over
             self._guard.lease.release()
         return new
-
-
-def _warn_of_assumed_budget() -> None:
-    """Warn that no budget was given. The warning shows the line that called `open` (`stacklevel`)."""
-    warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=3)
 
 
 def _publisher(bus: EventBus, planner: RequestPlanner) -> Subscriber:

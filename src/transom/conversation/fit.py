@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay
-from transom.conversation.settings import ConversationOptions, Settings
+from transom.conversation.settings import ConversationOptions, Settings, warn_without_budget
 from transom.core.log import Log
 from transom.core.message import Raw
 from transom.core.tool import Tool
@@ -40,16 +40,18 @@ def fit(
     A message without content (None, "" or no parts) and without calls is left out: no API takes it. A list that has
     only such messages raises InvalidMessage. An empty list gives an empty list.
 
-    `settings`, and the keywords that change them: see ConversationOptions; the budget is 128,000 tokens if not
-    given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in its request
-    (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts. `tools`: the
-    schemas that go with the request, which count; None, like [], means none. Markers name messages by their position
-    in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
+    `settings`, and the keywords that change them: see ConversationOptions; the budget is 128,000 tokens, with a
+    warning, if not given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in
+    its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts.
+    `tools`: the schemas that go with the request, which count; None, like [], means none. Markers name messages by
+    their position in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
     """
     found = fit_or_empty(messages, tools=tools, settings=settings, **changes)
     if messages and not found:
         why = "none has content or calls, so there is nothing to send"
         raise InvalidMessage("messages" if len(messages) > 1 else "messages[0]", why)
+    if found:
+        warn_without_budget(settings, changes)
     return found
 
 

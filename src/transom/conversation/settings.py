@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, Unpack, cast
 
@@ -18,7 +19,7 @@ from transom.core.message import Instruction
 from transom.core.plan_request import Ref, entry_ref
 from transom.core.policy import Policy
 from transom.core.tokens import TokenCounter
-from transom.errors import InvalidSetting, quote
+from transom.errors import InvalidSetting, no_setting, quote
 from transom.policies import policy_named
 from transom.redaction import Redacting, Redactor, redactor
 from transom.tokenizer import o200k
@@ -29,6 +30,7 @@ from transom.wire.openai import OPENAI_CHAT
 ASSUMED = Budget()
 """The budget if the caller gave none; a run uses the context size of its model in its place. Compare it with `is`: a
 caller may give an equal budget, and that one holds."""
+NO_BUDGET = f"no budget given: assuming a context window of {ASSUMED.context:,} tokens"
 
 
 class ConversationOptions(TypedDict, total=False):
@@ -116,7 +118,7 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
     def changed(self, **given: Unpack[ConversationOptions]) -> Settings:
         """A copy with the settings that are given. Raises as `of` does."""
         if unknown := set(given) - ConversationOptions.__annotations__.keys():
-            raise TypeError(f"there is no setting {min(unknown)!r}")
+            raise TypeError(no_setting(min(unknown), ConversationOptions.__annotations__))
         if not given:
             return self
         dialect = with_digest_role(dialect_named(given.get("dialect", self.dialect)), given.get("digest_role"))
@@ -131,6 +133,13 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
     def of_sub_agent(self) -> Settings:
         """What the conversation of a sub-agent takes from its caller's. The rest is the sub-agent's own."""
         return Settings(budget=self.budget, counter=self.counter, redact=self.redact, owner=self.owner)
+
+
+def warn_without_budget(settings: Settings | None, changes: ConversationOptions) -> None:
+    """Warn if neither settings nor a budget were given. The warning shows the line that called the caller of this
+    function (`stacklevel`)."""
+    if settings is None and changes.get("budget") is None:
+        warnings.warn(NO_BUDGET, UserWarning, stacklevel=3)
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {"policy": policy_named, "clock": check.clock}

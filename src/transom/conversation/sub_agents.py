@@ -22,7 +22,7 @@ from transom.conversation.settings import ConversationOptions, Settings
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.policy import Policy
-from transom.errors import InvalidSetting, quote
+from transom.errors import InvalidSetting, no_setting, quote
 from transom.redaction import Redactor
 from transom.texts import agent_needs_approval
 
@@ -59,8 +59,9 @@ class SubAgent(FunctionTool):
     ) -> None:
         if type(max_depth) is not int or max_depth < 1:
             raise InvalidSetting(f"max_depth: must be a whole number above 0, not {quote(max_depth)}")
-        if unknown := sorted(set(settings) - (set(RunOptions.__annotations__) - {"messages"})):
-            raise InvalidSetting(f"sub-agent: there is no setting {quote(unknown[0])}")
+        known = set(RunOptions.__annotations__) - {"messages"}
+        if unknown := set(settings) - known:
+            raise InvalidSetting(f"sub-agent: {no_setting(min(unknown), known)}")
         check_options(settings)
         limits = None if budget is None else check.limits(budget)
         of_window = ConversationOptions(system=system, budget=limits, policy=policy)

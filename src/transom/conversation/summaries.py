@@ -51,7 +51,7 @@ NOTHING_NEW = (
 )
 NOT_WANTED = (
     "no summary was made, because policy {} has none in this compaction; the focus and the notes were not kept: use "
-    'policy "summary", or give them again when there are more turns'
+    'policy "summary"'
 )
 FOCUS_UNUSED = "the focus was not used: no model makes summaries here; give the conversation a summarizer"
 SAME = "the new summary would say the same as the one before, which stays"
@@ -92,10 +92,7 @@ class SummarizingPlanner:
             policy = self._planner.settings.policy
             may_have = self._summaries.shows_summaries(policy)
             if (asked.focus or asked.notes) and not may_have:
-                raise InvalidSetting(
-                    f"compact: focus and notes need a summary, and policy {policy.name} makes none here: "
-                    'use policy "summary", or one of your own that shows summaries, with a summarizer'
-                )
+                raise InvalidSetting(self._why_no_summary(asked))
             newest = self._planner.view.summary
             may_replace = bool(asked.focus or asked.notes) or self._lacks_summary(newest)
             can_be_made = self._summaries.has_summarizer or bool(asked.notes)
@@ -174,6 +171,18 @@ class SummarizingPlanner:
         except BudgetImpossible:
             return ""  # there is no window at all
         return limited or why_not_shown(planner.view)
+
+    def _why_no_summary(self, asked: SummaryOptions) -> str:
+        """That a compaction here has no summary, and the shortest way to one."""
+        able = replace(asked, is_made=True, may_replace=True, least=0)
+        lacks_only_model = self._planner.compaction_want(able) is not None
+        ways = ["give the conversation a summarizer"] if lacks_only_model else []
+        if not asked.focus:
+            ways.append('use policy "summary", which keeps notes without a summarizer')
+        elif not lacks_only_model:
+            ways.append('use policy "summary" with a summarizer')
+        name = self._planner.settings.policy.name
+        return f"compact: focus and notes need a summary, and policy {name} makes none here: {', or '.join(ways)}"
 
     def _no_room(self, asked: SummaryOptions) -> str:
         """That the summary which a compaction now would want has no room; empty if there is room, or if none is

@@ -8,7 +8,7 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import lru_cache
 from itertools import chain
 from threading import Lock
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from transom.conversation import argument_checks as check
 from transom.conversation.access import pauses
 from transom.conversation.conversation import Conversation
+from transom.conversation.settings import ASSUMED
 from transom.core.budget import Budget
 from transom.core.entry import Body
 from transom.core.log import Log, PendingLog
@@ -26,7 +27,7 @@ from transom.core.message import Assistant, Fact, Instruction, ToolResult, User
 from transom.core.policy import Policy
 from transom.core.reducer import apply
 from transom.core.unit import FoldedSlot
-from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, quote
+from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, no_setting, quote
 from transom.http import digests
 from transom.http.apis import CallBody
 from transom.http.matcher import Matcher
@@ -46,7 +47,6 @@ SESSION_FIELDS = ("prompt_cache_key",)
 """The fields of a body that may name it."""
 MOST_OPEN = 256
 """Conversations that stay open between two of their requests, if not told otherwise."""
-ASSUMED_CONTEXT = 128_000
 WAIT = 30
 """Seconds that a request waits for another process that has its conversation: as long as the lease of a dead one."""
 RESERVED_SHARE = 4
@@ -120,7 +120,7 @@ class Gateway:
         if on_error not in {"pass", "fail"}:
             raise InvalidSetting(f"on_error: must be 'pass' or 'fail', not {quote(on_error)}")
         if unknown := set(settings) - _OPTIONS:
-            raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
+            raise TypeError(no_setting(min(unknown), (*Gateway.__init__.__kwdefaults__, *_OPTIONS)))
         check.owner(user_id, None)
         if session is not None:
             check.names(store, session)
@@ -226,7 +226,8 @@ class Gateway:
         self._prepare(opened, body, tenant, session)
         try:
             conv = opened.conv
-            if not self._is_end(opened, match.place.length) or not any(isinstance(s, FoldedSlot) for s in conv.view.slots):
+            has_fold = any(isinstance(slot, FoldedSlot) for slot in conv.view.slots)
+            if not (has_fold and self._is_end(opened, match.place.length)):
                 return None
             conv.budget = self.budget_of(body)
             view = conv.view
@@ -246,9 +247,9 @@ class Gateway:
                 self.warn_once(
                     f"context size {body.model}",
                     f"no budget given, and the context size of {quote(body.model)} is not known: assuming "
-                    f"{ASSUMED_CONTEXT:,} tokens",
+                    f"{ASSUMED.context:,} tokens",
                 )
-            budget = Budget(context=size or ASSUMED_CONTEXT)
+            budget = ASSUMED if size is None else Budget(context=size)
         if budget.reserve or (answer := body.longest_answer) is None:
             return budget
         return replace(budget, reserve=min(answer, budget.context // RESERVED_SHARE))

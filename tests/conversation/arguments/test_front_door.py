@@ -199,7 +199,7 @@ def test_what_one_provider_counts_says_nothing_of_anothers_tokens(tmp_path):
 
 def test_a_system_message_in_a_list_of_a_dialect_that_has_none_there_is_not_lost():
     shown = transom.fit(
-        [{"role": "system", "content": "brief"}, {"role": "user", "content": "go"}], dialect="anthropic"
+        [{"role": "system", "content": "brief"}, {"role": "user", "content": "go"}], dialect="anthropic", budget=4_000
     )
     assert "brief" in json.dumps(shown)
 

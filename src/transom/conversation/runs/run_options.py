@@ -24,7 +24,7 @@ from transom.core.message import Assistant, Raw, Text, User
 from transom.core.tool import Tool
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting, quote
+from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting, no_setting, quote
 from transom.providers import Provider, provider_named
 from transom.providers.models import TokenPrices
 from transom.wire.fields import DEPTH
@@ -104,7 +104,7 @@ def start(
     """The steps of a run. Raises InvalidSetting now; what concerns the log is raised by the first step."""
     unknown = set(options) - set(RunOptions.__annotations__)
     if unknown:
-        raise TypeError(f"run() got an unexpected keyword argument {min(unknown)!r}")
+        raise TypeError(f"run: {no_setting(min(unknown), RunOptions.__annotations__)}")
     if input is not None and options.get("messages") is not None:
         raise InvalidSetting("run: give input or messages, not both")
     settings = _settings(options, stream=stream)
