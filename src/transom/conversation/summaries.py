@@ -174,7 +174,7 @@ class SummarizingPlanner:
 
     def _why_no_summary(self, asked: SummaryOptions) -> str:
         """That a compaction here has no summary, and the shortest way to one."""
-        able = replace(asked, is_made=True, may_replace=True, least=0)
+        able = replace(asked, can_be_made=True, may_replace=True, least=0)
         lacks_only_model = self._planner.compaction_want(able) is not None
         ways = ["give the conversation a summarizer"] if lacks_only_model else []
         if not asked.focus:
