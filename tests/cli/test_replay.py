@@ -273,3 +273,11 @@ def test_a_replay_in_another_dialect(run, dialect, keys):
     assert len(lines) == 4
     for line in lines:
         assert set(line) == {"conversation", "at", "tokens", "breaks", *keys}
+
+
+def test_without_a_budget_the_assumed_one_is_taken_and_named(run):
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)})
+    code, out, err = run("replay", "chats.jsonl", "--json")
+    assert (code, json.loads(out)["budget"]) == (0, 128_000)
+    assert err == "transom: no budget given: assuming a context window of 128,000 tokens\n"
+    assert run("explain", "one")[0] == 0

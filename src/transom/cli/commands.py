@@ -47,7 +47,7 @@ class Replay(Struct, frozen=True, kw_only=True):
     """
 
     files: o.Files
-    budget: o.Budget
+    budget: o.ReplayBudget = None
     policy: o.Policy = "default"
     prices: o.Prices = None
     dialect: o.Dialect = None

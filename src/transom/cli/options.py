@@ -130,6 +130,14 @@ Budget = Annotated[
         help="The most tokens that a request may have (counted with o200k_base): 128000, 128k or 1m.",
     ),
 ]
+ReplayBudget = Annotated[
+    int | None,
+    Option(
+        parser=tokens,
+        metavar="N",
+        help="The most tokens that a request may have (counted with o200k_base): 128000, 128k or 1m. Default: 128000.",
+    ),
+]
 LastBudget = Annotated[
     int | None,
     Option(

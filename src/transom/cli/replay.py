@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO
 
+from msgspec.structs import replace
+
 from transom.cli import runs
 from transom.cli.commands import Replay
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations
@@ -14,9 +16,11 @@ from transom.cli.locate import remember_store
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
 from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
+from transom.cli.streams import print_notice
 from transom.cli.window_file import STDOUT, window_line, windows_file
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import Placed, ReplayStep
+from transom.conversation.settings import ASSUMED, NO_BUDGET
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Instruction, Raw
 from transom.core.policy import Policy
@@ -41,6 +45,8 @@ def run(options: Replay) -> int:
 
     Exit code 0 if every window is valid and within the budget, and not every call was refused; else 1.
     """
+    if options.budget is None:
+        print_notice(NO_BUDGET)
     outcome = replayed(options)
     show = print_json_report if options.json else print_report
     show(outcome, aside=options.out == STDOUT)
@@ -52,7 +58,9 @@ def replayed(options: Replay) -> Outcome:
 
     Raises InvalidSetting for wrong options and if the files hold no conversation, other TransomErrors, OSError.
     """
-    budget = Budget(context=options.budget, prices=Prices.named(options.prices))
+    size = ASSUMED.context if options.budget is None else options.budget
+    options = replace(options, budget=size)
+    budget = Budget(context=size, prices=Prices.named(options.prices))
     policy, out = policy_named(options.policy), options.out
     if options.dialect is not None:
         dialect_named(options.dialect)
@@ -85,7 +93,7 @@ def replayed(options: Replay) -> Outcome:
     if options.chart is not None and replayer.timeline is None:
         raise InvalidSetting(f"--chart: no conversation {options.chart!r} in these files")
     return Outcome(
-        budget=options.budget,
+        budget=budget.context,
         policy=policy.name,
         store=without_password(url),
         files=files,
@@ -189,7 +197,7 @@ class _Replayer:
                 self.needs = needs if self.needs is None else self.needs.merged(needs)
             return ReplayStats(calls=step.question is None, questions=step.question is not None, refused=1)
         violations = dialect.violations(request)
-        is_over = step.window.tokens > self._options.budget
+        is_over = step.window.tokens > self._budget.context
         if (violations or is_over) and len(self.problems) < MAX_PROBLEMS:
             why = f"{violations[0].rule}, {violations[0].why}" if violations else f"{step.window.tokens:,} tokens"
             self.problems.append(f"{record.source}, {record.id} at {step.at}: {why}")

@@ -22,7 +22,7 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.settings import ASSUMED
 from transom.core.budget import Budget
 from transom.core.entry import Body
-from transom.core.log import Log, PendingLog
+from transom.core.log import PendingLog
 from transom.core.message import Assistant, Fact, Instruction, ToolResult, User
 from transom.core.policy import Policy
 from transom.core.reducer import apply
@@ -34,7 +34,7 @@ from transom.http.matcher import Matcher
 from transom.policies import policy_named
 from transom.providers.models import context_size
 from transom.redaction import Redacting
-from transom.stores import Store, fork_log, open_store
+from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.stores.prefix_index import KnownPrefix, prefix_index
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
@@ -120,7 +120,7 @@ class Gateway:
         if on_error not in {"pass", "fail"}:
             raise InvalidSetting(f"on_error: must be 'pass' or 'fail', not {quote(on_error)}")
         if unknown := set(settings) - _OPTIONS:
-            raise TypeError(no_setting(min(unknown), (*Gateway.__init__.__kwdefaults__, *_OPTIONS)))
+            raise TypeError(no_setting(min(unknown), (*(Gateway.__init__.__kwdefaults__ or ()), *_OPTIONS)))
         check.owner(user_id, None)
         if session is not None:
             check.names(store, session)
@@ -354,7 +354,7 @@ def _owned(tenant: str, name: str) -> str:
     return f"{tenant}/{name}" if tenant else name
 
 
-def _says_more(log: Log, length: int) -> bool:
+def _says_more(log: StoredLog, length: int) -> bool:
     """Whether a client that knows so many entries does not know all of its part of a log. Raises UnknownLog if the log
     is shorter: it was forgotten, and began again."""
     if len(log) < length:
