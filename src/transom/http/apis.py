@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from transom.core.message import Fact, Instruction, Raw
+from transom.core.message import Fact, Instruction, Raw, User, is_empty
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import DIALECTS, dialect_at, dialect_named
@@ -61,6 +61,7 @@ COUNTING = {"/messages/count_tokens": APIS["/messages"]}
 
 _MODEL_IN_PATH = re.compile(r"/models/([^/:]+):")
 _HEAD_ROLES = ("system", "developer")
+_MODEL_ROLES = ("assistant", "model")
 _BILLING = "x-anthropic-billing-header:"
 """How the first block of Claude Code's system prompt begins. The block is not for the model and differs in each
 request, so it is no part of the system prompt that is logged."""
@@ -143,7 +144,9 @@ class CallBody:
     def rendered(self, window: Raw, longest_answer: int | None = None) -> bytes:
         """The body with the messages, the system prompt and the tools of a window; every other field as it came.
 
-        `longest_answer`: in place of the body's own.
+        A window contains no empty message. The empty messages of the user at the end of the list follow as they came
+        if the window ends with something else than a message of the user or a result. `longest_answer`: in place of
+        the body's own.
         """
         fields: dict[str, Any] = dict(self.fields)
         given = {self.api.messages, "tools", *self.api.system}
@@ -152,11 +155,27 @@ class CallBody:
         for key, value in window.items():
             if key in given or key not in fields:
                 fields[key] = value
+        messages = cast("list[object]", fields[self.api.messages])
+        if not messages or as_dict(messages[-1]).get("role") in (*_HEAD_ROLES, *_MODEL_ROLES):
+            fields[self.api.messages] = [*messages, *self._empty_end()]
         if self._billing:
             fields["system"] = [*self._billing, *_as_blocks(cast("object", fields.get("system")))]
         if longest_answer is not None:
             self._set_answer(fields, longest_answer)
         return msgspec.json.encode(fields)
+
+    def _empty_end(self) -> list[msgspec.Raw]:
+        """The user's messages at the end of the list that have no content."""
+        at = len(self.messages)
+        while at and self._is_empty(self.messages[at - 1]):
+            at -= 1
+        return self.messages[at:]
+
+    def _is_empty(self, raw: msgspec.Raw) -> bool:
+        message = msgspec.json.decode(raw)
+        if as_dict(message).get("role", "user") != "user":
+            return False
+        return all(isinstance(fact, User) and is_empty(fact) for _, fact in self.dialect.parse([message]))
 
     def _set_answer(self, fields: dict[str, Any], tokens: int) -> None:
         key = next((key for key in self.api.answer if key in fields), self.api.answer[0])
