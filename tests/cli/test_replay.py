@@ -281,3 +281,4 @@ def test_without_a_budget_the_assumed_one_is_taken_and_named(run):
     assert (code, json.loads(out)["budget"]) == (0, 128_000)
     assert err == "transom: no budget given: assuming a context window of 128,000 tokens\n"
     assert run("explain", "one")[0] == 0
+    assert "no conversation 'two' in sqlite:///.transom/replays.db; it has" in run("explain", "two")[2]

@@ -156,6 +156,7 @@ def dollars_of_the_whole() -> float:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("files = ['a.jsonl']\n[[check]]\ncontains='a'", "it has no budget, such as budget = 32000"),
         ("files = []", "it has no check: each begins with the line [[check]]"),
         ("files = []\nbudget = '8k'\n[[check]]\ncontains='a'", "Expected `array` of length >= 1 - at `$.files`"),
         ("files = ['a.jsonl']\nbudget = '8k'\ncheck = []", "it has no check"),

@@ -22,7 +22,7 @@ from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import TransomError
 from transom.extras import install_command
 from transom.stores.overview import conversations_in
-from transom.stores.postgres_url import without_password
+from transom.stores.postgres_url import place_of
 
 PROBLEMS = 1
 """The exit code if there is a problem."""
@@ -142,7 +142,7 @@ def extra_of(name: str, needed: list[Package]) -> Extra:
 
 def health(url: str, bar: ProgressBar) -> StoreHealth:
     """Open a store, and read the beginning and the end of each conversation."""
-    shown = without_password(url)
+    shown = place_of(url)
     try:
         with existing_store(url) as store:
             every = list(conversations_in(store, update=bar.update))

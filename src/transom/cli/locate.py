@@ -18,7 +18,7 @@ from transom.cli.streams import counted, print_notice
 from transom.core.view import View
 from transom.errors import InvalidSetting, UnknownLog
 from transom.stores import Store, StoredLog, open_store, open_view
-from transom.stores.postgres_url import without_password
+from transom.stores.postgres_url import place_of, without_password
 from transom.stores.urls import parse_location
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
@@ -135,7 +135,7 @@ def find_name(names: list[str], part: str, url: str) -> str:
     """
     check_part(part)
     if Path(store_path(url)) != STORE:
-        return _find(names, part, without_password(url))
+        return _find(names, part, place_of(url))
     runs: dict[int, list[str]] = {}
     for name in names:
         conversation, number = split_name(name)

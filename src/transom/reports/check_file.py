@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 from msgspec.structs import replace
 
 from transom.core.budget import parse_token_count
@@ -134,6 +134,10 @@ def _converted(fields: dict[str, Any]) -> CheckFile:
         for number, table in enumerate(cast("list[Any]", fields["check"]), start=1):
             if isinstance(table, dict):
                 _no_unknown(cast("dict[str, Any]", table), Check.__struct_fields__, f"check {number}: ")
+    required = [each.encode_name for each in structs.fields(CheckFile) if each.required]
+    if missing := [name for name in required if name not in fields]:
+        example = ", such as budget = 32000" if missing == ["budget"] else ""
+        raise InvalidSetting(f"it has no {' and no '.join(missing)}{example}")
     try:
         return msgspec.convert(fields, CheckFile)
     except msgspec.ValidationError as wrong:

@@ -88,6 +88,11 @@ def without_password(url: str) -> str:
     return f"{found['scheme'].lower()}{user}{found['hosts']}{found['database'] or ''}{query}"
 
 
+def place_of(url: str) -> str:
+    """A store's URL as a message names it: without a password, and without the options of a file."""
+    return url.partition("?")[0] if _FILE.match(url) else without_password(url)
+
+
 def _may_be_shown(item: str) -> bool:
     key, found, _ = item.partition("=")
     return bool(found) and not any(word in unquote(key).lower() for word in _SECRET)
