@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 NEEDED = {
     "why was this unit folded": (
         ["src/transom/core/edit.py", "src/transom/core/unit.py", "src/transom/evaluation/explain.py"],
-        ["src/transom/core/apply_edits.py", "src/transom/core/budget_enforcer.py", "src/transom/core/refusal.py"],
+        ["src/transom/core/apply_edits.py", "src/transom/core/budget_enforcer.py", "src/transom/cli/explain.py"],
     ),
     "add a provider": (
         ["src/transom/providers/base.py", "src/transom/providers/__init__.py", "src/transom/providers/sdk.py"],
@@ -33,6 +33,10 @@ NEEDED = {
 }
 """For each task: what a reader needs first, and what next."""
 
+TOP = 10
+"""The files needed first are among so many of a thousand. The last of them came eighth when this was written; a file
+that is added or renamed elsewhere may move it by one or two."""
+
 
 @pytest.fixture(scope="module")
 def repo_map():
@@ -45,7 +49,7 @@ def test_a_small_map_names_what_a_reader_needs_first(repo_map, task):
     text = repo_map.text(1_000, focus=task)
     assert o200k().count(text) <= 1_000
     assert set(first) <= set(text.splitlines())
-    assert set(first) <= {file.path for file in repo_map.ranked(focus=task)[:10]}
+    assert set(first) <= {file.path for file in repo_map.ranked(focus=task)[:TOP]}
 
 
 @pytest.mark.parametrize("task", NEEDED)

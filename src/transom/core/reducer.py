@@ -129,22 +129,23 @@ def _event(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _user(builder: ViewBuilder, entry: Entry) -> int:
-    """Add a user message. Unless a program injected it, it becomes the newest user message, and before the model's
-    first answer also a part of the first task."""
+    """Add a user message. Unless a program injected it, it is noted as the user's."""
     key = _event(builder, entry)
     if key >= 0 and entry.by_user:
-        _set_newest_user(builder, key)
+        _note_user_message(builder, key)
     return key
 
 
-def _set_newest_user(builder: ViewBuilder, key: int) -> None:
+def _note_user_message(builder: ViewBuilder, key: int) -> None:
+    """Note that the user has spoken at this key: it is the newest user message, and before the model's first answer a
+    part of the first task too."""
     known = builder.landmarks
     is_of_task = known.first_answer is None and len(known.first_task) < MOST_TASK_MESSAGES
     task = (*known.first_task, key) if is_of_task else known.first_task
     builder.landmarks = replace(known, newest_user=key, first_task=task)
 
 
-def _end_first_task(builder: ViewBuilder, key: int) -> None:
+def _note_answer(builder: ViewBuilder, key: int) -> None:
     """Note that the model has answered at this key. What the user said meanwhile is behind the answer, and no part of
     the first task."""
     known = builder.landmarks
@@ -197,7 +198,7 @@ def _assistant(builder: ViewBuilder, entry: Entry) -> int:
         signed_prefix = _behind_compaction(builder) if compacts else _signed_on(builder, entry, sent)
     key = _fact(builder, entry, key=place, signed_prefix=signed_prefix)
     if key >= 0 and not _is_compacted(builder, key):
-        _end_first_task(builder, key)
+        _note_answer(builder, key)
         if is_refused:
             _hide_reasoning(builder, key)
         _follow_provider_calls(builder, turn, key)
@@ -243,9 +244,9 @@ def _compact(builder: ViewBuilder, entry: Entry, turn: Assistant, place: int | N
     builder.landmarks = Landmarks(compaction=key, newest_unit=builder.landmarks.newest_unit)
     for unit in (unit for slot in builder.slots[1 if stop else 0 :] for unit in units_in(slot)):
         if unit.by_user:
-            _set_newest_user(builder, unit.key)
+            _note_user_message(builder, unit.key)
         elif isinstance(unit.first_fact, Assistant):
-            _end_first_task(builder, unit.key)
+            _note_answer(builder, unit.key)
     open_units = tuple(unit for unit in builder.calls.open_units if unit > key)
     waiting = {label: made for label, made in builder.calls.waiting.items() if made > key}
     builder.calls = replace(builder.calls, open_units=open_units, waiting=waiting)

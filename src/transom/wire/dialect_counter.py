@@ -20,8 +20,10 @@ ToolRenderer = Callable[[Sequence[Raw]], list[Raw]]
 PLACE_LABEL = "call_999999999_99"
 """The longest label that `unique_calls` makes. Counted where the real one is not known yet."""
 
-_OPENAI = frozenset({"openai", "responses"})
-"""The dialects whose images have a `detail`, and whose results have no field that says that a call failed."""
+_WITH_DETAIL = frozenset({"openai", "responses"})
+"""The dialects whose images have a `detail`."""
+_WITHOUT_FAILED_FIELD = frozenset({"openai", "responses"})
+"""The dialects whose results have no field that says that a call failed: they render them by `with_failed_mark`."""
 
 
 class DialectCounter(FormatCounter):
@@ -73,7 +75,7 @@ class DialectCounter(FormatCounter):
         if isinstance(part, m.Media) and part.media == "file":
             return max(self.left_out, file_tokens(part, self.rates))
         tokens = super().count_part(part)
-        if self.dialect in _OPENAI and isinstance(part, m.Media) and is_low_detail(part):
+        if self.dialect in _WITH_DETAIL and isinstance(part, m.Media) and is_low_detail(part):
             return LOW_DETAIL
         if self.dialect != "openai" and isinstance(part, m.Media) and part.media == "image" and (size := pixels(part)):
             return max(tokens, self.image(*size))
@@ -82,7 +84,7 @@ class DialectCounter(FormatCounter):
     def count_envelope(self, fact: Fact) -> int:
         """The tokens of a fact beside its parts. A call whose id will be replaced is counted with the longest id."""
         tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
-        if isinstance(fact, m.ToolResult) and fact.failed and self.dialect in _OPENAI:
+        if isinstance(fact, m.ToolResult) and fact.failed and self.dialect in _WITHOUT_FAILED_FIELD:
             tokens += self._failed
         if own and takes is None:
             return tokens

@@ -73,8 +73,8 @@ from transom.errors import (
     TransomError,
     quote,
 )
+from transom.providers import models
 from transom.providers.base import Provider, model_name
-from transom.providers.models import TokenPrices, cost
 from transom.wire.dialects import dialect_named
 from transom.wire.refused_parts import prompt_parts
 from transom.wire.stop_reason import StopReason
@@ -123,7 +123,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     tool_timeout: float | None = None
     retry: Retry = Retry()
     stream: bool = False
-    prices: TokenPrices | None = None
+    prices: models.TokenPrices | None = None
 
 
 _NO_OUTPUT = object()
@@ -342,7 +342,7 @@ class AgentLoop:
             return
         failure = Failure(failure="interrupted", error=LATE_REPLY, model=model_name(provider), usage=usage)
         try:
-            self._log(failure, cost=cost(usage, model_name(provider), self._settings.prices))
+            self._log(failure, cost=models.cost(usage, model_name(provider), self._settings.prices))
         except TransomError as error:  # the conversation is closed
             what = f"{usage.prompt + usage.output:,} tokens of a late reply"
             _logger.warning("conversation %s: %s are not counted: %s", quote(self._conv.log.name), what, error)
@@ -350,10 +350,10 @@ class AgentLoop:
     def _log_reply(self, turn: Assistant, stop: StopReason) -> Replied:
         if self._settings.reset_tool_choice:
             self._arguments = without_forced_call(self._arguments)
-        model, price = model_name(self._provider), self._cost_of(turn.usage)
-        entry = self._log(turn, model=model, cost=price)
+        model, cost = model_name(self._provider), self._cost_of(turn.usage)
+        entry = self._log(turn, model=model, cost=cost)
         return Replied(
-            entry=entry, text=_text(turn), calls=len(turn.calls), stop=stop, model=model, usage=turn.usage, cost=price
+            entry=entry, text=_text(turn), calls=len(turn.calls), stop=stop, model=model, usage=turn.usage, cost=cost
         )
 
     def _log_failure(self, partial: Partial, next_try: NextTry, answers: int) -> RequestFailed:
@@ -366,22 +366,22 @@ class AgentLoop:
             limit=next_try.limit,
             used=next_try.used,
         )
-        price = self._cost_of(partial.usage)
+        cost = self._cost_of(partial.usage)
         return RequestFailed(
-            entry=self._log(failure, cost=price),
+            entry=self._log(failure, cost=cost),
             kind=failure.failure,
             error=failure.error,
             model=failure.model,
             text=failure.text,
             usage=partial.usage,
-            cost=price,
+            cost=cost,
             limit=failure.limit,
             used=failure.used,
         )
 
     def _cost_of(self, usage: Usage | None) -> float | None:
         """What a request to the present provider cost; None if that is not known."""
-        return cost(usage, model_name(self._provider), self._settings.prices)
+        return models.cost(usage, model_name(self._provider), self._settings.prices)
 
     # ---- tools
 
