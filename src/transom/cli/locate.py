@@ -142,16 +142,16 @@ def find_name(names: list[str], part: str, url: str) -> str:
         runs.setdefault(number, []).append(conversation)
     conversation, number = split_name(part)
     if conversation != part:
-        return stored_name(number, _find(runs.get(number, []), conversation, f"run {number} of {url}"))
+        return stored_name(number, _find(runs.get(number, []), conversation, f"run {number} of {place_of(url)}"))
     newest_first = sorted(runs, reverse=True)
     for number in newest_first:
         if part in runs[number]:  # a whole id counts before a part of a newer one: "42" is a part of "421"
             return stored_name(number, part)
     for number in newest_first:
         if any(part in conversation for conversation in runs[number]):
-            return stored_name(number, _find(runs[number], part, url))
+            return stored_name(number, _find(runs[number], part, place_of(url)))
     every = dict.fromkeys(one for number in newest_first for one in runs[number])
-    return _find([*every], part, url)
+    return _find([*every], part, place_of(url))
 
 
 def check_part(part: str) -> None:
