@@ -273,6 +273,31 @@ def test_what_the_framework_has_changed_itself_stays_as_it_has_it() -> None:
     assert session.begin([*history, cleared]).messages[2] is cleared
 
 
+def test_a_text_that_only_names_its_entry_is_not_our_clip() -> None:
+    session = sessions(budget=32_000, policy="codex").session("trip")
+    history = begun(session, 1)
+    kept = arrive(session, 1)[1]
+    session.conversation.undo()
+    noted = result(1, f"{kept.text}\nThe rest is in entry 3, I say.")
+    assert session.begin([*history, noted]).messages[2] is noted
+
+
+def test_the_parts_of_a_clipped_result_are_known(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+    here = sessions(url, budget=32_000, policy="codex")
+    session = here.session("trip")
+    history = begun(session, 1)
+    parts = [{"type": "text", "text": text} for text in ("Two files.", LONG, LONG.upper())]
+    shorter = session.tool_result(ToolMessage(parts, tool_call_id="call_1", id="r1"))
+    assert shorter is not None
+    here.close()
+    there = sessions(url, budget=32_000, policy="codex").session("trip")
+    kept = result(1, shorter)
+    assert there.begin([*history, kept]).messages[2].text != LONG
+    there.conversation.undo()
+    assert there.begin([*history, kept]).messages[2].content == parts
+
+
 def test_the_result_of_a_call_that_has_one_is_not_logged() -> None:
     session = sessions(budget=6_000).session("trip")
     begun(session, 1)

@@ -254,7 +254,7 @@ def test_memory_follows_the_window_and_not_the_payloads(tmp_path):
             turn(conv, number, size=5_000)
         before = tracemalloc.get_traced_memory()[0]
         for number in range(80, 180):
-            turn(conv, number, size=5_000)  # 20 kB each, 2 MB in all; fresh results are not clipped
+            turn(conv, number, size=5_000)  # 20 kB each, 2 MB in all; new results are not clipped
         grown = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
     assert grown < 1_500_000

@@ -1,4 +1,4 @@
-"""Nothing is cut that has room: fresh results under `default` and its variants, and the setting `clip`."""
+"""Nothing is cut that has room: new results under `default` and its variants, and the setting `clip`."""
 
 from __future__ import annotations
 

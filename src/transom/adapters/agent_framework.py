@@ -8,7 +8,8 @@
     await agent.run("…", session=agent.create_session(session_id="trip"))
 
 The `session_id` is the conversation's name. The session's history keeps all messages as they are, but for long results
-of tools: it has them as the window shows them, and the log has the whole. Only what a model call sends is the window.
+of tools: it has them as the policy clips them on arrival, and the log has the whole. Only what a model call sends is
+the window.
 """
 
 from __future__ import annotations
@@ -63,11 +64,11 @@ class TransomProvider(ContextProvider):
                 "of the messages: leave it out, the conversation's log has the messages of each call"
             )
         ours = self.sessions.session(session.session_id)
-        context.extend_middleware(self.source_id, [_Middleware(ours), _Results(ours)])
+        context.extend_middleware(self.source_id, [_ModelCalls(ours), _ToolResults(ours)])
         context.extend_tools(self.source_id, [_tool(tool, ours) for tool in self.sessions.readback_tools])
 
 
-class _Middleware(ChatMiddleware):
+class _ModelCalls(ChatMiddleware):
     """Sends the window in place of all messages, and once more with a smaller one if it was too long.
 
     A request that goes on with a conversation of the server is passed on: the server has the messages.
@@ -101,7 +102,7 @@ class _Middleware(ChatMiddleware):
         )
 
 
-class _Results(FunctionMiddleware):
+class _ToolResults(FunctionMiddleware):
     """Logs the results of tools, and puts what windows show in their place."""
 
     def __init__(self, session: Session) -> None:
@@ -111,8 +112,8 @@ class _Results(FunctionMiddleware):
         """One call of a function."""
         await call_next()
         call, result = context.metadata.get("call_id"), context.result
-        is_whole = isinstance(result, str) or (isinstance(result, list) and all(each.type == "text" for each in result))
-        if not call or not is_whole:
+        is_text = isinstance(result, str) or (isinstance(result, list) and all(each.type == "text" for each in result))
+        if not call or not is_text:
             return
         message = Message("tool", [Content.from_function_result(call, result=result)])
         shorter = await run_sync(self._session.tool_result, message)

@@ -20,18 +20,17 @@ the session, "trip"; a fork is "trip@41", and a new log "trip@new-1".
 
 A result of a tool is logged as soon as the framework has it, before the next model call:
 
-    shorter = session.tool_result(message)      # the text that windows show, if the policy clips the result
+    shorter = session.tool_result(message)      # the clipped text, if the policy clips the result
     return message if shorter is None else with_content(message, shorter)
 
-So the framework's own state, its checkpoints and its traces have what the model reads; the log has the whole. Such
-results are found in the list by their calls, in any order: tools that run side by side end in any order. A result that
-the log has and the list lacks stays in the log: the tool has run.
+So the framework's own state, its checkpoints and its traces do not carry what no window shows; the log has the whole.
+Such results are found in the list by their calls, in any order: tools that run side by side end in any order. A result
+that the log has and the list lacks stays in the log: the tool has run.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -44,9 +43,12 @@ from msgspec.structs import replace
 from transom.conversation.conversation import Conversation
 from transom.conversation.runs.readback_tools import LEAST_BUDGET
 from transom.conversation.settings import ConversationOptions, Settings
+from transom.core.edit import Trim
 from transom.core.entry import CallPlace, Meta
-from transom.core.message import Assistant, Fact, Instruction, Raw, Text, ToolResult
+from transom.core.message import Assistant, Fact, Instruction, Raw, Text, ToolResult, addressed_parts
+from transom.core.tokens import apply_trim
 from transom.core.tool import Tool
+from transom.core.trims import trims_of_entry
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, ProviderError, quote
@@ -148,8 +150,8 @@ class Session:
         """Log the result of a tool whole, and clip it as the policy clips what is new.
 
         `message`: the framework's message with the result. `name`, `arguments`: of its call, for a framework whose
-        calls have no ids. Returns the text that windows show, for the framework to keep; None if they show it as it
-        is, or if no call of the log waits for it. Raises InvalidMessage, and what the store raises.
+        calls have no ids. Returns the clipped text, for the framework to keep; None if nothing was clipped, or if no
+        call of the log waits for it. Raises InvalidMessage, and what the store raises.
         """
         results = [piece.fact for piece in self._of.format.read([message]) if isinstance(piece.fact, ToolResult)]
         with self._lock:
@@ -203,7 +205,7 @@ class Session:
         return _Branch(self._of.open(name), self._of.format)
 
 
-class _Message(NamedTuple):
+class _Said(NamedTuple):
     """A message of a log or of a list, and the results of tools behind it. `at`: the number of its entry, or its index
     in the list. `results`: the same of the results, by what they say of their call (its id, or its name, or nothing)
     and by their ordinal among those that say the same."""
@@ -220,7 +222,7 @@ class _Branch:
         self.conversation, self._format = conversation, framework_format
         self.sources: dict[int, Piece] = {}
         self.goes_on, self.common = False, 0
-        self._logged = [_Message((), -1, {})]  # what was said; the first is none, it stands for the beginning
+        self._logged = [_Said((), -1, {})]  # what was said; the first is none, it stands for the beginning
         self._listed = [*self._logged]
         self._known, self._shift = 0, 0
         self._results: dict[int, tuple[Piece, Piece]] = {}  # by entry: as read, and as they are sources
@@ -252,7 +254,7 @@ class _Branch:
                 results[entry.body.call, self._ordinal(view, entry.seq, entry.body.call)] = entry.seq
             else:
                 self._newest = cast("Fact", entry.body)
-                self._logged.append(_Message(key_of(self._newest), entry.seq, {}))
+                self._logged.append(_Said(key_of(self._newest), entry.seq, {}))
         self._length = view.length
 
     def _ordinal(self, view: View, seq: int, name: str) -> int:
@@ -329,10 +331,11 @@ class _Branch:
                     self.sources[seq] = self._result_piece(seq, rest[at])
 
     def _result_piece(self, seq: int, piece: Piece) -> Piece:
-        """The piece of a result, which says whether we have clipped it: found once, because it takes a search."""
+        """The piece of a result, which says whether we have clipped it: found once, because it reads the log."""
         known = self._results.get(seq)
         if known is None or known[0] is not piece:
-            known = self._results[seq] = (piece, replace(piece, clipped=_is_clip_of(piece.fact, seq)))
+            clipped = _is_clip_of(piece.fact, self.conversation.view, seq)
+            known = self._results[seq] = (piece, replace(piece, clipped=clipped))
         return known[1]
 
     def open_call(self, result: ToolResult, name: str, arguments: object) -> CallPlace | None:
@@ -351,14 +354,14 @@ class _Branch:
         return None
 
     def take_result(self, result: ToolResult) -> str | None:
-        """Log a result, and clip it. Returns the text that windows show, if it is not the whole."""
+        """Log a result, and clip it. Returns the clipped text; None if nothing was clipped."""
         seq = self.conversation.append(result)
-        self.conversation.trim_new()
+        self.conversation.clip_new()
         view = self.conversation.view
         unit = view.unit(view.unit_of[seq])
         shown = unit.shown_facts()[unit.seqs.index(seq)].parts
         lines = [part.text for part in shown if isinstance(part, Text)]
-        return None if shown == result.parts or len(lines) < len(shown) else "\n".join(lines)
+        return None if shown == result.parts or len(lines) < len(shown) else "\n".join(lines)  # as `_is_clip_of` reads
 
 
 def _value(arguments: str) -> object:
@@ -369,22 +372,45 @@ def _value(arguments: str) -> object:
         return None
 
 
-def _listed(pieces: Sequence[Piece]) -> list[_Message]:
+def _listed(pieces: Sequence[Piece]) -> list[_Said]:
     """The messages of a list."""
-    out = [_Message((), -1, {})]
+    out = [_Said((), -1, {})]
     for at, piece in enumerate(pieces):
         if isinstance(piece.fact, ToolResult):
             results = out[-1].results
             results[piece.fact.call, sum(call == piece.fact.call for call, _ in results)] = at
         else:
-            out.append(_Message(key_of(piece.fact), at, {}))
+            out.append(_Said(key_of(piece.fact), at, {}))
     return out
 
 
-def _is_clip_of(fact: Fact, seq: int) -> bool:
-    """Whether a text of a list is one that `Session.tool_result` gave: it names the entry that has the whole."""
-    lines = (part.text for part in fact.parts if isinstance(part, Text))
-    return any(re.search(rf"\bentry {seq}\b", line) for line in lines)
+def _is_clip_of(fact: Fact, view: View, seq: int) -> bool:
+    """Whether a result of a list is one that `Session.tool_result` gave: the logged result with trims of the log. They
+    may have been taken back since."""
+    unit = view.unit(key) if (key := view.unit_of[seq]) >= 0 else None
+    if unit is None or not (unit.trims or unit.undone_trims):
+        return False
+    trims = [applied.trim for applied in trims_of_entry(unit.trims, seq)]
+    trims += [cast("Trim", view.fetch(trim).body) for (entry, _), trim in unit.undone_trims if entry == seq]
+    logged = cast("Fact", view.fetch(seq).body)
+    shown: list[list[str]] = []
+    for address, part in addressed_parts(logged):
+        ways = (part, *(apply_trim(part, trim) for trim in trims if trim.part == address))
+        shown.append([way.text for way in ways if isinstance(way, Text)])
+    text = _text(fact)
+    return text != _text(logged) and _is_joined(text, shown)
+
+
+def _text(fact: Fact) -> str:
+    return "\n".join(part.text for part in fact.parts if isinstance(part, Text))
+
+
+def _is_joined(text: str, shown: Sequence[Sequence[str]]) -> bool:
+    """Whether a text is the lines of these parts, each shown in one of its ways."""
+    if len(shown) < 2:
+        return bool(shown) and text in shown[0]
+    first, *rest = shown
+    return any(text.startswith(f"{way}\n") and _is_joined(text[len(way) + 1 :], rest) for way in first)
 
 
 def _head_length(pieces: Sequence[Piece]) -> int:
@@ -397,7 +423,7 @@ def _is_of_turn(pieces: Sequence[Piece], stop: int) -> bool:
     return last is not None and isinstance(last.fact, Assistant)
 
 
-def _overlap(logged: Sequence[_Message], listed: Sequence[_Message]) -> int:
+def _overlap(logged: Sequence[_Said], listed: Sequence[_Said]) -> int:
     """How many of the first messages of a list are the last ones of the log, the beginning included; 0 if less than
     two."""
     said, keys = [each.key for each in logged[1:]], [each.key for each in listed[1:]]

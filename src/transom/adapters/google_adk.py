@@ -7,8 +7,8 @@
     runner.run_async(user_id="ada", session_id="trip", new_message=…)
 
 The conversation's name is the user's id and the session's: "ada/trip". The session keeps all events as they are, but
-for long results of tools: it has them as the window shows them, and the log has the whole. Only what a model call sends
-is the window.
+for long results of tools: it has them as the policy clips them on arrival, and the log has the whole. Only what a model
+call sends is the window.
 """
 
 from __future__ import annotations

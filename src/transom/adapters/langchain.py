@@ -7,8 +7,8 @@
     agent.invoke({"messages": [("user", "…")]}, {"configurable": {"thread_id": "trip"}})
 
 The `thread_id` is the conversation's name. A run without one has a conversation named by the id of its first message.
-The graph's state keeps all messages as they are, but for long results of tools: it has them as the window shows them,
-and the log has the whole. Only what a model call sees is the window.
+The graph's state keeps all messages as they are, but for long results of tools: it has them as the policy clips them on
+arrival, and the log has the whole. Only what a model call sees is the window.
 """
 
 from __future__ import annotations

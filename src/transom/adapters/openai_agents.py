@@ -9,8 +9,8 @@
     Runner.run_sync(agent, "…", run_config=RunConfig(model_provider=trip))
 
 The session's name is the conversation's. The SDK's own history (its `Session`, or `to_input_list()`) keeps all items as
-they are, but for long results of tools: it has them as the window shows them, and the log has the whole. Only what a
-model call sends is the window. An agent whose `model` is an object, and no name, takes `trip.wrap(model)`.
+they are, but for long results of tools: it has them as the policy clips them on arrival, and the log has the whole.
+Only what a model call sends is the window. An agent whose `model` is an object, and no name, takes `trip.wrap(model)`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class SessionProvider(ModelProvider):
     def with_tools(self, tools: Sequence[Tool]) -> list[Tool]:
         """These tools, for `Agent.tools`, and the readback tools behind them.
 
-        The results of functions are logged as they arrive, and clipped as windows show them: copies of these tools have
+        The results of functions are logged as they arrive, and clipped by the policy: copies of these tools have
         one more output guardrail. Tools of other kinds are as they were.
         """
         logged = ToolOutputGuardrail[Any](self._logged, name="transom")

@@ -7,8 +7,8 @@
     agent.run_sync("…", conversation_id="trip")
 
 The `conversation_id` is the conversation's name; pydantic-ai makes one if there is none, and keeps it in
-`message_history`. The history keeps all messages as they are, but for long results of tools: it has them as the window
-shows them, and the log has the whole. Only what a model request sends is the window.
+`message_history`. The history keeps all messages as they are, but for long results of tools: it has them as the policy
+clips them on arrival, and the log has the whole. Only what a model request sends is the window.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
     agent("…")
 
 The `conversation_id` is the conversation's name; without one it is the session id of the agent's session manager.
-`agent.messages` keeps all messages as they are, but for long results of tools: it has them as the window shows them,
-and the log has the whole. Only what a model call sends is the window.
+`agent.messages` keeps all messages as they are, but for long results of tools: it has them as the policy clips them on
+arrival, and the log has the whole. Only what a model call sends is the window.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class AsyncConversation:
     observe = _async(Conversation.observe)
     failed = _async(Conversation.failed)
     tool_result = _async(Conversation.tool_result)
-    trim_new = _async(Conversation.trim_new)
+    clip_new = _async(Conversation.clip_new)
     append = _async(Conversation.append)
     extend = _async(Conversation.extend)
     readback = _async(Conversation.readback)

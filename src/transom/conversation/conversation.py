@@ -418,14 +418,15 @@ class Conversation:
         return self._append_facts([fact], known_calls_only=True)[0]
 
     @_locked
-    def trim_new(self) -> list[int]:
-        """Clip long results now, and not with the next request: the policy's trims of what no request has carried yet.
+    def clip_new(self) -> list[int]:
+        """Clip now what is new and long, and not with the next request: the edits that the policy makes on arrival.
 
-        For a loop that keeps messages of its own, and wants results there as the window shows them: call it after
-        `tool_result`, and read `view`. Returns the numbers of the trims; none if the policy clips nothing.
+        New is what no request has carried yet: results of tools, and also the texts and arguments of the model and what
+        the user says. For a loop that keeps messages of its own, and wants clipped results there: call it after
+        `tool_result`, and read `view`. Returns the numbers of the edits; none if the policy clips nothing.
         """
         self._guard.must_be_open()
-        return self._planner.trim_new()
+        return self._planner.clip_new()
 
     @_locked
     def append(self, fact: Fact, meta: Meta | None = None) -> int:

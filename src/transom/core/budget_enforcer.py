@@ -121,7 +121,7 @@ class BudgetEnforcer:
             raise impossible(self.draft.view, head, self.budget, self.state)
         # Pins first: a fold of somebody else may hide the task. Pinned, it takes room that the strategies must find.
         pin_required(self.draft)
-        self.trim_new()
+        self.clip_new()
         if self.budget.prices is not None:
             self._lower_limit_where_it_pays(self.budget.prices)
         self._now = now
@@ -139,7 +139,7 @@ class BudgetEnforcer:
         if self.summary_options is not None and not self.summary_options.waits:
             self._ask_in_advance()
 
-    def trim_new(self) -> None:
+    def clip_new(self) -> None:
         """Run the `arrival` strategies."""
         view = self.draft.view
         # Only slots that were not sent: a trim there breaks no cached prefix, so it needs no reason to wait.

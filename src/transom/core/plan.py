@@ -88,10 +88,10 @@ def compaction(request: PlanRequest) -> tuple[tuple[Entry, ...], tuple[Summarise
     return tuple(draft.entries), tuple(enforcer.wants)
 
 
-def trims_of_new(request: PlanRequest) -> tuple[Entry, ...]:
+def edits_on_arrival(request: PlanRequest) -> tuple[Entry, ...]:
     """Compute the edits that the policy makes on arrival: on what no request has carried yet. No request is planned."""
     draft = _draft(request)
-    BudgetEnforcer(draft, request).trim_new()
+    BudgetEnforcer(draft, request).clip_new()
     return tuple(draft.entries)
 
 

@@ -54,7 +54,7 @@ def policy_named(
 
     - `keep_recent`: how much of the newest turns stays whole. Only `default` and its variants have it: 0.25 (less
       below a `target` of 0.35), and always the last complete round.
-    - `clip`: how much the fresh results of one turn may take in a full window before they are clipped: 0.25. With 1
+    - `clip`: how much the new results of one turn may take in a full window before they are clipped: 0.25. With 1
       they are clipped only if they are larger than the whole room. Only `default` and its variants have it. As long as
       the window is below the trigger, no result is clipped.
     - `trigger`: how full the window is when it is compacted.

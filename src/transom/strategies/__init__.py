@@ -22,7 +22,7 @@ own. `Together` and `Enough` make all trims at once or none.
 | `Stub` | a reference, the outcome and a preview |
 | `line`, `marker`, `gone` | one line; a marker with the reference; nothing |
 
-`ClipTurn` limits the fresh results of one turn together, and keeps their passages with most names.
+`ClipTurn` limits the new results of one turn together, and keeps their passages with most names.
 
 Under pressure, whole units:
 

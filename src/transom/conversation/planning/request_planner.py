@@ -35,7 +35,7 @@ from transom.core.draft import Draft
 from transom.core.entry import Entry
 from transom.core.index_cache import IndexCache
 from transom.core.message import Assistant, Head, Instruction, Raw
-from transom.core.plan import Plan, compaction, needs_nothing, plan, trims_of_new
+from transom.core.plan import Plan, compaction, edits_on_arrival, needs_nothing, plan
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.unit import Unit, units_in
@@ -273,11 +273,11 @@ class RequestPlanner:
         entries = self.writer.append_new(entries_for)
         return Compacted.of(before, self.view, entries)
 
-    def trim_new(self) -> list[int]:
+    def clip_new(self) -> list[int]:
         """Append the edits that the policy makes on arrival. Returns the numbers of their entries."""
 
         def entries_for(view: View, at: float) -> tuple[Entry, ...]:
-            return trims_of_new(replace(self._asked(view, self.options), at=at))
+            return edits_on_arrival(replace(self._asked(view, self.options), at=at))
 
         return [entry.seq for entry in self.writer.append_new(entries_for)]
 

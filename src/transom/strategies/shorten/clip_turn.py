@@ -36,7 +36,7 @@ TRIES, RETRY_SHARE = 4, 0.98
 
 
 class ClipTurn(Struct, frozen=True, kw_only=True):
-    """Clips the fresh results of a turn that together take more than `share` of F, the longest first. F is the room
+    """Clips the new results of a turn that together take more than `share` of F, the longest first. F is the room
     beside what must stay.
 
     As long as the window is below the trigger, nothing is clipped. A clipped result keeps its ends and the passages
