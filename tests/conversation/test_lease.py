@@ -15,7 +15,7 @@ import pytest
 from lease_process import look, run_often, step
 
 from transom import AsyncConversation, Conversation, ConversationBusy, InvalidMessage, RunStopped
-from transom.conversation import access as leases
+from transom.conversation import lock_and_lease as leases
 from transom.core.message import Assistant, ToolResult, User
 from transom.providers.scripted import Scripted, call
 from transom.stores import MemoryStore, Store, open_store

@@ -8,10 +8,10 @@ from functools import partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from transom.conversation import argument_checks as check
-from transom.conversation.access import pauses
 from transom.conversation.argument_checks import Content
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult
+from transom.conversation.lock_and_lease import pauses
 from transom.conversation.runs.run_options import RunOptions
 from transom.conversation.summary_job import AwaitSummary, SummaryOutcome, SummarySteps
 

@@ -14,13 +14,11 @@ from msgspec.structs import replace
 
 from transom.conversation import approvals
 from transom.conversation import argument_checks as check
-from transom.conversation.access import Guard, Lease, pauses
-from transom.conversation.announced import State, checked_state, must_be_of_user
 from transom.conversation.appending.log_writer import Subscriber
 from transom.conversation.appending.mcp_results import read_mcp
 from transom.conversation.appending.parse_messages import parse_result, split_head, tool_content, user_message
 from transom.conversation.argument_checks import Content
-from transom.conversation.bus import EventBus, PublishedSteps
+from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted, Event, RunResult, ToolCalled
 from transom.conversation.failures import (
     RequestFailures,
@@ -32,6 +30,7 @@ from transom.conversation.failures import (
     request_in_flight,
 )
 from transom.conversation.function_tool import ToolLike
+from transom.conversation.lock_and_lease import Guard, Lease, pauses
 from transom.conversation.model_calls.reply import model_of_reply
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.planning.modes import Directive, Mode, ModeChange, Profile
@@ -39,9 +38,11 @@ from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request, render_body
 from transom.conversation.runs.agent_loop import RunSteps
 from transom.conversation.runs.driver import drained, drive
+from transom.conversation.runs.published_steps import PublishedSteps
 from transom.conversation.runs.run_options import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.settings import ConversationOptions, Settings, warn_without_budget
+from transom.conversation.state_and_head_parts import State, checked_state, must_be_of_user
 from transom.conversation.summaries import SummarizingPlanner, SummaryScheduler
 from transom.conversation.summary_job import SummarySteps, run_steps
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
@@ -69,7 +70,7 @@ from transom.providers.models import cost
 from transom.readback import answer_call, answer_limit
 from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
-from transom.stores.shared import OwnedStore
+from transom.stores.owned_store import OwnedStore
 from transom.wire.dialect import Dialect
 from transom.wire.frameworks import format_of, parse_any
 from transom.wire.refused_parts import prompt_parts

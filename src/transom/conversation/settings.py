@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
-from transom.conversation.announced import HeadPart, State, checked_head_parts, checked_state
+from transom.conversation.state_and_head_parts import HeadPart, State, checked_head_parts, checked_state
 from transom.conversation.summary_job import SummarizedBy, SummarySettings, summary_settings
 from transom.core.budget import Budget
 from transom.core.log import Owner

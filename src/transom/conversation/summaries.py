@@ -12,11 +12,11 @@ from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
-from transom.conversation.access import Guard
-from transom.conversation.announced import State
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import ToolLike
+from transom.conversation.lock_and_lease import Guard
 from transom.conversation.planning.request_planner import RequestPlanner
+from transom.conversation.state_and_head_parts import State
 from transom.conversation.summary_job import (
     AwaitSummary,
     SummaryJob,

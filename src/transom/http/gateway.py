@@ -17,8 +17,8 @@ from typing import Any, Literal, cast
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
-from transom.conversation.access import pauses
 from transom.conversation.conversation import Conversation
+from transom.conversation.lock_and_lease import pauses
 from transom.conversation.settings import ASSUMED
 from transom.core.budget import Budget
 from transom.core.entry import Body

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
-from transom.conversation.announced import State, checked_state, current_texts, divided, must_be_of_user, part_messages
 from transom.conversation.appending.log_writer import LogWriter, tagged
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import ToolLike, tool_schemas
@@ -29,6 +28,14 @@ from transom.conversation.planning.modes import (
 )
 from transom.conversation.request import render_body
 from transom.conversation.settings import ASSUMED, Settings
+from transom.conversation.state_and_head_parts import (
+    State,
+    checked_state,
+    current_texts,
+    divided,
+    must_be_of_user,
+    part_messages,
+)
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
 from transom.core.draft import Draft

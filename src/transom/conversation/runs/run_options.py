@@ -9,16 +9,16 @@ from typing import Any, TypedDict, cast
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
-from transom.conversation.access import pauses
-from transom.conversation.announced import State
 from transom.conversation.argument_checks import Content
 from transom.conversation.function_tool import tools_by_name
+from transom.conversation.lock_and_lease import pauses
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.output_type import OutputType
 from transom.conversation.runs.agent_loop import AgentLoop, Approver, RunSettings, RunSteps, UseModel
 from transom.conversation.runs.driver import Cancel
 from transom.conversation.runs.runnable import RunnableConversation
 from transom.conversation.runs.work import Sleep
+from transom.conversation.state_and_head_parts import State
 from transom.conversation.toolset import Toolset, opened_tools
 from transom.core.message import Assistant, Raw, Text, User
 from transom.core.tool import Tool

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from transom.conversation.announced import State
 from transom.conversation.events import Compacted, ToolCalled
 from transom.conversation.request import Request
 from transom.conversation.settings import Settings
+from transom.conversation.state_and_head_parts import State
 from transom.conversation.summary_job import SummarySteps
 from transom.conversation.usage import WindowUsage
 from transom.core.budget import Budget
