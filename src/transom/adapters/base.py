@@ -215,6 +215,11 @@ class _Said(NamedTuple):
     results: dict[tuple[str, int], int]
 
 
+def _beginning() -> _Said:
+    """What stands before the first message of a log or a list: nothing was said there. So both have it in common."""
+    return _Said((), -1, {})
+
+
 class _Branch:
     """One conversation of a session, beside the framework's list as it was at the last call."""
 
@@ -222,7 +227,7 @@ class _Branch:
         self.conversation, self._format = conversation, framework_format
         self.sources: dict[int, Piece] = {}
         self.goes_on, self.common = False, 0
-        self._logged = [_Said((), -1, {})]  # what was said; the first is none, it stands for the beginning
+        self._logged = [_beginning()]
         self._listed = [*self._logged]
         self._known, self._shift = 0, 0
         self._results: dict[int, tuple[Piece, Piece]] = {}  # by entry: as read, and as they are sources
@@ -374,7 +379,7 @@ def _value(arguments: str) -> object:
 
 def _listed(pieces: Sequence[Piece]) -> list[_Said]:
     """The messages of a list."""
-    out = [_Said((), -1, {})]
+    out = [_beginning()]
     for at, piece in enumerate(pieces):
         if isinstance(piece.fact, ToolResult):
             results = out[-1].results
