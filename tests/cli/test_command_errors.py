@@ -159,7 +159,7 @@ def test_windows_are_never_written_to_an_input_file(run, folder):
     ("args", "word"),
     [
         (("replay",), "Missing argument"),
-        (("replay", "chats.jsonl"), "Missing option"),
+        (("compare", "chats.jsonl"), "Missing option"),
         (
             ("replay", "chats.jsonl", "--budget", "many"),
             "value for '--budget': tokens: must be a whole number of tokens, such as 128000 or 128k, not 'many' (",
