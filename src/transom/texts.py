@@ -34,7 +34,7 @@ NO_OUTPUT = "[no output]"
 """The result of a tool that returned nothing."""
 
 STOPPED = "the run was cancelled while this tool ran; it may have done a part of its work"
-NOT_STARTED = "not run: the run was cancelled before this call began"
+NOT_STARTED = "not run: the run ended before this call began"
 REJECTED = "not run: the call was rejected by the user"
 PENDING = "[not run yet: this call waits for the user's approval]"
 

@@ -452,7 +452,7 @@ def test_an_interrupted_tool_is_closed_truthfully(conv: Conversation) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         conv.run("Go", provider=Scripted(call("interrupt")), tools=[interrupt], approve=stop)
-    assert results(conv) == [("not run: the run was cancelled before this call began", True)]
+    assert results(conv) == [("not run: the run ended before this call began", True)]
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -86,7 +86,7 @@ def test_what_approve_raises_ends_the_run_with_every_call_closed(run: Any) -> No
         with pytest.raises(ZeroDivisionError):
             run(conv, "Go", provider=Scripted(asked), tools=[look], approve=lambda _: 1 / 0)
         found = [entry.body for entry in conv.log if isinstance(entry.body, ToolResult)]
-        text = "not run: the run was cancelled before this call began"
+        text = "not run: the run ended before this call began"
         assert [each.parts[0].text for each in found] == [text, text]
         assert conv.view.open_units == ()
         assert run(conv, provider=Scripted("Done."), tools=[look]).text == "Done."
