@@ -45,8 +45,6 @@ def run(options: Replay) -> int:
 
     Exit code 0 if every window is valid and within the budget, and not every call was refused; else 1.
     """
-    if options.budget is None:
-        print_notice(NO_BUDGET)
     outcome = replayed(options)
     show = print_json_report if options.json else print_report
     show(outcome, aside=options.out == STDOUT)
@@ -58,6 +56,7 @@ def replayed(options: Replay) -> Outcome:
 
     Raises InvalidSetting for wrong options and if the files hold no conversation, other TransomErrors, OSError.
     """
+    has_budget = options.budget is not None
     size = ASSUMED.context if options.budget is None else options.budget
     options = replace(options, budget=size)
     budget = Budget(context=size, prices=Prices.named(options.prices))
@@ -65,6 +64,8 @@ def replayed(options: Replay) -> Outcome:
     if options.dialect is not None:
         dialect_named(options.dialect)
     check_files(options.files, None if out == STDOUT else out)
+    if not has_budget:
+        print_notice(NO_BUDGET)
     run = _begin_run(options) if options.store is None else None
     url = runs.URL if options.store is None else options.store
     try:
