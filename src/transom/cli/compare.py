@@ -81,8 +81,7 @@ Results = dict[str, Compared]
 
 
 def run(options: Compare) -> int:
-    """Compare, print and draw. Exit code 0 if every window is valid and within the budget, and any call got one; else
-    1."""
+    """Compare, print and draw. Exit code 1 if a window is invalid or over the budget, or if every call was refused."""
     names = rows_of(_names(options.policies), options.model)
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     paths = () if options.chart is None else picture_paths(options.chart)

@@ -128,7 +128,8 @@ def _new(event: Raw) -> tuple[str, list[Piece], str] | None:
         said = "\n".join(
             piece.text for piece in (*parts, *_texts(event.get("extended_content"))) if isinstance(piece, Text)
         )
-        failed = bool({"error", "rejection_reason"} & event.keys()) or found(event, "observation.is_error") is True
+        is_error = found(event, "observation.is_error") is True
+        failed = is_error or bool(event.get("error") or event.get("rejection_reason"))
         return "tool", [Answer(label, text(event, "tool_name"), said, failed)], ""
     if summary := text(event, "summary"):
         return "user", [Text(summary)], ""
