@@ -85,7 +85,8 @@ def _print_total(console: Console, conversations: int, found: Sequence[AuditedCo
     total = _total(found)
     about = f"{counted(conversations, 'conversation')}, {counted(len(found), 'compaction')}"
     if not found:
-        print_wrapped(console, f"{about}: nothing was lost by a compaction whose summary the files have.")
+        where = "Compactions stand in the sessions of Claude Code and Codex."
+        print_wrapped(console, f"{about}: nothing to compare. {where}")
         return
     lost = ", ".join(
         f"{total[f'lost_{name}']:,} of {total[name]:,} {what}"
