@@ -248,7 +248,7 @@ class SummarizingPlanner:
         self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
 
     def _failure_logged(self, outcome: SummaryOutcome) -> Summary | None:
-        """The summary that was made, or the one that code made; a failure is logged."""
+        """The summary of an outcome, whoever made it; its failure is logged."""
         if outcome.error:
             failure = Failure(failure=NO_SUMMARY, error=outcome.error, model=outcome.model, usage=outcome.usage)
             self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))

@@ -36,7 +36,7 @@ class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
     """Who makes a conversation's summaries, and when not.
 
     `summarizer`: an object with `steps` (docs/summaries.md); None: `LlmSummarizer()` with a provider, with the prompts
-    "plain" if its context window has fewer than 8,000 tokens; without one no summaries, but of notes. `provider`: the
+    "plain" if its context window has fewer than 8,000 tokens. Without a provider only notes are kept. `provider`: the
     model that answers it, a name or a provider; "run": the model of the run. `deadline`: seconds that a request waits
     for a summary, where it waits; and the timeout of each request to the summary's model, in the background too.
     `limits`: when none is asked for. `prices`: of the model. `context`: the tokens of its context window, if they are

@@ -87,10 +87,10 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
                 most = self._most(whole_room(view, target))
                 yield from summary_in_place(view, target, folded_before(view.slots, target), most)
             return
+        most = self._most(whole_room(view, target))
+        newest = shown_summary(view, folded[-1].last + 1, most, target) if found else None
         for run in found:
-            shown = shown_summary(view, folded[-1].last + 1, self._most(whole_room(view, target)), target)
-            if run is not found[-1]:
-                shown = None
+            shown = newest if run is found[-1] else None
             if shown is not None and _is_of_all(shown, folded) and shown.tokens <= size / len(found):
                 fold = _summary_fold(view, target, run, shown)
                 if view.refusal(fold) is None:
@@ -104,7 +104,7 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
                     yield both
                     continue
                 if not target.over_limit and any(shows_summary(view, slot, shown.seq) for slot in run):
-                    continue  # a fold that shows the summary gives way to none that does not, for a few tokens
+                    continue  # better no fold than one that loses the summary for a few tokens
             if saves_tokens(view, target, run, digest.text):
                 yield fold
 
