@@ -24,6 +24,7 @@ from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavaila
 from transom.stores import follow, open_store
 from transom.stores.blobs import LIMIT
 from transom.stores.postgres import PostgresStore
+from transom.stores.postgres_schema import prepare_tables
 from transom.stores.postgres_url import PostgresUrl, parse_postgres_url, without_password
 from transom.stores.row_cache import RowCache
 from transom.testing import WordCounter, entries_of, user_entries
@@ -186,15 +187,42 @@ def test_a_server_that_restarts_is_waited_for(postgres: TestServer, store: Postg
     assert [list(store.open(log.name).read()) for log in logs] == [user_entries(0, len(log)) for log in logs]
 
 
-def test_a_store_can_be_opened_while_the_server_restarts(postgres: TestServer, url: str) -> None:
-    PostgresStore(url).close()
-    restarting = threading.Thread(target=postgres.restart, args=("immediate",))
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_store_can_be_opened_while_the_server_restarts(postgres: TestServer, schema: str, mode: str) -> None:
+    """Its tables too can be created: a connection that breaks meanwhile is opened again."""
+    restarting = threading.Thread(target=postgres.restart, args=(mode,))
     restarting.start()
-    for _ in range(100):
-        PostgresStore(url).close()
+    for number in range(100):
+        PostgresStore(postgres.url(f"{schema}_{number}")).close()
         if not restarting.is_alive():
             break
     restarting.join()
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        psycopg.errors.AdminShutdown("terminating connection due to administrator command"),
+        psycopg.OperationalError("the connection is lost"),
+        psycopg.OperationalError("consuming input failed: server closed the connection unexpectedly"),
+    ],
+    ids=["told", "lost", "closed"],
+)
+def test_a_connection_that_breaks_while_tables_are_created_is_opened_again(
+    url: str, problem: psycopg.Error, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = [problem]
+
+    def breaks_once(db: Any, schema: str, place: str) -> None:
+        if problems:
+            raise problems.pop()
+        prepare_tables(db, schema, place)
+
+    monkeypatch.setattr("transom.stores.postgres_database.prepare_tables", breaks_once)
+    store = PostgresStore(url)
+    store.open("trip").append(user_entries(0, 1), 0)
+    store.close()
+    assert not problems
 
 
 def test_a_server_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,8 +40,17 @@ _PAUSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
 _DEFAULTS = {"connect_timeout": "10", "tcp_user_timeout": "30000", "application_name": "transom"}
 _STARTING = ("08", "57P01", "57P02", "57P03")
 """How the SQLSTATEs of a server begin that closes its connections or is not ready yet."""
-_RESTARTING = ("starting up", "shutting down", "not yet accepting", "refused", "No such file", "closed the connection")
-"""Phrases in the message of a failed connection that mean a restart; such an error has no SQLSTATE."""
+_RESTARTING = (
+    "starting up",
+    "shutting down",
+    "terminating connection",
+    "not yet accepting",
+    "refused",
+    "No such file",
+    "closed the connection",
+)
+"""Phrases in the message of a connection that could not be opened that mean a restart; such an error has no
+SQLSTATE."""
 _AGAIN = ("40001", "40P01", "23503")
 """SQLSTATEs of a transaction that lost to another one: nothing was stored, and the same work may succeed now."""
 _DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
@@ -160,12 +169,15 @@ class PostgresDatabase:
         """
         stop = time.monotonic() + OPENING_PATIENCE
         while True:
+            connected = False
             try:
                 with self.connect() as db:
+                    connected = True
                     prepare_tables(db, self.schema, self.place)
             except psycopg.Error as problem:
-                restarting = _is_lost(problem) and any(word in str(problem) for word in _RESTARTING)
-                if not restarting or time.monotonic() > stop:
+                # a wrong host is an error at once; a connection that was open and broke is a restart, whatever it says
+                restarting = connected or any(word in str(problem) for word in _RESTARTING)
+                if not (_is_lost(problem) and restarting) or time.monotonic() > stop:
                     raise self._translated(problem) from problem
                 time.sleep(_PAUSES[-1])
             else:
