@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+from oracle import appearance
 from transom import AsyncConversation, Conversation, FunctionTool, RunResult, SubAgent, texts
 from transom.conversation import events
 from transom.core.entry import Approval, Entry
@@ -21,7 +22,6 @@ from transom.providers.scripted import Reply, Scripted, calls
 from transom.stores.memory import MemoryStore
 from transom.stores.snapshot import decode_view, encode_view
 from transom.testing import WordCounter
-from transom.testing.oracle import appearance
 from transom.testing.view_appearance import appearance_of
 from transom.wire.dialects import DIALECTS
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from meters import MeteredLog
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
 from transom.core.reducer import apply, build_view
 from transom.core.undo import last_edit, undo_last
-from transom.testing import Entries, MeteredLog, WordCounter, talk
+from transom.testing import Entries, WordCounter, talk
 
 COUNTER = WordCounter()
 WORDS = "words that are worth a fold " * 4

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from log_laws import check_all_undone
 from msgspec.structs import replace
 
+from oracle import check_definition
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta, Sent
 from transom.core.message import REASONING_REFUSED, Assistant, Failure, Head, Instruction, Reasoning, Text, User
 from transom.core.reducer import build_view
 from transom.testing import says, talk
 from transom.testing.fakes import Entries
-from transom.testing.laws import check_all_undone, check_definition
 from transom.testing.random_logs import COUNTER, LogBuilder, Step, write_log
 from transom.testing.view_appearance import appearance_of
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from meters import MeteredCounter, MeteredLog
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.reducer import apply
 from transom.core.tokens import FormatCounter
 from transom.core.view import View
-from transom.testing import Entries, MeteredCounter, MeteredLog, WordCounter, call, result, says, talk
+from transom.testing import Entries, WordCounter, call, result, says, talk
 
 
 def grown(turns: int) -> tuple[View, list[Entry]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from log_laws import check_all_undone, check_flat, check_kept, check_undo
 from msgspec.structs import replace
 
+from oracle import check_definition
 from transom import Budget, Policy
 from transom.core import reducer
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
@@ -20,12 +22,8 @@ from transom.policies import policy_named
 from transom.testing import Entries, LogBuilder, call, result, says, talk
 from transom.testing.laws import (
     COUNTER,
-    check_all_undone,
     check_bound,
-    check_definition,
     check_fits,
-    check_flat,
-    check_kept,
     check_order,
     check_plan_undo,
     check_prefix,
@@ -37,7 +35,6 @@ from transom.testing.laws import (
     check_settled,
     check_text,
     check_thrift,
-    check_undo,
     check_valid,
     plan_call,
 )

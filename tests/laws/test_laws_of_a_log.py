@@ -6,22 +6,14 @@ import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
+from log_laws import check_all_undone, check_kept, check_undo
 
+from oracle import appearance, check_definition
 from transom.core.entry import Entry
 from transom.core.reducer import apply, build_view
 from transom.core.view import View
-from transom.testing import Entries, LogBuilder, Step, appearance, appearance_of, logs, steps
-from transom.testing.laws import (
-    COUNTER,
-    check_all_undone,
-    check_bound,
-    check_definition,
-    check_kept,
-    check_order,
-    check_text,
-    check_thrift,
-    check_undo,
-)
+from transom.testing import Entries, LogBuilder, Step, appearance_of, logs, steps
+from transom.testing.laws import COUNTER, check_bound, check_order, check_text, check_thrift
 
 
 @given(logs(), steps("fold", "trim", "pin", most=1))

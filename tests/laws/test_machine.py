@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
+from oracle import appearance
 from transom import Budget, BudgetImpossible, Conversation, InvalidMessage
 from transom.conversation.request import render
 from transom.core.edit import Fold, Pin, Trim, Undo
@@ -29,7 +30,6 @@ from transom.policies import policy_named
 from transom.prices import ANTHROPIC, Prices
 from transom.stores import leases
 from transom.testing.fakes import FakeClock, WordCounter
-from transom.testing.oracle import appearance
 from transom.testing.view_appearance import appearance_of
 from transom.wire.openai import violations
 

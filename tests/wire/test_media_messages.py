@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from oracle import check_definition
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.message import Assistant, Call, Media, Text, ToolResult
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import FormatCounter
 from transom.testing import Entries, WordCounter, image, says, talk, user
-from transom.testing.laws import check_definition
 from transom.testing.view_appearance import appearance_of
 from transom.wire.openai import OPENAI_CHAT, OpenAIChatDialect
 from transom.wire.rendering import render_messages

@@ -2,8 +2,7 @@
 
 - Logs in a few words: `talk("fix it", call("sh"), result("ok"))`; a fake clock, a fast counter, a log in memory.
 - `logs()`: random logs for Hypothesis.
-- `appearance(log, counter)`: what a log shows, from a second, slow implementation of the view; `appearance_of(view)`
-  must equal it.
+- `appearance_of(view)`: what a view shows, as plain values that can be compared.
 - `transom.testing.laws`: what holds of every log, view and window, as functions such as `check_plan`.
 - `StrategyConformance`, `PolicyConformance`, `StoreConformance`, `DialectConformance`: classes of tests, to inherit
   from.
@@ -17,10 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from transom.testing.builders import Item, call, hidden, image, result, says, talk, user
-from transom.testing.fakes import Entries, FakeClock, MeteredCounter, MeteredLog, WordCounter
-from transom.testing.oracle import Appearance, appearance
+from transom.testing.fakes import Entries, FakeClock, WordCounter
 from transom.testing.samples import EVERY_KIND, entries_of, user_entries
-from transom.testing.view_appearance import appearance_of
+from transom.testing.view_appearance import Appearance, appearance_of
 
 if TYPE_CHECKING:
     from transom.testing.dialects import DialectConformance
@@ -36,14 +34,11 @@ __all__ = [
     "FakeClock",
     "Item",
     "LogBuilder",
-    "MeteredCounter",
-    "MeteredLog",
     "PolicyConformance",
     "Step",
     "StoreConformance",
     "StrategyConformance",
     "WordCounter",
-    "appearance",
     "appearance_of",
     "budgets",
     "call",

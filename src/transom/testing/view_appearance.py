@@ -1,13 +1,84 @@
-"""Converts a view of the core to an `Appearance` of the oracle, so that the two can be compared."""
+"""What a view shows, as plain values that can be compared."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from transom.core.message import Fact
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import EMPTY_MESSAGE, HIDDEN_MESSAGE, STRAY_RESULT, View
-from transom.testing.oracle import Appearance, SlotAppearance, UnitAppearance
-from transom.testing.oracle_parts import Sizes
 
 REASONS = {STRAY_RESULT: "stray", EMPTY_MESSAGE: "empty", HIDDEN_MESSAGE: "hidden"}
+
+
+class Sizes(NamedTuple):
+    """Tokens, bytes, images and messages."""
+
+    tokens: int
+    bytes: int
+    images: int
+    messages: int
+
+
+class UnitAppearance(NamedTuple):
+    """A unit that the window shows: its facts as shown, and their sizes."""
+
+    key: int
+    seqs: tuple[int, ...]
+    facts: tuple[Fact, ...]
+    sizes: Sizes
+
+
+class SlotAppearance(NamedTuple):
+    """A slot: one unit (`fold` and `text` are None), or a fold with its text and the pinned units shown behind it.
+
+    `fold`: the seq of the fold. `keys`: those of all units that the slot covers. `compaction`: the provider's own,
+    which a fold shows in place of its text.
+    """
+
+    first: int
+    last: int
+    fold: int | None
+    text: str | None
+    units: tuple[UnitAppearance, ...]
+    keys: tuple[int, ...]
+    sizes: Sizes
+    compaction: Fact | None = None
+
+
+class Appearance(NamedTuple):
+    """Everything that a view shows, as plain values that can be compared.
+
+    - `head`: the seq of the head. `open`: keys of units with open calls. `waiting`: calls of the provider's own tools
+      that wait for a later turn, each with the key of its unit.
+    - `approvals`: calls that need a person's approval and have no result in their turn: the key of the turn, the index,
+      the seq of the newest `Approval`, and its state ("answered" once the result came late). `late_results`: the seqs
+      of results that came late and that no note has given.
+    - `left_out`: the seqs of facts that are in no unit, each with the reason.
+    - `restored`: keys of the visible units where the user has undone an edit.
+    - `summaries`: seqs of the summaries that were not undone.
+    - `in_flight`: the seq of the request without a reply.
+    - `fingerprint`: the hash of all that is shown.
+    """
+
+    slots: tuple[SlotAppearance, ...]
+    """Every slot, in order."""
+    head: int | None
+    left_out: tuple[tuple[int, str], ...]
+    open: tuple[int, ...]
+    waiting: tuple[tuple[str, int], ...]
+    approvals: tuple[tuple[int, int, int, str], ...]
+    late_results: tuple[int, ...]
+    first_task: tuple[int, ...]
+    """The keys of the first task."""
+    newest_user: int | None
+    """The key of the newest user message."""
+    restored: tuple[int, ...]
+    summaries: tuple[int, ...]
+    in_flight: int | None
+    sizes: Sizes
+    """What the whole window counts."""
+    fingerprint: str
 
 
 def appearance_of(view: View) -> Appearance:

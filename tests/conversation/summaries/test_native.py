@@ -10,11 +10,11 @@ from native_kit import Server, block, bodies, failures, kept, messages, opened, 
 from test_summary_scheduler import NowPool
 
 import transom
+from oracle import appearance
 from transom.core.edit import Undo
 from transom.core.summary import Summary
 from transom.errors import ProviderError
 from transom.testing import WordCounter
-from transom.testing.oracle import appearance
 from transom.testing.view_appearance import appearance_of
 from transom.texts import is_record
 from transom.wire.dialects import dialect_named

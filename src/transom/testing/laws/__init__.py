@@ -4,17 +4,7 @@ Most take a log, which is a list of entries, or a `PlannedCall`: a log with the 
 neither pytest nor Hypothesis. `StrategyConformance` and `PolicyConformance` run them on random logs.
 """
 
-from transom.testing.laws.log import (
-    check_all_undone,
-    check_bound,
-    check_definition,
-    check_flat,
-    check_kept,
-    check_order,
-    check_text,
-    check_thrift,
-    check_undo,
-)
+from transom.testing.laws.log import check_bound, check_order, check_text, check_thrift
 from transom.testing.laws.planned import (
     PlannedCall,
     check_fits,
@@ -30,18 +20,14 @@ from transom.testing.laws.planned import (
     plan_call,
 )
 from transom.testing.laws.reachable import check_reachable, check_read_back
-from transom.testing.laws.shared import COUNTER, live_edits, messages_of
+from transom.testing.laws.shared import COUNTER, messages_of
 from transom.testing.laws.strategy import check_proposals, target_for
 
 __all__ = [
     "COUNTER",
     "PlannedCall",
-    "check_all_undone",
     "check_bound",
-    "check_definition",
     "check_fits",
-    "check_flat",
-    "check_kept",
     "check_order",
     "check_plan",
     "check_plan_undo",
@@ -56,9 +42,7 @@ __all__ = [
     "check_settled",
     "check_text",
     "check_thrift",
-    "check_undo",
     "check_valid",
-    "live_edits",
     "messages_of",
     "plan_call",
     "target_for",

@@ -6,15 +6,14 @@ import json
 import re
 from collections.abc import Iterable
 
+from transom.core import message as m
 from transom.core.log import Log
-from transom.core.message import Fact, Media, Note, Recalled
 from transom.core.tokens import replace_surrogates
 from transom.core.unit import FoldedSlot, units_in
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.readback import Reference, parse_reference, read
 from transom.testing.laws.shared import strings_in
-from transom.testing.oracle_parts import own_text, parts_of, texts_in
 from transom.wire.rendering import render
 
 
@@ -83,10 +82,10 @@ def resolved(log: Log, text: str) -> set[int]:
 def check_read_back(log: Log, seq: int) -> None:
     """Law 9: reading an entry, page after page, gives all of its texts. (Of images and files only the kind is read.)"""
     fact = log[seq].body
-    if not isinstance(fact, Fact):
+    if not isinstance(fact, m.Fact):
         return
-    wanted = [text for _, part in parts_of(fact) if not isinstance(part, Media) for text in texts_in(part)]
-    wanted.append(own_text(fact))
+    wanted = [text for part in m.parts_of(fact) for text in _texts_in(part)]
+    wanted.append(m.own_text(fact))
     wanted = [replace_surrogates(text) for text in wanted if text]
     if not wanted:
         return
@@ -106,6 +105,15 @@ def check_read_back(log: Log, seq: int) -> None:
         )
 
 
+def _texts_in(part: m.Addressed) -> Iterable[str]:
+    """The texts of a part that can be read back; none of an image or file."""
+    if isinstance(part, m.Media):
+        return ()
+    if isinstance(part, m.Call):
+        return (part.args,)
+    return (part.text,) if isinstance(part, (m.Text, m.Reasoning)) else m.strings_in(part.raw)
+
+
 def _is_shown(text: str, shown: Iterable[str]) -> bool:
     """Whether the window shows the text of an edit. Of a note in place of arguments, which is JSON, the strings are
     looked for."""
@@ -116,4 +124,4 @@ def _is_shown(text: str, shown: Iterable[str]) -> bool:
 def _repeats(log: Log, seq: int) -> tuple[int, ...]:
     """The seqs of the entries whose text a note of ours repeats: it can be read there too."""
     note = log[seq].body
-    return note.refs if isinstance(note, (Note, Recalled)) else ()
+    return note.refs if isinstance(note, (m.Note, m.Recalled)) else ()

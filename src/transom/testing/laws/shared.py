@@ -8,15 +8,14 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from transom.core.edit import Edit, Undo
+from transom.core.edit import Edit
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Opaque
 from transom.core.reducer import apply
 from transom.core.view import View
 from transom.testing.builders import entry
 from transom.testing.fakes import Entries, WordCounter
-from transom.testing.oracle import Appearance
-from transom.testing.view_appearance import appearance_of
+from transom.testing.view_appearance import Appearance, appearance_of
 from transom.wire.rendering import render
 
 COUNTER = WordCounter()
@@ -27,11 +26,6 @@ def messages_of(view: View, dialect: str = "openai") -> list[dict[str, Any]]:
     """The messages that a view is rendered to in this dialect (items, contents)."""
     body = render(view, dialect)
     return [message for key in ("messages", "input", "contents") for message in body.get(key, ())]
-
-
-def live_edits(view: View) -> list[int]:
-    """The seqs of the edits and summaries that an `Undo` may take back."""
-    return [seq for seq in range(view.length) if view.refusal(Undo(edit=seq)) is None]
 
 
 def strings_in(value: object) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -27,15 +27,7 @@ from transom.core.message import (
     ToolResult,
 )
 from transom.core.tokens import TokenCounter
-
-
-class Sizes(NamedTuple):
-    """Tokens, bytes, images and messages."""
-
-    tokens: int
-    bytes: int
-    images: int
-    messages: int
+from transom.testing.view_appearance import Sizes
 
 
 def total(sizes: Sequence[Sizes]) -> Sizes:

@@ -4,7 +4,8 @@
 undone. Everything visible is computed again after every entry. Where the definitions do not decide, the oracle does
 what the core does, and a comment says so ("undefined: …").
 
-Nothing here may use the core's view, reducer or sizes: otherwise one mistake could hide in both.
+Only `check_definition`, which compares the two, may use the core's view, reducer or sizes: otherwise one mistake could
+hide in both.
 """
 
 from __future__ import annotations
@@ -15,17 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from transom.core.codec import plain
-from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Approval, Entry, Forked, Sent
-from transom.core.message import REASONING_REFUSED, Assistant, Call, Fact, Failure, Head, Media, Note, ToolResult, User
-from transom.core.summary import Summary
-from transom.core.tokens import FormatCounter, TokenCounter
-from transom.testing.oracle_parts import (
+from oracle_parts import (
     BYTES_PER_MESSAGE,
     PER_MESSAGE,
     PER_REQUEST,
-    Sizes,
     fact_sizes,
     is_empty,
     is_json,
@@ -36,67 +30,17 @@ from transom.testing.oracle_parts import (
     trimmed,
     utf8,
 )
-
-
-class UnitAppearance(NamedTuple):
-    """A unit that the window shows: its facts as shown, and their sizes."""
-
-    key: int
-    seqs: tuple[int, ...]
-    facts: tuple[Fact, ...]
-    sizes: Sizes
-
-
-class SlotAppearance(NamedTuple):
-    """A slot: one unit (`fold` and `text` are None), or a fold with its text and the pinned units shown behind it.
-
-    `fold`: the seq of the fold. `keys`: those of all units that the slot covers. `compaction`: the provider's own,
-    which a fold shows in place of its text.
-    """
-
-    first: int
-    last: int
-    fold: int | None
-    text: str | None
-    units: tuple[UnitAppearance, ...]
-    keys: tuple[int, ...]
-    sizes: Sizes
-    compaction: Fact | None = None
-
-
-class Appearance(NamedTuple):
-    """Everything that a view shows, as plain values that can be compared.
-
-    - `head`: the seq of the head. `open`: keys of units with open calls. `waiting`: calls of the provider's own tools
-      that wait for a later turn, each with the key of its unit.
-    - `approvals`: calls that need a person's approval and have no result in their turn: the key of the turn, the index,
-      the seq of the newest `Approval`, and its state ("answered" once the result came late). `late_results`: the seqs
-      of results that came late and that no note has given.
-    - `left_out`: the seqs of facts that are in no unit, each with the reason.
-    - `restored`: keys of the visible units where the user has undone an edit.
-    - `summaries`: seqs of the summaries that were not undone.
-    - `in_flight`: the seq of the request without a reply.
-    - `fingerprint`: the hash of all that is shown.
-    """
-
-    slots: tuple[SlotAppearance, ...]
-    """Every slot, in order."""
-    head: int | None
-    left_out: tuple[tuple[int, str], ...]
-    open: tuple[int, ...]
-    waiting: tuple[tuple[str, int], ...]
-    approvals: tuple[tuple[int, int, int, str], ...]
-    late_results: tuple[int, ...]
-    first_task: tuple[int, ...]
-    """The keys of the first task."""
-    newest_user: int | None
-    """The key of the newest user message."""
-    restored: tuple[int, ...]
-    summaries: tuple[int, ...]
-    in_flight: int | None
-    sizes: Sizes
-    """What the whole window counts."""
-    fingerprint: str
+from transom.core.codec import plain
+from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.entry import Approval, Entry, Forked, Sent
+from transom.core.message import REASONING_REFUSED, Assistant, Call, Fact, Failure, Head, Media, Note, ToolResult, User
+from transom.core.reducer import apply
+from transom.core.summary import Summary
+from transom.core.tokens import FormatCounter, TokenCounter
+from transom.core.view import View
+from transom.testing.fakes import Entries
+from transom.testing.laws import COUNTER
+from transom.testing.view_appearance import Appearance, Sizes, SlotAppearance, UnitAppearance, appearance_of
 
 
 class EditState(NamedTuple):
@@ -708,3 +652,12 @@ def appearance(entries: Sequence[Entry], counter: TokenCounter) -> Appearance:
     """What a log shows, by the definitions."""
     *_, last = slow_views(entries, counter)
     return last.appearance()
+
+
+def check_definition(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
+    """Law 15: after every entry, the view shows what the slow oracle shows."""
+    view = View.empty(Entries(log), counter)
+    for at, slow in enumerate(slow_views(log, counter)):
+        if at:
+            view = apply(view, log[at - 1 : at])
+        assert appearance_of(view) == slow.appearance(), f"after {at} entries"
