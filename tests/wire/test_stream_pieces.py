@@ -134,3 +134,101 @@ def test_a_name_comes_in_pieces_or_whole_in_every_piece(pieces: list[str | None]
         accumulator.feed({"choices": [{"index": 0, "delta": {"tool_calls": [called]}}]})
     accumulator.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
     assert [called.name for called in accumulator.turn().calls] == ["get_weather"]
+
+
+ONE_INDEX = {
+    "the name ahead of its arguments": [
+        piece(0, "", "f", id="a"),
+        piece(0, '{"k":0}'),
+        piece(0, "", "f", id="b"),
+        piece(0, '{"k":1}'),
+    ],
+    "neither index nor id": [
+        piece(None, "", "f"),
+        piece(None, '{"k":0}'),
+        piece(None, "", "f2"),
+        piece(None, '{"k":1}'),
+    ],
+    "the whole call said again": [
+        piece(0, '{"k":0}', "f", id="a"),
+        piece(0, '{"k":0}', "f", id="a"),
+        piece(0, '{"k":1}', "f", id="b"),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", ONE_INDEX)
+def test_calls_under_one_index_are_told_apart(case: str) -> None:
+    turn = dialect_named("openai").parse_reply(chat(*ONE_INDEX[case], stop="tool_calls"))
+    assert [call.args for call in turn.calls] == ['{"k":0}', '{"k":1}']
+
+
+def test_a_signature_may_come_ahead_of_its_text() -> None:
+    turn = dialect_named("openai").parse_reply(
+        chat(*({"reasoning_details": [each]} for each in (detail(signature="s", index=0), detail(text="a", index=0))))
+    )
+    assert turn.extra == {"reasoning_details": [detail(text="a", index=0, signature="s")]}
+
+
+def block(index: object, **fields: object) -> dict:
+    return {"type": "content_block_start", "index": index, "content_block": fields}
+
+
+def delta(index: object, kind: str, **fields: object) -> dict:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **fields}}
+
+
+def anthropic(*events: dict, stop: str = "end_turn"):
+    end = {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {}}
+    return dialect_named("anthropic").parse_reply([*events, end])
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_text_that_no_event_begins_is_not_lost_in_the_thinking_before_it(ended: bool) -> None:
+    stopped = [{"type": "content_block_stop", "index": 0}] if ended else []
+    turn = anthropic(
+        block(0, type="thinking", thinking=""),
+        delta(0, "thinking_delta", thinking="a"),
+        *stopped,
+        delta(0, "text_delta", text=None),
+        delta(0, "text_delta", text="x"),
+    )
+    assert ([part.text for part in turn.parts], turn.reasoning) == (["x"], (Reasoning("a", "thinking"),))
+
+
+def test_an_index_may_be_written_as_a_text_and_arguments_may_come_first() -> None:
+    events = (
+        delta("1", "input_json_delta", partial_json='{"k":1}'),
+        block("0", type="tool_use", id="a", name="f", input={}),
+        block("1", type="tool_use", id="b", name="g", input={}),
+        delta("0", "input_json_delta", partial_json='{"k":0}'),
+    )
+    turn = anthropic(*events, stop="tool_use")
+    assert [(call.name, call.args) for call in turn.calls] == [("f", '{"k":0}'), ("g", '{"k":1}')]
+
+
+def test_the_first_candidate_of_gemini_is_the_one_with_index_0_and_pieces_of_calls_may_be_mixed() -> None:
+    def chunk(*calls: dict, **end: object) -> dict:
+        other = {"index": 1, "content": {"parts": [{"text": "another"}]}}
+        return {"candidates": [other, {"content": {"parts": [{"functionCall": call} for call in calls]}, **end}]}
+
+    chunks = [
+        chunk({"name": "f", "id": "1", "willContinue": True}, {"name": "g", "id": "2", "willContinue": True}),
+        chunk({"id": "1", "partialArgs": [{"jsonPath": "$.a", "stringValue": "x"}], "willContinue": True}),
+        chunk({"id": "2", "partialArgs": [{"jsonPath": "$.b", "numberValue": 2}]}),
+        chunk({"id": "1"}, finishReason="STOP"),
+    ]
+    turn = dialect_named("gemini").parse_reply(chunks)
+    assert turn.parts == ()
+    assert [(call.id, call.name, call.args) for call in turn.calls] == [("1", "f", '{"a":"x"}'), ("2", "g", '{"b":2}')]
+
+
+def test_a_call_of_responses_that_ends_without_its_arguments_has_those_that_came() -> None:
+    call = {"type": "function_call", "id": "i", "call_id": "c", "name": "f", "arguments": ""}
+    events = [
+        {"type": "response.output_item.added", "output_index": 0, "item": call},
+        {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "i", "delta": '{"k":0}'},
+        {"type": "response.output_item.done", "output_index": 0, "item": call},
+        {"type": "response.completed", "response": {"status": "completed", "output": []}},
+    ]
+    assert [each.args for each in dialect_named("responses").parse_reply(events).calls] == ['{"k":0}']

@@ -21,9 +21,10 @@ _REASONS: dict[str, StopReason] = {
     **dict.fromkeys(
         ("content_filter", "refusal", "safety", "recitation", "blocklist", "prohibited_content", "spii"), "filter"
     ),
-    **dict.fromkeys(("image_safety", "language", "jailbreak", "other_block"), "filter"),
+    **dict.fromkeys(("image_safety", "image_prohibited_content", "image_recitation", "model_armor"), "filter"),
+    **dict.fromkeys(("language", "jailbreak", "other_block"), "filter"),
     **dict.fromkeys(("malformed_function_call", "unexpected_tool_call", "malformed_response"), "malformed"),
-    "pause_turn": "pause",
+    **dict.fromkeys(("pause_turn", "compaction"), "pause"),  # Anthropic's `pause_after_compaction`
 }
 
 

@@ -39,6 +39,9 @@ _HELPERS = {
 """The methods by which the stream helpers of SDKs give the reply, and the property that gives it without reading on."""
 
 
+_MOST_DIGITS = 9
+"""Digits of an index that is written as a text. A longer one is no index."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -67,13 +70,22 @@ class Places:
     def begin(self, at: object) -> Place:
         """A place for one more block. Without an index it has that of the newest one."""
         begun, before = (0, 0) if self._last is None else (self._last.begun + 1, self._last.at)
-        self._last = Place(at if isinstance(at, int) else before, begun)
+        number = _number(at)
+        self._last = Place(before if number is None else number, begun)
         self._newest[self._last.at] = self._last
         return self._last
 
     def newest(self, at: object) -> Place | None:
         """The newest place with this index; without an index, the newest of all. None if there is none."""
-        return self._newest.get(at) if isinstance(at, int) else self._last
+        number = _number(at)
+        return self._last if number is None else self._newest.get(number)
+
+
+def _number(at: object) -> int | None:
+    """An index as a number; None if it is none. Some gateways write it as a text."""
+    if isinstance(at, str) and at.isascii() and at.isdigit() and len(at) <= _MOST_DIGITS:
+        return int(at)
+    return at if isinstance(at, int) else None
 
 
 class Accumulator:

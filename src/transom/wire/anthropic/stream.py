@@ -84,21 +84,26 @@ class AnthropicAccumulator(Accumulator):
     def _start(self, index: object, block: Raw) -> None:
         """Begin a block, unless that is said twice. (Some gateways give all blocks one index.)"""
         held = self._places.newest(index)
-        if held is None or held in self._ended or self._blocks[held] != block:
+        if held is not None and not self._blocks[held]:  # its arguments came first
+            self._blocks[held] = dict(block)
+        elif held is None or held in self._ended or self._blocks[held] != block:
             self._blocks[self._places.begin(index)] = dict(block)
 
     def _add(self, index: object, delta: Raw) -> None:
-        """Add a delta to the newest block with this index."""
+        """Add a delta to the newest block with this index. Some gateways do not say that a text begins."""
         kind = delta.get("type")
         at = self._places.newest(index)
-        if at is None and kind in _OPENS:  # some gateways do not say that a text begins
+        if kind in _OPENS and (at is None or at in self._ended or self._blocks[at].get("type") != _OPENS[kind]):
             at = self._places.begin(index)
             self._blocks[at] = {"type": _OPENS[kind]}
+        elif kind == "input_json_delta" and at is None:
+            at = self._places.begin(index)
+            self._blocks[at] = {}
         if at is None:
             return
         block = self._blocks[at]
         if kind == "input_json_delta":
-            self._arguments[at] = self._arguments.get(at, "") + str(delta.get("partial_json", ""))
+            self._arguments[at] = self._arguments.get(at, "") + text(delta, "partial_json")
         elif kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
         elif kind == "compaction_delta":  # the block began with nulls in the place of all that comes here
@@ -108,7 +113,7 @@ class AnthropicAccumulator(Accumulator):
                     block[key] = before + value if isinstance(before, str) and isinstance(value, str) else value
         elif isinstance(kind, str) and kind in _TEXTS:
             key = _TEXTS[kind]
-            block[key] = str(block.get(key) or "") + str(delta.get(key, ""))
+            block[key] = text(block, key) + text(delta, key)
             if key != "signature":
                 self._add_delta("text" if key == "text" else "reasoning", delta.get(key))
 

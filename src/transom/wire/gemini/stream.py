@@ -16,12 +16,13 @@ from transom.wire.violations import as_dict, dicts, text
 
 class GeminiAccumulator(Accumulator):
     """Collects the responses of `models.generate_content_stream`. A function call comes whole, in one part, or in
-    pieces that follow one another."""
+    pieces: those of different calls may be mixed if they have ids."""
 
     def __init__(self) -> None:
         self._parts: list[Raw] = []
         self._open: list[Raw] = []
-        """The calls whose next pieces are to come: they are not among the parts yet. Pieces belong to the last one."""
+        """The calls whose next pieces are to come: they are not among the parts yet. A piece belongs to the one with
+        its id, without an id to the last one."""
         self._last: Raw = {}
         self._usage: Any = None
 
@@ -30,12 +31,15 @@ class GeminiAccumulator(Accumulator):
         if error := fields.get("error"):
             self.error = str(as_dict(error).get("message") or error)
         self._usage = fields.get("usageMetadata") or fields.get("usage_metadata") or self._usage
-        candidate: Raw = next(iter(dicts(fields.get("candidates"))), Raw())
+        candidate: Raw = next((each for each in dicts(fields.get("candidates")) if not each.get("index")), Raw())
         for part in dicts(as_dict(candidate.get("content")).get("parts")):
             self._add(part)
             self._add_delta("reasoning" if _thinks(part) else "text", part.get("text"))
         if reason := candidate.get("finishReason") or candidate.get("finish_reason"):
             self.finished, self.stop = True, stop_reason(reason)
+            if self.stop == "stop":  # it ends a call whose last piece does not
+                self._parts += [each for each in self._open if text(call_in(each), "name")]
+                self._open = []
         elif as_dict(fields.get("promptFeedback") or fields.get("prompt_feedback")):
             self.stop = stop_reason_of(fields)
 
@@ -59,14 +63,18 @@ class GeminiAccumulator(Accumulator):
         """Add a part. A text is joined to the text before it if both are thoughts or neither is, and no signature has
         ended that; a piece of a call to the call that is open."""
         if key := key_of_part(part, CALL):
-            if not self._open or begins_another(self._open[-1], part):
+            label = text(call_in(part), "id")
+            held = next((each for each in self._open if label and call_in(each).get("id") == label), None)
+            held = held or (self._open[-1] if self._open else None)
+            if held is None or begins_another(held, part):
                 if not is_piece(part):
                     self._parts += [part] if part[key] else []
                     return
-                self._open.append({key: {}})
-            self._open[-1] = with_piece(self._open[-1], part)
+                self._open.append(held := {key: {}})
+            at = next(at for at, each in enumerate(self._open) if each is held)
+            self._open[at] = with_piece(held, part)
             if not is_piece(part):
-                self._parts.append(self._open.pop())
+                self._parts.append(self._open.pop(at))
             return
         last: Raw = self._parts[-1] if self._parts else {}
         if _is_text(last) and _is_text(part) and _thinks(last) == _thinks(part) and set(last) <= {"text", "thought"}:

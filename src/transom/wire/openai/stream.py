@@ -87,8 +87,19 @@ class ChatAccumulator(Accumulator):
                 self._add_delta("reasoning", thought.get("text"))
 
     def _is_shown(self, call: Raw) -> bool:
-        """Whether the turn has a call: its arguments are complete, or the provider has ended the reply."""
-        return is_whole_object(as_dict(call.get("function")).get("arguments")) or (self.finished and bool(_body(call)))
+        """Whether the turn has a call: its arguments are complete, or the provider has ended the reply.
+
+        A call without arguments is not, if one with arguments has its name and index: some servers give each piece
+        another id, also the last one, which is empty.
+        """
+        body = _body(call)
+        if is_whole_object(body.get("arguments")):
+            return True
+        if not self.finished or not body:
+            return False
+        beside = [_body(one) for one in self._calls if one.get("index") == call.get("index") is not None]
+        is_said = any(one.get("name") == body.get("name") and one.get("arguments") for one in beside)
+        return not is_said or bool(body.get("arguments"))
 
     def _open_function(self) -> Raw | None:
         """The call in the API's old form, if its arguments are not complete; else None."""
@@ -105,6 +116,8 @@ class ChatAccumulator(Accumulator):
         at, label = piece.get("index"), text(piece, "id")
         key = ("index", str(at)) if at is not None else ("id", label) if label else ("last", "")
         call = self._newest.get(key)
+        if call is not None and _is_repeat(call, piece):
+            return
         if call is None or _begins_another(call, piece):
             call = Raw()
             self._calls.append(call)
@@ -121,15 +134,25 @@ def _body(call: Raw) -> Raw:
 
 
 def _begins_another(call: Raw, piece: Raw) -> bool:
-    """Whether a piece with the index of a call begins another one: it brings arguments, and those of the call are
-    complete; or it has another name and another id. (Gemini and Ollama give all calls one index, or none.)"""
+    """Whether a piece with the index of a call begins another one. (Some servers give all calls one index, or none.)
+
+    It does so if it brings a name, and the arguments of the call have begun under another name, or are complete while
+    it brings more of them or another id. It does so too if it has another name and another id.
+    """
     so_far, more = _body(call), _body(piece)
-    if more.get("name") and str(more.get("arguments") or "").strip():
-        arguments = so_far.get("arguments")
-        if isinstance(arguments, dict) or is_whole_object(arguments):
-            return True
-    known = [(held, new) for held, new in ((so_far.get("name"), more.get("name")), (call.get("id"), piece.get("id")))]
-    return all(held and new and held != new for held, new in known)
+    name, label, arguments = more.get("name"), piece.get("id"), so_far.get("arguments")
+    is_other_name = bool(name and so_far.get("name") and so_far["name"] != name)
+    is_other_id = bool(label and call.get("id") and call["id"] != label)
+    if name and (isinstance(arguments, dict) or is_whole_object(arguments)):
+        return is_other_name or is_other_id or bool(str(more.get("arguments") or "").strip())
+    return is_other_name and (is_other_id or bool(arguments))
+
+
+def _is_repeat(call: Raw, piece: Raw) -> bool:
+    """Whether a piece says once more what the whole call says, under the same id."""
+    so_far, more = _body(call), _body(piece)
+    is_same = all(held and held == new for held, new in ((call.get("id"), piece.get("id")), (so_far, more)))
+    return is_same and is_whole_object(so_far.get("arguments"))
 
 
 def _add(fields: Raw, key: str, value: Any) -> None:
@@ -210,6 +233,6 @@ def _goes_on(held: Raw, part: Raw) -> bool:
     may come alone, or again in each piece."""
     if held.get("id") and part.get("id") and held["id"] != part["id"]:
         return False
-    if held.get("signature") and any(part.get(key) for key in _PIECES):
+    if any(held.get(key) for key in _PIECES) and held.get("signature") and any(part.get(key) for key in _PIECES):
         return held["signature"] == part.get("signature")
     return any(key in held or key in part for key in _PIECES)

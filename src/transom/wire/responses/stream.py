@@ -133,8 +133,11 @@ class ResponsesAccumulator(Accumulator):
         """The item at this place if it is complete; else the text of its message so far. Reasoning before an unfinished
         message is left out."""
         if place in self._done:
+            item, (key, arguments) = self._done[place], self._arguments.get(place, ("", ""))
             ahead = after is not None and not self._is_done(after) and not self.finished
-            return [] if ahead and self._done[place].get("type") == "reasoning" else [self._done[place]]
+            if key and not item.get(key):  # some servers end a call without what came in pieces
+                item = {**item, key: arguments}
+            return [] if ahead and item.get("type") == "reasoning" else [item]
         begun = self._begun.get(place, {})
         if place in self._arguments:
             return [{**begun, **dict([self._arguments[place]])}] if begun else []
