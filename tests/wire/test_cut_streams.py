@@ -8,6 +8,7 @@ import pytest
 from test_streams import BLOCKS, CALL, FUNCTION, MAKERS
 
 import transom
+from transom.core.message import Text
 from transom.wire.dialects import dialect_named
 
 BOOK_AND_NOW = {
@@ -104,3 +105,40 @@ def test_a_gemini_call_in_pieces_is_open_until_its_last_one(caplog):
     whole = {"name": "book", "args": {"city": "Lisbon", "seats": [None, {"no.": 7}]}}
     (call,) = dialect_named("gemini").parse_reply(gemini_piece(whole)).calls
     assert turn.calls == (call,)
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+@pytest.mark.parametrize(
+    ("parts", "kept"),
+    [
+        ([{"executableCode": {"language": "PYTHON", "code": "1"}}], []),
+        ([{"toolCall": {"id": "q"}}, {"functionCall": {"name": "f", "args": {}}}], [1]),
+        (
+            [
+                {"executableCode": {"language": "PYTHON", "code": "1"}},
+                {"codeExecutionResult": {"outcome": "OUTCOME_OK"}},
+                {"toolCall": {"id": "q"}},
+                {"toolResponse": {"id": "q"}},
+            ],
+            [0, 1, 2, 3],
+        ),
+    ],
+)
+def test_geminis_own_tools_without_a_result_are_no_part_of_a_reply_that_ended_early(
+    is_streamed: bool, parts: list[dict], kept: list[int]
+) -> None:
+    ended = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "MAX_TOKENS"}]}
+    dialect = dialect_named("gemini")
+    turn = dialect.parse_reply([ended] if is_streamed else ended)
+    whole = [dialect.parse_reply({"parts": [parts[at]]}) for at in kept]
+    said = [part for part in turn.parts if part != Text("")]
+    assert [*said, *turn.calls] == [each for one in whole for each in (*one.parts, *one.calls)]
+
+
+@pytest.mark.parametrize("status", ["in_progress", "interpreting", "incomplete", "completed"])
+def test_a_call_of_openais_own_tools_that_was_running_is_no_part_of_a_reply_that_ended_early(status: str) -> None:
+    code = {"type": "code_interpreter_call", "id": "ci", "code": "1", "container_id": "c", "status": status}
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "status": "incomplete"}
+    reply = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": [code, call]}
+    turn = dialect_named("responses").parse_reply(reply)
+    assert (len(turn.parts), len(turn.calls)) == (status == "completed", 1)

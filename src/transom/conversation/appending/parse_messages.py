@@ -65,7 +65,11 @@ def _content(where: str, value: object) -> str | list[Any] | Raw:
     if isinstance(value, dict):
         return cast("Raw", value)
     if isinstance(value, (list, tuple)):
-        return list(cast("Sequence[Any]", value))
+        parts = list(cast("Sequence[Any]", value))
+        for at, part in enumerate(parts):
+            if isinstance(part, dict) and "role" in part and ("content" in part or "parts" in part):
+                raise InvalidMessage(where, f"content[{at}] is a message, no part of one: `extend([...])` takes it")
+        return parts
     raise InvalidMessage(where, f"content must be a string or a list of parts, not {kind_of(value)}")
 
 

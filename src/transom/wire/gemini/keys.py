@@ -16,11 +16,13 @@ def _both(*names: str) -> tuple[str, ...]:
 
 CALL, RESPONSE, SIGNATURE = _both("functionCall"), _both("functionResponse"), _both("thoughtSignature")
 FILES = _both("inlineData", "fileData")
+CODE, CODE_RESULT = _both("executableCode"), _both("codeExecutionResult")
+TOOL_CALL, TOOL_RESULT = _both("toolCall"), _both("toolResponse")
 
 _BESIDE = {"thought", *SIGNATURE, *_both("videoMetadata", "partMetadata", "mediaResolution")}
 """Keys that a part may have beside its data."""
 
-_KINDS = ("text", *CALL, *RESPONSE, *FILES, *_both("executableCode", "codeExecutionResult", "toolCall", "toolResponse"))
+_KINDS = ("text", *CALL, *RESPONSE, *FILES, *CODE, *CODE_RESULT, *TOOL_CALL, *TOOL_RESULT)
 """Keys for the data of a part. A valid part has exactly one of them."""
 
 UNDER = "under"

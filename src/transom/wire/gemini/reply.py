@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from transom.core.message import Assistant, Raw
 from transom.errors import InvalidMessage
 from transom.wire.arguments import storable
 from transom.wire.gemini import parse
-from transom.wire.gemini.keys import CALL, key_of_part
+from transom.wire.gemini.keys import CALL, CODE, CODE_RESULT, TOOL_CALL, TOOL_RESULT, key_of_part
 from transom.wire.sdk_objects import UsageFields, dumped, require_reply, with_usage
-from transom.wire.violations import as_dict, as_list
+from transom.wire.stop_reason import stop_reason_of
+from transom.wire.violations import as_dict, as_list, text
 
 _NEEDED = "a response or a content"
 _THOUGHTS = "thoughtsTokenCount|thoughts_token_count"
@@ -26,6 +27,9 @@ USAGE = UsageFields(
 def parse_response(reply: object) -> Assistant:
     """The turn in a reply, with its usage if that came.
 
+    A reply that reached a limit or was refused has no calls of the provider's own tools without a result: such a call
+    never ran.
+
     Raises InvalidMessage for an error, a blocked request, a reply without content, and a content that is not the
     model's.
     """
@@ -40,7 +44,10 @@ def parse_response(reply: object) -> Assistant:
         reason = candidate.get("finishReason") or candidate.get("finish_reason") or "it gives no reason"
         raise InvalidMessage("reply", f"the model said nothing: {reason!s:.100}")
     usage = response.get("usageMetadata") or response.get("usage_metadata")
-    return with_usage(parse.turn(_with_storable_args(require_reply(content, _NEEDED)), "reply"), usage, USAGE)
+    turn = _with_storable_args(require_reply(content, _NEEDED))
+    if stop_reason_of(response) in ("length", "filter"):
+        turn = {**turn, "parts": without_loose_ends(as_list(turn.get("parts")))}
+    return with_usage(parse.turn(turn, "reply"), usage, USAGE)
 
 
 def plain(value: object) -> object:
@@ -63,6 +70,27 @@ def _storable_part(part: object) -> object:
     if key is None or "args" not in as_dict(fields[key]):
         return part
     return {**fields, key: {**as_dict(fields[key]), "args": storable(fields[key]["args"])}}
+
+
+def without_loose_ends(parts: list[Any]) -> list[Any]:
+    """The parts of a content that ended too early, without calls of the provider's own tools that have no result."""
+    results = [each for each in map(as_dict, parts) if key_of_part(each, TOOL_RESULT)]
+    answered = {_id_under(each, TOOL_RESULT) for each in results}
+    out = list[Any]()
+    for at, part in enumerate(parts):
+        fields = as_dict(part)
+        if key_of_part(fields, CODE):  # its result is the next part
+            is_loose = at + 1 == len(parts) or not key_of_part(as_dict(parts[at + 1]), CODE_RESULT)
+        else:
+            is_loose = bool(key_of_part(fields, TOOL_CALL)) and _id_under(fields, TOOL_CALL) not in answered
+        if not is_loose:
+            out.append(part)
+    return out
+
+
+def _id_under(part: Raw, keys: tuple[str, ...]) -> str:
+    """The id in the data of a part."""
+    return text(as_dict(part.get(key_of_part(part, keys) or "")), "id")
 
 
 def _why_none(response: Raw) -> str:

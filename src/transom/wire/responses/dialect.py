@@ -14,7 +14,7 @@ from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.fields import kind_of, message_list, require_own_parts
 from transom.wire.responses.approvals import without_orphaned_answers
 from transom.wire.responses.counter import ResponsesCounter
-from transom.wire.responses.parse import DIALECT_NAME, INSTRUCTIONS, read
+from transom.wire.responses.parse import DIALECT_NAME, INSTRUCTIONS, is_item, kind, read
 from transom.wire.responses.render import item, takes, unit_items
 from transom.wire.responses.repair import repair, with_distinct_ids
 from transom.wire.responses.reply import USAGE, as_item, parse_response
@@ -25,6 +25,7 @@ from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.translate import translate_fact
 from transom.wire.turns import without_surrogates
+from transom.wire.violations import as_dict, as_list
 
 
 class ResponsesDialect(Dialect, frozen=True):
@@ -74,6 +75,12 @@ class ResponsesDialect(Dialect, frozen=True):
 
     def parse_user(self, content: object) -> Fact:
         require_own_parts(content, "user", DIALECT_NAME)
+        for at, part in enumerate(as_list(content)):
+            if is_item(as_dict(part)):
+                what = (
+                    f"content[{at}] is an item ({kind(as_dict(part))}), no part of a message: `extend([...])` takes it"
+                )
+                raise InvalidMessage("user", what)
         return read([{"role": "user", "content": content}], "user, ")[0][1]
 
     def parse_tool_result(self, call: str, content: object) -> Fact:

@@ -88,6 +88,12 @@ def kind(item: Raw) -> str:
     return item.get("type") or "message"
 
 
+def is_item(part: Raw) -> bool:
+    """Whether an object that stands among the parts of a message is an item of a list of its own."""
+    known = {*COMPACTIONS, *SETTINGS, *ANSWERS, *BUILT_IN_OUTPUTS, "message", "reasoning", "item_reference"}
+    return part.get("type") in known or str(part.get("type")).startswith("mcp_")
+
+
 def is_models(item: Raw) -> bool:
     """Whether the model made an item: its message, reasoning or call, or the work of the provider's own tools."""
     type_ = kind(item)

@@ -10,9 +10,11 @@ from transom.core.message import Assistant, Raw
 from transom.errors import InvalidMessage
 from transom.wire.bound_reasoning import bind
 from transom.wire.fields import kind_of
-from transom.wire.responses.parse import DIALECT_NAME, read
+from transom.wire.responses.built_in import is_clients
+from transom.wire.responses.parse import CALLS, DIALECT_NAME, read
 from transom.wire.sdk_objects import UsageFields, dumped, require_reply, with_usage
-from transom.wire.violations import dicts
+from transom.wire.stop_reason import stop_reason_of
+from transom.wire.violations import as_dict, dicts, text
 
 TRANSFORMATIONS = "input_transformations"
 """The key under which a response says what the API has changed in its request: for example that reasoning was dropped,
@@ -32,6 +34,8 @@ def parse_response(reply: object, *, bound: bool) -> Assistant:
 
     `bound`: see `ResponsesDialect`.
 
+    A reply that reached a limit or was refused has no calls of the provider's own tools that were still running.
+
     Raises InvalidMessage for an error, for more than one turn, and for items that are not the model's.
     """
     plain = as_item(reply)
@@ -46,7 +50,10 @@ def parse_response(reply: object, *, bound: bool) -> Assistant:
     if not isinstance(response.get("output"), list):
         raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
     compacted = response.get("object") == "response.compaction"
-    turn = _turn(response["output"], bound=bound, model=response.get("model"), compacted=compacted)
+    items: list[object] = response["output"]
+    if stop_reason_of(response) in ("length", "filter"):
+        items = [item for item in items if not _is_unfinished(as_dict(as_item(item)))]
+    turn = _turn(items, bound=bound, model=response.get("model"), compacted=compacted)
     if changes := tuple(dicts(response.get(TRANSFORMATIONS))):
         turn = replace(turn, input_transformations=changes)
     return with_usage(turn, as_item(response.get("usage")), USAGE)
@@ -55,6 +62,13 @@ def parse_response(reply: object, *, bound: bool) -> Assistant:
 def as_item(value: object) -> object:
     """An object of a client library as a dict, without fields that were not sent; any other value as it is."""
     return dumped(value, mode="json", exclude_unset=True, by_alias=True)
+
+
+def _is_unfinished(item: Raw) -> bool:
+    """Whether an item is a call of the provider's own tools that has not ended."""
+    kind = text(item, "type")
+    is_providers = kind.endswith("_call") and kind not in CALLS and not is_clients(item)
+    return is_providers and text(item, "status") not in ("", "completed", "failed")
 
 
 def _turn(items: list[object], *, bound: bool, model: object = None, compacted: bool = False) -> Assistant:
