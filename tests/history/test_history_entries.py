@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from message_lists import DAMAGED, assistant_call, tool_result, user
 
 import transom
-from transom.core.entry import Entry
+from transom.core.entry import Entry, Meta
+from transom.core.message import User
 from transom.errors import InvalidMessage
 from transom.history import (
     ConversationEntry,
+    ConversationRecorded,
     MessageRole,
+    Session,
     ToolCall,
     entry_from_json,
-    entry_to_fact,
     entry_to_json,
-    entry_to_meta,
     entry_to_provider_message,
-    evaluation_uuid,
     log_to_entries,
     provider_message_to_entry,
 )
@@ -122,12 +122,11 @@ def test_an_invalid_message_raises():
 
 @given(DAMAGED)
 def test_entries_survive_a_log(messages):
-    entries = [entry(message, at) for at, message in enumerate(messages)]
-    log = [
-        Entry(seq=at, at=NOW.timestamp(), body=entry_to_fact(made), meta=entry_to_meta(made))
-        for at, made in enumerate(entries)
-    ]
-    back = list(log_to_entries(log))
+    with transom.Conversation.open("memory:", "s", budget=4_000, clock=NOW.timestamp) as conv:
+        session = Session(conversation=conv)
+        for at, message in enumerate(messages):
+            session.publish(ConversationRecorded(entry(message, at), None, NOW))
+        back = session.select_all(ConversationEntry)
     assert [made.evaluation_id for made in back] == [EVALUATION] * len(messages)
     assert [made.sequence for made in back] == list(range(len(messages)))
     assert [made.created_at for made in back] == [NOW] * len(messages)
@@ -152,6 +151,10 @@ def test_edits_traces_and_heads_of_a_log_are_left_out():
 
 
 def test_the_name_of_an_evaluation_becomes_a_uuid():
-    assert evaluation_uuid("") == UUID(int=0)
-    assert evaluation_uuid(str(EVALUATION)) == EVALUATION
-    assert evaluation_uuid("run one") == evaluation_uuid("run one") != evaluation_uuid("run two")
+    def ids(*names):
+        log = [Entry(seq=at, at=0.0, body=User(), meta=Meta(evaluation_id=name)) for at, name in enumerate(names)]
+        return [made.evaluation_id for made in log_to_entries(log)]
+
+    assert ids("", str(EVALUATION)) == [UUID(int=0), EVALUATION]
+    one, again, two = ids("run one", "run one", "run two")
+    assert one == again != two

@@ -15,7 +15,6 @@ import transom
 from transom.errors import InvalidMessage, InvalidSetting
 from transom.history import (
     ComposedManager,
-    CurationContext,
     EngineManager,
     HistoryCurated,
     ObservableManager,
@@ -24,7 +23,6 @@ from transom.history import (
     SlidingWindowManager,
     ToolResultTruncator,
     coherent,
-    select_all,
 )
 from transom.testing import FakeClock
 from transom.wire.openai import violations
@@ -106,7 +104,7 @@ def test_observable_publishes_the_number_of_messages_and_changes_nothing():
     messages, session = history(6), Session(UUID(int=7))
     manager = ObservableManager(SlidingWindowManager(3), bus=session, prompt_name="debug", clock=FakeClock(start=60.0))
     assert manager.curate(messages, session=session) == curated(SlidingWindowManager(3), messages)
-    (event,) = select_all(session, HistoryCurated)
+    (event,) = session.select_all(HistoryCurated)
     assert (event.prompt_name, event.strategy, event.session_id) == ("debug", "sliding_window", UUID(int=7))
     assert (event.original_count, event.curated_count) == (len(messages), 4)
     assert event.created_at.isoformat() == "1970-01-01T00:01:00+00:00"
@@ -120,7 +118,7 @@ def test_observable_runs_any_object_with_curate():
     session = Session()
     ObservableManager(KeepLast(), bus=session).curate(history(2), session=session)
     ObservableManager(KeepLast(), bus=session, strategy="mine").curate(history(2), session=session)
-    assert [event.strategy for event in select_all(session, HistoryCurated)] == ["keep_last", "mine"]
+    assert [event.strategy for event in session.select_all(HistoryCurated)] == ["keep_last", "mine"]
 
 
 def test_engine_manager_keeps_the_budget_for_any_list():
@@ -239,10 +237,3 @@ def test_invalid_settings_raise():
             ToolResultTruncator(setting)
     with pytest.raises(InvalidMessage, match="message 1: the message has no role"):
         curated(SlidingWindowManager(3), [user("a"), {"content": "b"}])
-
-
-def test_a_curation_context():
-    context = CurationContext(SESSION)
-    assert (context.session, context.preserve_system, context.preserve_last_n) == (SESSION, True, None)
-    with pytest.raises(AttributeError):
-        context.preserve_last_n = 3

@@ -24,42 +24,26 @@ from transom.history.entries import (
 )
 from transom.history.managers import (
     ComposedManager,
-    CurationContext,
     HistoryManager,
     ObservableManager,
-    ObservableSlidingWindowManager,
     PassthroughManager,
     SessionProtocol,
     SlidingWindowManager,
     ToolResultTruncator,
     coherent,
 )
-from transom.history.react import react
-from transom.history.session import (
-    Session,
-    append,
-    entry_to_fact,
-    entry_to_meta,
-    evaluation_uuid,
-    get_evaluation_history,
-    log_to_entries,
-    replace_latest,
-    select_all,
-    select_where,
-)
+from transom.history.session import Session, append, log_to_entries
 
 __all__ = [
     "ComposedManager",
     "ConversationEntry",
     "ConversationRecorded",
-    "CurationContext",
     "EngineManager",
     "HistoryCurated",
     "HistoryManager",
     "MessageRole",
     "NotCurated",
     "ObservableManager",
-    "ObservableSlidingWindowManager",
     "PassthroughManager",
     "Session",
     "SessionProtocol",
@@ -70,17 +54,9 @@ __all__ = [
     "append",
     "coherent",
     "entry_from_json",
-    "entry_to_fact",
     "entry_to_json",
-    "entry_to_meta",
     "entry_to_provider_message",
-    "evaluation_uuid",
-    "get_evaluation_history",
     "log_to_entries",
     "managed_policy",
     "provider_message_to_entry",
-    "react",
-    "replace_latest",
-    "select_all",
-    "select_where",
 ]

@@ -67,19 +67,6 @@ class HistoryManager(Protocol):
         ...
 
 
-class CurationContext(Struct, frozen=True):
-    """What a curating strategy may use beside the messages: the session and two constraints.
-
-    `preserve_system`: the system message must stay. `preserve_last_n`: this number of the last messages must stay;
-    None: no such rule.
-    """
-
-    session: SessionProtocol
-    """The session that has the messages."""
-    preserve_system: bool = True
-    preserve_last_n: int | None = None
-
-
 def strategy_name(manager: object) -> str:
     """The name of a manager in events and policies: "sliding_window" for a SlidingWindowManager."""
     name = type(manager).__name__.removesuffix("Manager") or "manager"
@@ -199,10 +186,6 @@ class ObservableManager(Struct, frozen=True):
             )
         )
         return result
-
-
-ObservableSlidingWindowManager = ObservableManager
-"""The older name of `ObservableManager`."""
 
 
 class _NoCounter:

@@ -35,13 +35,13 @@ _SHARED_FIELDS = ("sequence", "mode", "run_id", "workflow_id", "agent_id", "dura
 """The fields that an entry and a log's `Meta` have under the same name."""
 
 
-def entry_to_fact(entry: ConversationEntry) -> Fact:
+def _entry_to_fact(entry: ConversationEntry) -> Fact:
     """Convert an entry to the fact that a log stores. Raises InvalidMessage if its message has a field of the wrong
     type."""
     return parse(entry_to_provider_message(entry))
 
 
-def entry_to_meta(entry: ConversationEntry) -> Meta:
+def _entry_to_meta(entry: ConversationEntry) -> Meta:
     """The meta data of an entry, as a log stores it with the fact."""
     evaluation = "" if entry.evaluation_id == NO_EVALUATION else str(entry.evaluation_id)
     shared = {name: getattr(entry, name) for name in _SHARED_FIELDS}
@@ -62,7 +62,7 @@ def log_to_entries(log: Iterable[Entry]) -> Iterator[ConversationEntry]:
             tools.update((call.id, call.name) for call in fact.calls)
         converted = provider_message_to_entry(
             message(translate_fact(fact, "openai")),
-            evaluation_id=evaluation_uuid(meta.evaluation_id),
+            evaluation_id=_evaluation_uuid(meta.evaluation_id),
             sequence=meta.sequence,
             created_at=utc(entry.at),
         )
@@ -72,7 +72,7 @@ def log_to_entries(log: Iterable[Entry]) -> Iterator[ConversationEntry]:
         yield replace(converted, tool_name=tool, **{name: getattr(meta, name) for name in _SHARED_FIELDS})
 
 
-def evaluation_uuid(name: str) -> UUID:
+def _evaluation_uuid(name: str) -> UUID:
     """The id of an evaluation: its name if that is a UUID, else a UUID computed from the name. An empty name gives
     NO_EVALUATION."""
     if not name:
@@ -97,11 +97,6 @@ def append(slice_: Slice, event: Any, /, *, context: ReducerContext) -> Slice:  
     """The default reducer: returns the slice with the event at its end; of a `ConversationRecorded`, with its entry."""
     added: Any = cast("ConversationRecorded[Any]", event).entry if isinstance(event, ConversationRecorded) else event
     return (*slice_, added)
-
-
-def replace_latest(slice_: Slice, event: Any, /, *, context: ReducerContext) -> Slice:  # noqa: ARG001 - a reducer's
-    """A reducer that keeps only the newest event."""
-    return (event,)
 
 
 class Session:
@@ -138,7 +133,7 @@ class Session:
             raise InvalidSetting("the log of the conversation holds its entries: a reducer cannot change them")
         self._reducers.setdefault(event_type, {})[target] = reducer
 
-    def dispatch(self, event: object) -> None:
+    def publish(self, event: object) -> None:
         """Take an event: run its reducers, and append a recorded entry to the conversation's log. If a reducer raises,
         nothing is changed."""
         changed = self._reduced(event)
@@ -146,12 +141,10 @@ class Session:
             entry: ConversationEntry = cast("ConversationRecorded[Any]", event).entry
             self._is_appending = True  # the conversation tells of it, too
             try:
-                self._conversation.append(entry_to_fact(entry), entry_to_meta(entry))
+                self._conversation.append(_entry_to_fact(entry), _entry_to_meta(entry))
             finally:
                 self._is_appending = False
         self._slices.update(changed)
-
-    publish = dispatch
 
     def _reduced(self, event: object) -> dict[type, Slice]:
         """The slices that an event changes, with their next values."""
@@ -177,17 +170,6 @@ class Session:
             return cast("tuple[T, ...]", tuple(log_to_entries(self._conversation.log.read())))
         return self._slices.get(kind, ())
 
-
-def select_all(session: SessionProtocol, kind: type[T]) -> tuple[T, ...]:
-    """All values of a session's slice, the oldest first."""
-    return session.select_all(kind)
-
-
-def select_where(session: SessionProtocol, kind: type[T], predicate: Callable[[T], bool]) -> tuple[T, ...]:
-    """The values of a session's slice for which the predicate is true, the oldest first."""
-    return tuple(value for value in session.select_all(kind) if predicate(value))
-
-
-def get_evaluation_history(session: SessionProtocol, evaluation_id: UUID) -> tuple[ConversationEntry, ...]:
-    """All entries of one evaluation, the oldest first."""
-    return select_where(session, ConversationEntry, lambda entry: entry.evaluation_id == evaluation_id)
+    def select_where(self, kind: type[T], predicate: Callable[[T], bool], /) -> tuple[T, ...]:
+        """The values of a slice for which the predicate is true, the oldest first."""
+        return tuple(value for value in self.select_all(kind) if predicate(value))
