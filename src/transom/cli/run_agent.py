@@ -70,8 +70,9 @@ def run(options: Run) -> int:
 
 
 def with_base_urls(environment: Mapping[str, str], url: str, upstream: str) -> dict[str, str]:
-    """The environment of the agent: every variable for a base URL leads to the proxy. A URL for OpenAI ends with /v1,
-    unless the upstream's says otherwise."""
+    """A copy of the environment in which the base URLs of Anthropic, OpenAI and Gemini lead to the proxy, past any HTTP
+    proxy of the machine (`no_proxy`). OpenAI's ends with the path of `upstream`; with /v1 if that has none, or is
+    Anthropic's."""
     path = "" if upstream.startswith(UPSTREAMS[ANTHROPIC]) else upstream.partition("://")[2].partition("/")[2]
     openai = f"{url}/{path.strip('/') or 'v1'}"
     others = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}

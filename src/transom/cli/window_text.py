@@ -219,9 +219,7 @@ class _Printer:
 
 
 def _wrapped(console: Console, line: RichText, width: int) -> Sequence[RichText]:
-    """Wrap a line to this width, between words; a line of Chinese or Japanese anywhere, as it has no spaces between
-    words.
-    """
+    """Wrap a line to this width: between words, or at any character if most of them are wide (Chinese, Japanese)."""
     if line.cell_len < WIDE * len(line.plain):
         return list(line.wrap(console, width)) or [line]
     offsets, cells = list[int](), 0

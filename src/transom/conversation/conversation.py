@@ -43,8 +43,8 @@ from transom.conversation.runs.run_options import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.settings import ConversationOptions, Settings, warn_without_budget
 from transom.conversation.state_and_head_parts import State, checked_state, must_be_of_user
-from transom.conversation.summaries import SummarizingPlanner, SummaryScheduler
 from transom.conversation.summary_job import SummarySteps, run_steps
+from transom.conversation.summary_scheduler import SummarizingPlanner, SummaryScheduler
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Pin, Undo

@@ -31,11 +31,11 @@ def fit(
 
     Pure: the input stays as it is, and the same input gives the same output. A message is a dict, or a client library's
     message object (what has `model_dump`). Each assistant message marks an earlier call. The window of each such call
-    is rebuilt in order, so each result begins with the one before, except after a compaction. This holds for lists that
-    end at a call, not for any two prefixes.
+    is rebuilt in order: if the list grows by a reply and all that follows up to the next call, the new result begins
+    with the old one, except where a compaction lies between.
 
-    A list of messages of LangChain or pydantic-ai gives such a list, in which each message that is not changed is the
-    same object; `dialect` has no meaning then.
+    A list of a framework's message objects (LangChain, pydantic-ai and others) gives such a list, in which each message
+    that is not changed is the same object; `dialect` has no meaning then.
 
     A message without content (None, "" or no parts) and without calls is left out: no API takes it. A list that has
     only such messages raises InvalidMessage. An empty list gives an empty list.
@@ -43,9 +43,9 @@ def fit(
     `settings`, and the keywords that change them: see ConversationOptions; the budget is 128,000 tokens, with a
     warning, if not given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in
     its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts.
-    `tools`: the schemas that go with the request, which count; None, like [], means none. Markers name messages by
-    their position in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
-    """
+    `tools`: the schemas that go with the request, which count; None, like [], means none. A marker in the place of what
+    was left out names a message by its position in the list: "message 12". Raises BudgetImpossible with the bill,
+    InvalidMessage, InvalidSetting."""
     found = fit_or_empty(messages, tools=tools, settings=settings, **changes)
     if messages and not found:
         why = "none has content or calls, so there is nothing to send"

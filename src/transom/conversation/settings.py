@@ -131,7 +131,8 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
         return replace(self, dialect=dialect, **changes)
 
     def of_sub_agent(self) -> Settings:
-        """What the conversation of a sub-agent takes from its caller's. The rest is the sub-agent's own."""
+        """What the conversation of a sub-agent inherits: budget, token counter, redaction and owner. The rest is its
+        own."""
         return Settings(budget=self.budget, counter=self.counter, redact=self.redact, owner=self.owner)
 
 

@@ -3,8 +3,8 @@
 State is what is true now (a goal, a step). It is announced in notes when it changes, so that the prefix stays.
 
 A head part is anything that the model should know: a repo map, memory blocks. A new head costs the whole cached prefix.
-So a part is asked for when nothing was sent yet, and again only when the head changes anyway (another system prompt,
-mode or tools) or most of the prefix is read again anyway (a compaction). In between, the model reads what was sent.
+So a part's function is called before the first request, and later only when the cached prefix is lost anyway: another
+system prompt, mode or tools, or a compaction. Until then the model reads the old text.
 Each part is one system message of the head, behind the system prompt, with its name in a marker. By the marker the
 parts that were sent are known again in a log that is opened later.
 """
@@ -33,7 +33,7 @@ _PART_NAME = re.compile(r"[^\[\]\n\r]{1,60}")
 
 
 def checked_state(given: object) -> dict[str, State]:
-    """Return a copy of the state that is announced when it changes, by key. Raises InvalidSetting."""
+    """Check what the caller gave as `state`, and return a copy of it. Raises InvalidSetting."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -48,7 +48,7 @@ def checked_state(given: object) -> dict[str, State]:
 
 
 def checked_head_parts(given: object) -> dict[str, HeadPart]:
-    """Head parts by name, as a copy. Raises InvalidSetting."""
+    """Check what the caller gave as `head_parts`, and return a copy of it. Raises InvalidSetting."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -98,7 +98,7 @@ def part_messages(parts: Mapping[str, HeadPart], view: View, dialect: Dialect) -
     return tuple(messages)
 
 
-def divided(head: Head) -> tuple[tuple[Instruction, ...], tuple[Instruction, ...]]:
+def system_prompt_and_parts(head: Head) -> tuple[tuple[Instruction, ...], tuple[Instruction, ...]]:
     """The instructions of a head: the system prompt, and the parts behind it."""
     at = len(head.messages)
     while at and texts.is_head_part(_text(head.messages[at - 1])):

@@ -39,11 +39,12 @@ class SubAgent(FunctionTool):
         conv.run("Who built it?", provider=…, tools=[research])
 
     `settings` are those of `Conversation.run`; `provider`, `approve` and the `budget` of the window are the caller's if
-    not given. `max_total_tokens` and `max_cost` are at most what is left of the caller's own limits, shared evenly
-    among the calls of one reply. What a sub-agent uses counts for the caller, in `TotalUsage.agents` and in the cost.
-    `max_depth`: how deep sub-agents may call sub-agents; 1 means that this one must be called by the main agent.
-    `agent_timeout`: seconds for its whole run. Raises InvalidSetting.
-    """
+    not given. Store, token counter, redaction, `user_id` and `session_id` are always the caller's. Nothing else is: a
+    sub-agent has no system prompt, policy, tools, state, memory or summarizer but its own. `max_total_tokens` and
+    `max_cost` are at most what is left of the caller's own limits, shared evenly among the calls of one reply. What a
+    sub-agent uses counts for the caller, in `TotalUsage.agents` and in the cost. `max_depth`: how deep sub-agents may
+    call sub-agents; 1 means that this one must be called by the main agent. `agent_timeout`: seconds for its whole run.
+    Raises InvalidSetting."""
 
     def __init__(
         self,

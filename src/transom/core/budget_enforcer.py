@@ -98,8 +98,8 @@ class BudgetEnforcer:
         self.summary_options = request.summary_options
         self.wants: list[Summarise] = []
         self.costs: CompactionCosts | None = None
-        """With prices: the costs that were compared when this compaction was chosen; with `why` "soon", those that were
-        compared when a summary was asked for."""
+        """With prices: the costs that were compared when this compaction was chosen, or, if their `why` is "soon", when
+        it was decided whether to ask for a summary."""
         self._why = "full"  # as `CompactionCosts.why`
         self._now = False  # whether a compaction was asked for, although the window is not full
         self._may_replace_summary = False

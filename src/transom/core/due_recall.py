@@ -1,4 +1,4 @@
-"""What a policy's recall steps bring back before the next request: at most one fact for each newest turn.
+"""What a policy's recall steps bring back before the next request: at most one fact after each new turn.
 
 It counts towards the pressure like a note that is due, so that a compaction makes room for it. It never counts towards
 the limit: the last resort removes nothing to make room for it.
@@ -37,7 +37,7 @@ class DueRecall:
             return None
         if self._asked is not view:
             self._asked, self._size = view, ZERO
-            self._recalled = None if is_recalled(view) else self._ask(view, target())
+            self._recalled = None if has_recall_for_newest_turn(view) else self._ask(view, target())
             if self._recalled is not None:
                 self._size = fact_size(self._recalled, view.counter.count_body(self._recalled))
         return self._recalled
@@ -61,7 +61,7 @@ class DueRecall:
         return None
 
 
-def is_recalled(view: View) -> bool:
+def has_recall_for_newest_turn(view: View) -> bool:
     """Whether a plan or the caller has added a Recalled after the newest turn. Also true if there is no turn yet."""
     newest = view.newest_unit
     return newest < 0 or any(isinstance(view.fetch(seq).body, Recalled) for seq in range(newest + 1, view.length))

@@ -19,7 +19,7 @@ from transom.core.tokens import MESSAGE_BYTES, ZERO, Size, text_bytes
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, units_in, with_signature_stale, without_excerpted
 
 SEALED = "compaction by the provider"
-"""Why a slot is hidden that precedes the provider's own compaction."""
+"""The `why` of the slot that stands for everything before a compaction made by the provider itself."""
 
 Path = list[tuple[FoldedSlot, int]]
 """The way from a slot of the window down through nested folds: each slot with the index of the child that leads on."""

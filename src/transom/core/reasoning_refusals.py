@@ -1,11 +1,10 @@
 """Learns which models refuse all reasoning, from what they refused and what they took.
 
-A refusal hides the reasoning that is in the log (see `REASONING_REFUSED`), and the request is sent again without it.
-That is enough where the reasoning was bound to another prefix. But some servers refuse reasoning whatever it is: there
-the next reply brings new reasoning, and each step of a run would be refused once. So what a model does next counts: if
-it refuses reasoning that was made after its refusal, and has taken none in between, its later replies are shown without
-reasoning from the start.
-"""
+A refusal hides the reasoning that is in the log (`REASONING_REFUSED` in core/message.py), and the request is sent again
+without it. That is enough where the reasoning was bound to another prefix. But some servers refuse reasoning whatever
+it is: there the next reply brings new reasoning, and each step of a run would be refused once. So a second refusal
+counts: a model that refuses reasoning which it made itself after the first refusal, without having accepted any in
+between, refuses all. Its later replies are shown without reasoning from the start."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from collections.abc import Mapping
 from transom.core.persistent import with_value, without_key
 
 SOME_LEFT = 0
-"""It refused reasoning, and other reasoning is still in the window: if it answers, it takes that."""
+"""It refused reasoning, and other reasoning is still in the window: if it answers now, it has accepted that."""
 NONE_LEFT = 1
 """It refused reasoning, and none is left."""
 NEW_REASONING = 2
@@ -24,7 +23,8 @@ ALWAYS = 3
 
 
 def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -> Mapping[str, int]:
-    """What is known after a model refused reasoning. `is_some_left`: the log has reasoning that no refusal hides."""
+    """What is known after a model refused reasoning: one of the four values above for each model. `is_some_left`: the
+    log has reasoning that no refusal hides."""
     if not model:
         return known
     if known.get(model) in (NEW_REASONING, ALWAYS):

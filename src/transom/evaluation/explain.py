@@ -77,10 +77,10 @@ def hides_reasoning(row: Explanation) -> bool:
 class Explanations(list[Explanation]):
     """What became of every fact of a log, in order, and why the window was made as it is.
 
-    `costs`: with prices, the costs that were compared when the compaction of a call was chosen; with `why` "soon",
-    those that were compared when a summary was asked for. None if nothing was compacted and no summary asked for.
-    `no_summary`: why no summary would be asked for now, such as too little room, or else why the window does not show
-    the newest one; empty if neither is so.
+    `costs`: the costs that were compared when the call's compaction was chosen, or, if `costs.why` is "soon", when it
+    was decided whether to ask for a summary. None without prices, and if neither was decided. `no_summary`: why no
+    summary would be asked for now, such as too little room; if one would be, why the newest is not shown; empty if it
+    is shown or there is none.
     """
 
     def __init__(
@@ -226,10 +226,8 @@ def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
 
 
 def _label_tokens(view: View, entry: Entry, unit: Unit) -> int:
-    """Count the tokens that new ids add to a turn's calls and to their results.
-
-    All are counted at the turn's first entry.
-    """
+    """The tokens by which the labels that a request gives to calls and results (`call_7_0` for a call without an id)
+    are longer than their own ids. The sum stands at the turn's first entry; 0 for the others."""
     if entry.seq != unit.seqs[0]:
         return 0
     return unit.untrimmed_size.tokens - sum(sum(each.tokens) for each in view.entries_of(unit))

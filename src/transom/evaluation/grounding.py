@@ -175,10 +175,11 @@ class History:
 
 
 def grounding(history: History, window: Sequence[str], reply: Raw, total: int, budget: int) -> Grounding:
-    """Count the identifiers that `reply` uses and that occurred before, and how many of them are in `window`, its
-    texts.
+    """Count the identifiers that `reply` uses and that occurred before, and for how many of them `window` (the texts of
+    the request) has the name with its original surroundings.
 
-    `total`: tokens of the conversation before the reply; `budget`: tokens that a window may have.
+    `total`: tokens of the conversation before the reply. A name whose last mention is more than `budget` tokens before
+    that counts as far too.
     """
     done = Grounding()
     whole, pieces = {text for text in window if text in history.known}, [t for t in window if t not in history.known]

@@ -20,7 +20,7 @@ from transom.core.message import Assistant, Raw, ToolResult
 from transom.wire.fields import json_copy
 from transom.wire.openai import parse
 from transom.wire.openai.reply import as_message
-from transom.wire.turns import copied
+from transom.wire.turns import deep_copy
 from transom.wire.violations import as_dict
 
 
@@ -113,7 +113,7 @@ def provider_message_to_entry(
 
 def entry_to_provider_message(entry: ConversationEntry) -> dict[str, Any]:
     """Convert an entry to an OpenAI chat message. The two share nothing."""
-    message: Raw = {"role": entry.role.value, "content": copied(entry.content)}
+    message: Raw = {"role": entry.role.value, "content": deep_copy(entry.content)}
     if entry.tool_calls:
         message["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
@@ -121,7 +121,7 @@ def entry_to_provider_message(entry: ConversationEntry) -> dict[str, Any]:
         ]
     if entry.tool_call_id is not None:
         message["tool_call_id"] = entry.tool_call_id
-    return message | copied(entry.extra or {})
+    return message | deep_copy(entry.extra or {})
 
 
 def entry_to_json(entry: ConversationEntry) -> bytes:

@@ -32,8 +32,8 @@ class AsyncSender(Protocol):
 
 
 def drive(exchange: Exchange, sender: Sender) -> Reply:
-    """Do what an exchange waits for, in this thread, and return its reply. What the sender raises is logged, and
-    raised again."""
+    """Run an exchange to its end in this thread: send, read and wait as its steps ask. Returns the reply for the
+    client. What the sender raises is logged, and raised again."""
     steps, outcome = exchange.steps(), None
     while True:
         want = _advance(exchange, steps, outcome)
@@ -69,7 +69,7 @@ async def drive_async(exchange: Exchange, sender: AsyncSender) -> Reply:
             raise
 
 
-def passed(exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], bytes | None]) -> Iterator[bytes]:
+def relayed(exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], bytes | None]) -> Iterator[bytes]:
     """Yield the bytes of a streamed reply, as the client gets them. The reply is logged before the client has its end.
 
     Close the iterator when the client goes away.
@@ -88,10 +88,10 @@ def passed(exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], byte
         exchange.broke_off(error)
 
 
-async def passed_async(
+async def relayed_async(
     exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], Awaitable[bytes | None]]
 ) -> AsyncIterator[bytes]:
-    """As `passed`, on an event loop."""
+    """As `relayed`, on an event loop."""
     from transom.conversation.threads import in_thread  # noqa: PLC0415 - anyio only on an event loop
 
     error: BaseException | None = None
@@ -110,7 +110,8 @@ async def passed_async(
 
 
 def _advance(exchange: Exchange, steps: Steps, outcome: Any) -> Send | NextChunk | AwaitSummary | Reply:
-    """One step. StopIteration cannot leave a thread."""
+    """One step of the exchange; after the last one its reply, as a value: StopIteration cannot leave a worker
+    thread."""
     try:
         return steps.send(outcome)
     except StopIteration as done:

@@ -63,8 +63,9 @@ _logger = logging.getLogger(__name__)
 class OpenConversation:
     """A conversation, and the one request that is in it.
 
-    `length`: how many entries its log has up to the last fact that the client knows. `entries`: how many it had in all
-    when the last request left. `held`: what is given back when the request is over.
+    `length`: how many entries its log has up to the last fact that the client has. `entries`: how many it had in all
+    when the last request left; while it has no more, the client misses nothing. `held`: the lease, which is given back
+    when the request is over.
     """
 
     def __init__(self, name: str) -> None:
@@ -94,8 +95,8 @@ class Gateway:
     - `on_error`: what happens to a request that no window can be built for. "pass" sends it as it came, with a warning
       in `logging`; "fail" answers it with an error.
     - `wait`: seconds that a request waits while another process has its conversation and has said nothing new in it,
-      for example one that was stopped and whose lease has not ended. If that is not over by then, or as soon as the
-      other process has said something, the request gets a conversation of its own. 0: it does not wait.
+      for example one that was stopped and whose lease has not ended. If the other process still has it then, or as soon
+      as it has said something, the request gets a conversation of its own. 0: it does not wait.
     - `most_open`: how many conversations stay open between two of their requests.
     - `settings`: more arguments of `Conversation.open`: summarizer, digest_role, counter.
 
@@ -178,11 +179,14 @@ class Gateway:
         """The conversation that a request goes on with, for this request alone until `leave`; the facts that its log
         does not have yet; and the digest of all its messages.
 
-        It is the conversation with the longest known beginning, if its log says no more than that, and no other request
-        is in it. Else it is a fork of that conversation. If the beginning has no reply yet, two clients have said the
-        same, and a new conversation begins. The first one of a session has its name, unless it is `aside`. While
-        another process has the conversation and says nothing new in it, this waits. Raises InvalidMessage, and what the
-        store raises.
+        - Nothing of it is known: a new conversation. The first one of a session gets the session's name, unless the
+          request is `aside`: beside the work, such as one for a title.
+        - A log says what the request begins with and no more, and no other request is in that conversation: that one.
+        - A log says more, or a request is in it: a fork at the end of what both say; a new conversation if that has no
+          reply yet, because then two clients have only begun alike.
+
+        While another process has the conversation and says nothing new in it, this waits, at most as long as the
+        settings say. Raises InvalidMessage, and what the store raises.
         """
         start = digests.begin(tenant, session, body.dialect.name)
         while True:

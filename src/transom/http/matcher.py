@@ -23,7 +23,7 @@ from transom.wire.dialect import Dialect
 MOST_DIGESTS = 1 << 16
 """Raw digests whose canonical digest is remembered."""
 _LOOKED_UP = 64
-"""Older digests that are looked up at once."""
+"""How many digests are made and looked up at a time: first those of the newest messages, then older ones."""
 
 
 class Match(NamedTuple):
@@ -37,7 +37,8 @@ class Match(NamedTuple):
 
 class _Boundary(NamedTuple):
     """A place between two facts: the number of messages before it, the canonical digest there, and how many of the
-    parsed facts are before it. `ids`: the digest that knows the turn before it by the ids of its calls."""
+    parsed facts are before it. `ids`: a second digest of the same place, made of the ids of the calls of the
+    turn before (`digests.after_calls`): it matches if the client has changed the text."""
 
     messages: int
     digest: Digest
@@ -55,7 +56,8 @@ class Matcher:
         self._lock = Lock()
 
     def match(self, start: Digest, messages: Sequence[msgspec.Raw], dialect: Dialect) -> Match:
-        """What is known of these messages of one owner; `start`: the digest of none. Raises InvalidMessage."""
+        """Find the longest known beginning of one owner's messages. `start`: the owner's digest before any message
+        (`digests.begin`). Raises InvalidMessage."""
         since = max(0, len(messages) - _LOOKED_UP)
         raw = digests.raw_digests(start, messages, since)
         parsed_from = self._parsed_before(raw, since)
@@ -128,10 +130,8 @@ class Matcher:
 def _parsed(
     messages: Sequence[msgspec.Raw], first: int, digest: Digest, dialect: Dialect
 ) -> tuple[list[Fact], list[_Boundary]]:
-    """The facts of the messages from `first` on, and the boundaries between them, the one before them first.
-
-    A boundary is where a message begins that a fact begins with.
-    """
+    """The facts of the messages from `first` on, and the boundaries between them: places where a message and a fact
+    both begin. The first boundary is at `first`."""
     placed = dialect.parse([msgspec.json.decode(raw) for raw in messages[first:]])
     facts = [fact for _, fact in placed]
     boundaries = [*_boundaries(placed, digest, len(messages) - first)]

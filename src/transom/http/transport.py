@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Self
 
-from transom.http.drive import drive, drive_async, passed, passed_async
+from transom.http.drive import drive, drive_async, relayed, relayed_async
 from transom.http.exchange import Answer, Exchange, Reply, exchange_of
 from transom.http.gateway import SESSION_HEADERS, Gateway
 
@@ -135,7 +135,7 @@ class _Sender:
         if reply.content is not None:
             return _whole(self._request, response, reply)
         stream = _streams(type(response).__module__.partition(".")[0])[0]
-        chunks = passed(exchange, reply.begun, self.next_chunk)
+        chunks = relayed(exchange, reply.begun, self.next_chunk)
         return _rebuilt(response, stream=stream(chunks, exchange, response))
 
 
@@ -168,7 +168,7 @@ class _AsyncSender:
         if reply.content is not None:
             return _whole(self._request, response, reply)
         stream = _streams(type(response).__module__.partition(".")[0])[1]
-        chunks = passed_async(exchange, reply.begun, self.next_chunk)
+        chunks = relayed_async(exchange, reply.begun, self.next_chunk)
         return _rebuilt(response, stream=stream(chunks, exchange, response))
 
 

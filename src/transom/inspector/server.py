@@ -24,7 +24,7 @@ from transom.evaluation.call_figures import CallFigures
 from transom.inspector.access import Access
 from transom.inspector.comparison import Comparisons
 from transom.inspector.conversation_list import ConversationList
-from transom.inspector.opened import Action, InspectedConversation, InspectedConversations
+from transom.inspector.inspected_conversation import Action, InspectedConversation, InspectedConversations
 from transom.inspector.parts import MOST_READ
 from transom.inspector.window_data import PAGE
 from transom.policies import POLICIES

@@ -216,8 +216,8 @@ def _in_digits(short: re.Match[str]) -> str:
 def _numbers_in(text: str) -> dict[str, int]:
     """The numbers in the text, by name: "limit", "input", "output".
 
-    If no pattern names a limit and an input that is larger, and the text has two numbers of one unit, the larger one is
-    the input.
+    If no pattern names an output, or an input above the limit, and the text mentions the input and what its sizes
+    count, and has exactly two numbers of this length, the larger one is the input.
     """
     found = _named_numbers(text)
     if "output" in found or found.get("input", 0) > found.get("limit", inf):

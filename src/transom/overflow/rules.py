@@ -11,7 +11,8 @@ An error is an overflow if
 - nothing of it is about another matter (OTHER_MATTERS), and its numbers say so (more tokens of input than the limit) or
   its words do (PHRASES). An error that speaks of the answer alone (ANSWER) says nothing about the input.
 
-LIMITS, INPUTS and BOTH_SIDES find the numbers. Where they name none, the larger one of two numbers is the input.
+LIMITS, INPUTS and BOTH_SIDES find the numbers. Where they name no input above the limit, the larger one of two numbers
+is the input.
 """
 
 from __future__ import annotations
@@ -267,7 +268,7 @@ PHRASES = (
 is clear."""
 
 UNIT = _rule(r"token|length|context|n_ctx|токен|トークン|토큰|长度|词元|令牌", "any: what the sizes of an input count")
-"""A text that matches this, mentions the input and has two numbers has a limit and a size of one unit."""
+"""If a text matches this, mentions the input and has exactly two numbers, these are taken for a limit and a size."""
 
 INPUT_AND_ANSWER = re.compile(
     r"inputs?\W{0,2}(?: length| tokens?)? ?(?:and|plus|\+) ?\W?max_\w*tokens|"

@@ -40,7 +40,7 @@ from transom.search.source import (
 )
 from transom.search.time_words import time_words
 from transom.search.vectors import nearest, update_vectors
-from transom.search.words import indexable, restored, terms_of, words_of
+from transom.search.words import indexable, terms_of, text_of_indexed, words_of
 
 BATCH = 500
 """Entries that one transaction indexes. Another process that indexes waits for as long as it takes."""
@@ -234,7 +234,7 @@ class SqliteIndex:
             tool=tool,
             at=at,
             score=score,
-            snippet=snippet(restored(text), query, terms),
+            snippet=snippet(text_of_indexed(text), query, terms),
         )
 
     # ---- forgetting
@@ -304,7 +304,7 @@ def _row(number: int, found: SearchText, shared: Sequence[str], words: Counter[s
         number << SEQ_BITS | found.seq,
         found.at,
         found.role,
-        restored(tool),
+        text_of_indexed(tool),
         int(found.hidden),
         " ".join(scope),
         about,

@@ -14,7 +14,7 @@ from transom.errors import InvalidSetting
 from transom.search.base import Embedder
 from transom.search.index_file import IndexFile
 from transom.search.query import AMONG_LOGS, SEQ_BITS, FtsFilter
-from transom.search.words import restored
+from transom.search.words import text_of_indexed
 
 PART = 1_000
 """Characters that are embedded as one text: as much as small models read."""
@@ -47,7 +47,7 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
                 rows = db.execute(_MISSING, (low - 1 if last is None else last, high, BATCH)).fetchall()
             if not rows:
                 break
-            places = [(row, part, text) for row, stored in rows for part, text in parts_of(restored(stored))]
+            places = [(row, part, text) for row, stored in rows for part, text in parts_of(text_of_indexed(stored))]
             vectors = embedded(embedder, [text for _, _, text in places])
             with file.writing() as db:  # a conversation that was forgotten meanwhile gets no vectors
                 db.executemany(

@@ -31,15 +31,16 @@ _WORD = re.compile(r"[^\W_]+")
 def indexable(text: str) -> str:
     """Return the text as the index stores it, with marks between characters that are words.
 
-    `restored` is the inverse.
+    `text_of_indexed` is the inverse.
     """
     if text.isascii():
         return text.replace("\0", " ")
     return _ALONE.sub(f"{MARK}\\g<0>{MARK}", replace_surrogates(text).replace("\0", " "))
 
 
-def restored(stored: str) -> str:
-    """Return the text from which `indexable` made this. NUL characters and lone surrogates were replaced for good."""
+def text_of_indexed(stored: str) -> str:
+    """Return the text that `indexable` was given. A NUL is a blank now and a lone surrogate a replacement character;
+    marks (`MARK`) that the text had itself are gone."""
     return stored.replace(MARK, "")
 
 

@@ -8,8 +8,8 @@ from transom.stores.blobs import encode_entry
 from transom.stores.follow import follow
 from transom.stores.fork import fork_log
 from transom.stores.jsonl import JsonlStore
+from transom.stores.list_conversations import StoredConversation, list_conversations
 from transom.stores.memory import MemoryStore
-from transom.stores.overview import StoredConversation, list_conversations
 from transom.stores.snapshot import open_view
 from transom.stores.sqlite import SqliteStore
 from transom.stores.urls import open_store

@@ -1,7 +1,8 @@
 """Leases: the right to run a conversation, which one handle at a time has until a certain time.
 
-A store has leases if its logs have `take_lease` and `release_lease`. Whoever holds a lease renews it; if the process
-dies, it ends by itself. Nothing else depends on it: everybody may append at any time.
+A store has leases if its logs have `take_lease` and `release_lease`. Whoever holds a lease renews it. If the process
+dies, the lease ends after `SECONDS`; on the same host the next caller sees that (`is_gone`) and ends it at once.
+Nothing else depends on it: everybody may append at any time.
 """
 
 from __future__ import annotations

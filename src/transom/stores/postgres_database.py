@@ -94,7 +94,8 @@ class PostgresDatabase:
         return f"PostgresDatabase({self.place!r})"
 
     def is_current(self) -> bool:
-        """True unless the pool was closed. (`Shared` asks; a URL leads to the same database for ever.)"""
+        """Whether the pool is open. (`Shared` asks before it gives the pool out again. A URL, unlike a file, always
+        names the same database.)"""
         return not self._pool.closed
 
     def close(self) -> None:

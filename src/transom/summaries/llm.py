@@ -145,7 +145,7 @@ class _SummaryRequests:
 
     def flat(self) -> Generator[Ask, Answer | ProviderError, Summary]:
         """As many requests as the model's window needs."""
-        outline, room, overflows = self.start, self._room(self.start), 0
+        outline, room, overflows = self.start, self._room_for_turns(self.start), 0
         left = self._pieces(room)
         covered, reached = None, outline
         while left:
@@ -165,7 +165,7 @@ class _SummaryRequests:
                     raise
                 return self._finished(reached, last=covered)
             left = left[len(chunk) :]
-            room = min(room, self._room(outline))
+            room = min(room, self._room_for_turns(outline))
             if ends := [piece.key for piece in chunk if piece.ends]:
                 covered = ends[-1]
                 reached = outline
@@ -175,9 +175,10 @@ class _SummaryRequests:
         turns = [turn for turn in self.want.turns if after is None or turn.key > after]
         return pieces_of(turns, self.counter, result_tokens=self.settings.result_tokens, most=room)
 
-    def _room(self, outline: Outline) -> int:
-        """The tokens of turns that a request has room for beside all else. Raises SummaryFailed if there are too
-        few."""
+    def _room_for_turns(self, outline: Outline) -> int:
+        """The tokens of turns that fit into one request of its own: the smaller of `share` of the model's window and
+        the window less the answer, minus the instructions and the summary so far. Raises SummaryFailed if that is under
+        `LEAST`."""
         fixed = self.counter.count(self.settings.prompts.system) + self.counter.count(self._flat_text(outline, [])) + 32
         window = self.model.context
         room = min(int(self.settings.share * window), window - self.answer_tokens) - fixed

@@ -112,20 +112,20 @@ def _pieces(content: str | list[Raw]) -> list[Raw]:
 # ---- JSON
 
 
-def copied(value: Any) -> Any:
+def deep_copy(value: Any) -> Any:
     """A deep copy of a JSON value. It recurses: the caller must have limited the depth (`json_copy` does)."""
     if isinstance(value, dict):
-        return {key: copied(item) for key, item in cast("Raw", value).items()}
-    return [copied(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+        return {key: deep_copy(item) for key, item in cast("Raw", value).items()}
+    return [deep_copy(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
-def cleaned(value: Any) -> Any:
-    """A deep copy of a JSON value in which lone surrogates, which UTF-8 does not have, are replaced. It recurses: the
+def without_lone_surrogates(value: Any) -> Any:
+    """A deep copy of a JSON value with replacement characters for lone surrogates: UTF-8 has none. It recurses: the
     caller must have limited the depth."""
     if isinstance(value, dict):
-        return {replace_surrogates(key): cleaned(item) for key, item in cast("Raw", value).items()}
+        return {replace_surrogates(key): without_lone_surrogates(item) for key, item in cast("Raw", value).items()}
     if isinstance(value, list):
-        return [cleaned(item) for item in cast("list[Any]", value)]
+        return [without_lone_surrogates(item) for item in cast("list[Any]", value)]
     return replace_surrogates(value) if isinstance(value, str) else value
 
 
@@ -134,5 +134,5 @@ def without_surrogates(messages: list[Rendered]) -> list[Rendered]:
     try:
         _encoder.encode(messages)
     except UnicodeEncodeError:
-        return [replace(rendered, message=cleaned(rendered.message)) for rendered in messages]
+        return [replace(rendered, message=without_lone_surrogates(rendered.message)) for rendered in messages]
     return messages

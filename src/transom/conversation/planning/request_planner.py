@@ -32,9 +32,9 @@ from transom.conversation.state_and_head_parts import (
     State,
     checked_state,
     current_texts,
-    divided,
     must_be_of_user,
     part_messages,
+    system_prompt_and_parts,
 )
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
@@ -111,7 +111,7 @@ class RequestPlanner:
     @property
     def system(self) -> tuple[Instruction, ...]:
         """The system prompt of the next request, without head parts."""
-        return divided(self.options.head)[0]
+        return system_prompt_and_parts(self.options.head)[0]
 
     def use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
         """Plan the next requests for this model: in its dialect, and within the limit that its refusals have taught.
@@ -367,7 +367,7 @@ class RequestPlanner:
         logged, given = self.view.head, self.settings.system
         if given is None or given == logged.messages:
             return logged
-        if self.settings.head_parts and given == divided(logged)[0]:
+        if self.settings.head_parts and given == system_prompt_and_parts(logged)[0]:
             return logged
         return Head(messages=given, tools=logged.tools)
 
@@ -398,7 +398,7 @@ class RequestPlanner:
 
     def _sent_system(self) -> tuple[Instruction, ...]:
         """The system prompt that was sent, without head parts if this conversation has such."""
-        return divided(self.view.head)[0] if self.settings.head_parts else self.view.head.messages
+        return system_prompt_and_parts(self.view.head)[0] if self.settings.head_parts else self.view.head.messages
 
     def _system_of(self, text: str | None, sent: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
         """The system prompt with this text; None: the one that was sent."""
@@ -410,9 +410,9 @@ class RequestPlanner:
         self, messages: tuple[Instruction, ...], tools: tuple[Raw, ...], *, at_break: bool
     ) -> tuple[Instruction, ...]:
         """The system prompt and its parts: those that were sent, as long as the prefix before them is the same."""
-        system = divided(Head(messages=messages))[0]
+        system = system_prompt_and_parts(Head(messages=messages))[0]
         sent = self.view.head
-        sent_system, sent_parts = divided(sent)
+        sent_system, sent_parts = system_prompt_and_parts(sent)
         if self.view.sent_tokens and not at_break and (system, tools) == (sent_system, sent.tools):
             return system + sent_parts
         return system + part_messages(self.settings.head_parts, self.view, self.settings.dialect)

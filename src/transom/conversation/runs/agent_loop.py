@@ -43,9 +43,9 @@ from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
 from transom.conversation.output_type import OutputType
 from transom.conversation.request import Request
 from transom.conversation.runs.context_tool import context_outcome
+from transom.conversation.runs.readable_result import as_text, readable
 from transom.conversation.runs.readback_tools import with_readback
 from transom.conversation.runs.runnable import RunnableConversation
-from transom.conversation.runs.tool_output import as_text, readable
 from transom.conversation.runs.work import (
     Approve,
     Caller,

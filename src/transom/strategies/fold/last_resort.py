@@ -1,6 +1,7 @@
 """The last steps when a window does not fit: whole turns become excerpts in the text of a fold.
 
-If even the last step is too large, no window fits: `BudgetImpossible`.
+Their order, and the other steps of a last resort, are in `policies/plain.py:LAST_RESORT`. If even the last step is too
+large, no window fits: `BudgetImpossible`.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Omit(Struct, frozen=True, kw_only=True):
     """Leaves out the oldest units, behind the leading task, until the goal is met. The newest unit always stays.
 
     An older omission becomes part of the new one, so that there is one marker. What a person took back is left alone
-    until the window does not fit. Nothing happens if that lowers the pressure by less than `least`.
+    until the window does not fit. While it fits, nothing happens if that lowers the pressure by less than `least`.
     """
 
     least: float = 0.1
@@ -95,8 +95,8 @@ def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
 class HeadTail(Struct, frozen=True, kw_only=True):
     """Keeps the `first` and the `last` units, and the newest; leaves out what is between, an older omission included.
 
-    With `tokens`, `first` and `last` are tokens, and as many units stay as fit into them. Nothing happens if that
-    lowers the pressure by less than `least`.
+    With `tokens`, `first` and `last` count tokens instead of units: whole units stay as long as they fit. While the
+    window fits, nothing happens if that lowers the pressure by less than `least`.
     """
 
     first: int = 4
@@ -115,7 +115,7 @@ class HeadTail(Struct, frozen=True, kw_only=True):
 
 class Rounds(Struct, frozen=True, kw_only=True):
     """Keeps the `last` rounds and leaves out what is older. A round is a user message and everything up to the next
-    one. Nothing happens if that lowers the pressure by less than `least`."""
+    one. While the window fits, nothing happens if that lowers the pressure by less than `least`."""
 
     last: int = 4
     least: float = 0.1

@@ -21,8 +21,12 @@ LEAST_KEPT = 16
 
 
 def clip_arguments(target: Target, part: ShownPart, most: int) -> Trim:
-    """Trims arguments to at most `most` tokens. The longest texts in them are shortened first. If that is not enough,
-    or if they are not JSON, only the names of files stay."""
+    """Trims a call's arguments to at most `most` tokens, still as JSON: the longest texts in them are cut to their
+    ends.
+
+    If that is not enough, the names of files stay (`PATHS`) as far as they fit, beside a note of what was left out. Of
+    arguments that are not JSON the note stays alone, also if it is over `most`.
+    """
     reference = target.reference(part.entry)
     try:
         value: object = json.loads(part.text)
@@ -30,9 +34,7 @@ def clip_arguments(target: Target, part: ShownPart, most: int) -> Trim:
     except (ValueError, RecursionError):  # no JSON, or nested too deep
         value = note = None
     if note is None:
-        args = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-        paths = {name: path for name in PATHS if isinstance(path := args.get(name), str) and 0 < len(path) < most}
-        note = _json_text(json.loads(texts.trimmed_arguments_but(paths, reference, part.tokens)))
+        note = _paths_alone(target, part, value, most, reference)
     return Trim(entry=part.entry, part=part.part, note=note, why="clip")
 
 
@@ -59,6 +61,20 @@ def _shortened(target: Target, part: ShownPart, value: object, most: int, refere
             return note
         room *= RETRY_SHARE * most / counted
     return None
+
+
+def _paths_alone(target: Target, part: ShownPart, value: object, most: int, reference: str) -> str:
+    """The names of files among the arguments, the shortest first, and a note of what was left out."""
+    args = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    found = {name: path for name in PATHS if isinstance(path := args.get(name), str) and path}
+    note, kept = "", dict[str, str]()
+    for name in ("", *sorted(found, key=lambda name: len(found[name]))):
+        kept |= {name: found[name]} if name else {}
+        longer = _json_text(json.loads(texts.trimmed_arguments_but(kept, reference, part.tokens)))
+        if note and target.counter.count(longer) > most:
+            break
+        note = longer
+    return note
 
 
 def _texts(value: object) -> Iterator[str]:

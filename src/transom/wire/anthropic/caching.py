@@ -1,5 +1,5 @@
 """Cache breakpoints: marks on blocks that tell the provider to cache the prompt up to there. A request may have
-four."""
+four. Which messages are marked, `conversation/request.py` says."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from transom.wire.arguments import as_object
 from transom.wire.dialect import Rendered
 from transom.wire.fields import is_text
 from transom.wire.translate import safe_name, translate_fact, unique_calls
-from transom.wire.turns import cleaned, copied, runs
+from transom.wire.turns import deep_copy, runs, without_lone_surrogates
 
 EMPTY = texts.left_out_marker("text")
 """The placeholder where the API wants a text and there is none (A10)."""
@@ -75,7 +75,7 @@ def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
     """
     contents = [_content(translate_fact(fact, DIALECT_NAME), "prompt") for fact in instructions]
     whole = contents[0] if len(contents) == 1 else [block for content in contents for block in _listed(content)]
-    sent: str | list[Raw] = cleaned(whole)
+    sent: str | list[Raw] = without_lone_surrogates(whole)
     return sent
 
 
@@ -112,7 +112,7 @@ def _plain(role: str, fact: Fact) -> Rendered:
 
 def _message(role: str, content: str | list[Raw], extra: Raw | None, *, joins: bool) -> Rendered:
     """A message with its other fields."""
-    return Rendered({**copied(extra or {}), "role": role, "content": content}, joins)
+    return Rendered({**deep_copy(extra or {}), "role": role, "content": content}, joins)
 
 
 def _turn(turn: Assistant, *, unsigned: bool) -> list[Rendered]:
@@ -157,7 +157,7 @@ def _block(item: m.Addressed, role: str, *, unsigned: bool = False) -> Iterator[
         if not is_blank(item.text):
             yield _filled(_text(item.text), item.extra)
     elif isinstance(item, Call):
-        given = copied(as_object(item.args))
+        given = deep_copy(as_object(item.args))
         yield _filled({"type": "tool_use", "id": item.id, "name": sent_name(item.name), "input": given}, item.extra)
     elif isinstance(item, m.Reasoning):  # taken back only encrypted, or with its signature, except by some servers
         extra = item.extra or {}
@@ -170,7 +170,7 @@ def _block(item: m.Addressed, role: str, *, unsigned: bool = False) -> Iterator[
     elif isinstance(item, m.Other) and (role == "prompt" or item.raw["type"] in _MISPLACED):
         yield _left_out("part")
     else:
-        yield copied(item.raw)
+        yield deep_copy(item.raw)
 
 
 def _listed(content: str | list[Raw]) -> list[Raw]:
@@ -190,4 +190,4 @@ def _left_out(kind: str) -> Raw:
 
 def _filled(block: Raw, extra: Raw | None) -> Raw:
     """The block with its other fields, which never replace its own."""
-    return {**block, **copied(extra or {}), **block}
+    return {**block, **deep_copy(extra or {}), **block}

@@ -91,9 +91,10 @@ def content(value: object, where: str) -> tuple[Part, ...]:
 
 
 def response_parts(value: object, where: str) -> tuple[Part, ...]:
-    """The parts of a function's response: an object, a text, or a list of parts.
+    """The parts of a function's response.
 
-    Raises InvalidMessage for any other value, and for calls and responses among the parts.
+    `{"result": "ok"}` gives the text "ok", any other object its JSON as a text; a text or a list of parts gives its
+    parts, None gives none. Raises InvalidMessage for any other value, and for calls and responses among the parts.
     """
     if not isinstance(value, dict):
         return content(value, where)

@@ -21,7 +21,7 @@ from transom.wire.dialect import Rendered
 from transom.wire.fields import compact_json
 from transom.wire.gemini.keys import CALL, DIALECT_NAME, RESPONSE, SIGNATURE, UNDER, key_of_part
 from transom.wire.translate import translate_fact, unique_calls
-from transom.wire.turns import cleaned, copied
+from transom.wire.turns import deep_copy, without_lone_surrogates
 
 ESCAPE = "skip_thought_signature_validator"
 """The signature that models which want one accept on a call of another model."""
@@ -30,7 +30,7 @@ ESCAPE = "skip_thought_signature_validator"
 def by_user(*parts: Raw, beside: Raw | None = None) -> Rendered:
     """A content of the user. It is not joined with others: so the API takes it, and responses must stand alone (G4)."""
     return Rendered(
-        {**copied({"role": "user"} if beside is None else beside), "parts": _kept(list(parts))}, joins=False
+        {**deep_copy({"role": "user"} if beside is None else beside), "parts": _kept(list(parts))}, joins=False
     )
 
 
@@ -99,7 +99,7 @@ def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
         return None
     beside = instructions[0].extra if [each.dialect for each in instructions] == [DIALECT_NAME] else None
     parts = [part if "text" in part else {"text": texts.left_out_marker("part")} for part in parts]
-    out: Raw = cleaned({**(beside or {}), "parts": parts})
+    out: Raw = without_lone_surrogates({**(beside or {}), "parts": parts})
     return out
 
 
@@ -145,30 +145,30 @@ def _kept(parts: list[Raw]) -> list[Raw]:
 def _part(item: m.Addressed) -> Raw:
     """One piece of a turn or message as a part."""
     if isinstance(item, Text):
-        return {"text": item.text, **copied(item.extra or {})}
+        return {"text": item.text, **deep_copy(item.extra or {})}
     if isinstance(item, m.Reasoning):
-        return {"text": item.text, "thought": True, **copied(item.extra or {})}
+        return {"text": item.text, "thought": True, **deep_copy(item.extra or {})}
     if not isinstance(item, Call):
-        return copied(item.raw)
-    out: Raw = copied(item.extra or {CALL[0]: {}})
+        return deep_copy(item.raw)
+    out: Raw = deep_copy(item.extra or {CALL[0]: {}})
     body: Raw = out[key_of_part(out, CALL) or CALL[0]]
     body |= {"id": item.id} if item.id else {}
     body["name"] = item.name or texts.UNNAMED
-    body |= {"args": copied(as_object(item.args))} if item.args else {}
+    body |= {"args": deep_copy(as_object(item.args))} if item.args else {}
     return out
 
 
 def _response(fact: ToolResult, call: Call) -> Raw:
     """The function response for a result, under the id and name of its call."""
     came = fact.extra if fact.dialect == DIALECT_NAME else None
-    out: Raw = {key: value for key, value in copied(came or {}).items() if key != "name"}
+    out: Raw = {key: value for key, value in deep_copy(came or {}).items() if key != "name"}
     snake = not came and key_of_part(call.extra or {}, CALL) == CALL[1]
     body: Raw = out.setdefault(key_of_part(out, RESPONSE) or RESPONSE[snake], {})
     body |= {"id": call.id} if call.id else {}
     body["name"] = call.name or texts.UNNAMED
     body["response"] = _answer(fact)
     if fact.dialect == DIALECT_NAME and (files := [each.raw for each in fact.parts if not isinstance(each, Text)]):
-        body["parts"] = copied(files)
+        body["parts"] = deep_copy(files)
     return out
 
 
@@ -188,5 +188,5 @@ def _answer(fact: ToolResult) -> Raw:
         if under is None and len(lines) == 1:
             held = as_object(lines[0])
             if held.get(WRAPPED) != lines[0] and compact_json(held) == lines[0]:  # not trimmed since
-                return copied(held)
+                return deep_copy(held)
     return {heading if under is None else under: lines if len(lines) > 1 else "".join(lines)}

@@ -19,7 +19,7 @@ from transom.wire.fields import compact_json
 from transom.wire.openai.parse import DIALECT_NAME, THINKING, body_keys
 from transom.wire.openai.repair import repair
 from transom.wire.translate import translate_fact, unique_calls, with_failed_mark
-from transom.wire.turns import copied, runs
+from transom.wire.turns import deep_copy, runs
 
 
 def unit_messages(unit: Unit, *, move_media: bool) -> list[Raw]:
@@ -44,7 +44,7 @@ def _without_media(fact: Fact, moved: list[Raw]) -> Fact:
     parts: list[m.Part] = []
     for part in fact.parts:
         if isinstance(part, m.Media):
-            moved.append(copied(part.raw))
+            moved.append(deep_copy(part.raw))
             parts.append(Text(texts.moved_media(part.media, len(moved))))
         else:
             parts.append(part)
@@ -76,7 +76,7 @@ def message(fact: Fact) -> Raw:
     elif fact.shape == "null":
         out["content"] = None
     if fact.extra:
-        out.update(copied(fact.extra))
+        out.update(deep_copy(fact.extra))
     if isinstance(fact, ToolResult) and fact.call and not fact.legacy:
         out["tool_call_id"] = fact.call
     if isinstance(fact, Assistant):
@@ -116,10 +116,10 @@ def _content(fact: Fact, pieces: list[m.Part | m.Reasoning]) -> str | list[Raw]:
 def _part(part: m.Part | m.Reasoning) -> Raw:
     """A content part as it was read."""
     if isinstance(part, Text):
-        return {"type": "text", "text": part.text, **copied(part.extra or {})}
+        return {"type": "text", "text": part.text, **deep_copy(part.extra or {})}
     if isinstance(part, m.Reasoning):
-        return {"type": THINKING, THINKING: [{"type": "text", "text": part.text}], **copied(part.extra or {})}
-    return copied(part.raw)
+        return {"type": THINKING, THINKING: [{"type": "text", "text": part.text}], **deep_copy(part.extra or {})}
+    return deep_copy(part.raw)
 
 
 def _add_turn(out: Raw, fact: Assistant) -> None:
@@ -128,7 +128,7 @@ def _add_turn(out: Raw, fact: Assistant) -> None:
         out[thought.field] = out.get(thought.field, "") + thought.text
     for call in fact.calls:
         if call.legacy:
-            out["function_call"] = _filled(copied(call.extra or {}), call, "arguments")
+            out["function_call"] = _filled(deep_copy(call.extra or {}), call, "arguments")
         else:
             out.setdefault("tool_calls", []).append(_call(call))
 
@@ -137,7 +137,7 @@ def _call(call: Call) -> Raw:
     """A call as JSON, with the fields that it was read with."""
     if call.extra is None:
         return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.args}}
-    rest: Raw = copied(call.extra)
+    rest: Raw = deep_copy(call.extra)
     kind, field = body_keys(rest)
     rest[kind] = _filled(cast("Raw", rest.get(kind) or {}), call, field)
     return {**rest, "id": call.id} if call.id else rest

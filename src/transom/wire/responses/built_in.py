@@ -17,7 +17,7 @@ from transom.core import message as m
 from transom.core.message import Call, Part, Raw, Text
 from transom.wire.fields import compact_json
 from transom.wire.translate import with_failed_mark
-from transom.wire.turns import copied
+from transom.wire.turns import deep_copy
 
 OUTPUTS = {
     "tool_search_call": "tool_search_output",
@@ -150,7 +150,7 @@ def is_built_in(call: Call) -> bool:
 
 def call_item(call: Call) -> Raw:
     """The item of a call. Trimmed arguments are put where the item has room for a text, or left out."""
-    item = copied(call.extra)
+    item = deep_copy(call.extra)
     if item["call_id"] != call.id:
         item["call_id"] = call.id
     if call.args == _arguments(item):
@@ -186,15 +186,15 @@ def output_items(fact: m.ToolResult, call: Call) -> list[Raw]:
 
 def _own_output(fact: m.ToolResult) -> tuple[Raw, str]:
     """The item that a result came in, and the text that does not fit into it."""
-    item, rest = copied(fact.extra), list[str]()
+    item, rest = deep_copy(fact.extra), list[str]()
     for (holder, key), part in zip(list(_places(item, taken=True)), fact.parts, strict=False):
         if item["type"] in ("computer_call_output", "tool_search_output") and isinstance(part, Text):
-            holder[key] = copied(SCREENSHOT) if key == "output" else []
+            holder[key] = deep_copy(SCREENSHOT) if key == "output" else []
             rest.append(part.text)
         elif isinstance(part, Text):
             holder[key] = part.text
         else:
-            holder[key] = copied(part.raw if isinstance(part, m.Media) else part.raw[key])
+            holder[key] = deep_copy(part.raw if isinstance(part, m.Media) else part.raw[key])
     return item, "\n".join(rest)
 
 
@@ -206,7 +206,7 @@ def _new_output(fact: m.ToolResult, kind: str) -> tuple[Raw, str]:
     if kind == "computer_call_output":
         shots = [shot for part in parts if (shot := _screenshot(part))]
         said = "\n".join(part.text for part in parts if isinstance(part, Text))
-        return {"type": kind, "output": shots[0] if shots else copied(SCREENSHOT)}, said if shots else words
+        return {"type": kind, "output": shots[0] if shots else deep_copy(SCREENSHOT)}, said if shots else words
     if kind == "shell_call_output":
         outcome = {"type": "exit", "exit_code": int(fact.failed or fact.synthetic)}
         return {"type": kind, "output": [{"stdout": words, "stderr": "", "outcome": outcome}]}, ""

@@ -36,7 +36,7 @@ from transom.wire.responses.repair import (
     without_orphans,
 )
 from transom.wire.translate import safe_name, translate_fact, unique_calls, with_failed_mark
-from transom.wire.turns import copied, runs
+from transom.wire.turns import deep_copy, runs
 
 
 def item(fact: Fact) -> Raw:
@@ -45,14 +45,14 @@ def item(fact: Fact) -> Raw:
     if words := m.own_text(fact):
         return {"role": "assistant" if isinstance(fact, m.Failure) else "user", "content": words}
     fact = with_failed_mark(fact)
-    extra: Raw = copied(fact.extra or {})
+    extra: Raw = deep_copy(fact.extra or {})
     extra.pop(INSTRUCTIONS, None)
     content = _content(fact.parts, fact.shape, USER_TEXT)
     if isinstance(fact, m.ToolResult):
         return {"output": content, **({} if extra.get("type") in BUILT_IN_OUTPUTS else extra)}
     first = fact.parts[0] if fact.parts else None
     if isinstance(first, m.Other) and first.raw.get("type") in SETTINGS:
-        return copied(first.raw)
+        return deep_copy(first.raw)
     return {"role": fact.role if isinstance(fact, m.Instruction) else "user", "content": content, **extra}
 
 
@@ -113,22 +113,22 @@ def _items(turn: Assistant) -> Iterator[Raw]:
 def _item(piece: Any) -> Raw:
     """The item of a call or of reasoning."""
     if isinstance(piece, m.Reasoning):
-        return copied(piece.extra or {"type": "reasoning"})
+        return deep_copy(piece.extra or {"type": "reasoning"})
     if is_built_in(piece):
         return call_item(piece)
     fields: Raw = {"type": _kind(piece), "call_id": piece.id, "name": safe_name(piece.name)}
     given = sent_text(piece.args) if _kind(piece) == "function_call" else piece.args  # a custom tool takes free text
-    return {**copied(piece.extra or {}), **fields, CALLS[_kind(piece)]: given}
+    return {**deep_copy(piece.extra or {}), **fields, CALLS[_kind(piece)]: given}
 
 
 def _said(message: Raw | None, parts: list[Any]) -> Raw:
     """The item of a message of the model. `message`: its fields; None for an item that is a part by itself."""
     if message is None:  # where such an item was trimmed stand our words
         first: Part = parts[0]
-        return {"role": "assistant", "content": first.text} if isinstance(first, Text) else copied(first.raw)
+        return {"role": "assistant", "content": first.text} if isinstance(first, Text) else deep_copy(first.raw)
     empty = message.get("content")
     content: Any = _content(() if empty == [] else parts, "text" if empty == "" else "parts", MODEL_TEXT)
-    return {**copied(message), "content": content}
+    return {**deep_copy(message), "content": content}
 
 
 def _content(parts: Sequence[Part], shape: str, plain: str) -> Any:
@@ -142,8 +142,8 @@ def _content(parts: Sequence[Part], shape: str, plain: str) -> Any:
 def _part(part: Part, plain: str) -> Raw:
     """A content part as it was read."""
     if not isinstance(part, Text):
-        return copied(part.raw)
-    extra: Raw = {"type": plain, **copied(part.extra or {})}
+        return deep_copy(part.raw)
+    extra: Raw = {"type": plain, **deep_copy(part.extra or {})}
     return {**extra, TEXTS.get(extra["type"], "text"): part.text}
 
 

@@ -30,8 +30,8 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
     """A conversation of a store.
 
     `id`: its name in the store. `title`: the first line of the user's first message, at most 80 characters; empty if
-    the first entries have none. `user_id`, `session_id`: whose it is, and the session that it belongs to; empty if
-    nobody's, and none. `entries`: how many it has, None if it cannot be read; `first`, `last`: when its first and last
+    the first entries have none. `user_id`: whose it is, empty if nobody's. `session_id`: the session that it belongs
+    to, empty if none. `entries`: how many it has, None if it cannot be read; `first`, `last`: when its first and last
     entries were appended, in seconds since the epoch; `dialect`: the one its entries were counted for, None if nothing
     was counted; `damaged`: the error if it cannot be read.
 
@@ -60,8 +60,8 @@ def list_conversations(
     """The conversations of a store, or of one of its users, described in full: the one that was used last comes first.
 
     `store`: a URL, a path, or a store object. `user_id`: only those of this user; "" for those of nobody. `limit`: the
-    most that are listed. All their entries are read, for their size and cost; of each other conversation the first 8
-    entries and the last one. Logs of sub-agents are conversations of their own.
+    most that are listed. Of these all entries are read, for size and cost; of the others, to find the newest, the first
+    8 and the last one. Logs of sub-agents are conversations of their own.
     Raises InvalidSetting, StoreUnavailable.
     """
     if type(limit) is not int or limit < 0:

@@ -96,7 +96,8 @@ class LeftOutPage(Struct, frozen=True, kw_only=True):
 class InspectedConversation:
     """One stored log with the figures of its calls and the views of them.
 
-    It may be used from several threads. There are two locks, so that the chart need not wait for the views.
+    It may be used from several threads. `_lock` guards the figures of the calls (the chart),
+    `_views_lock` the views, which take longer.
     """
 
     def __init__(self, log: StoredLog, counting: StoredLog) -> None:
@@ -184,8 +185,9 @@ class InspectedConversation:
         return self._views
 
     def _quick_reader(self) -> WindowReader | None:
-        """The window as it is now, from a snapshot, while no entries were read: so that it is there at once. It is
-        compared with none before. None the second time, or if there is no snapshot."""
+        """A reader of the window as it is now, made from the snapshot without reading the log, so that the first page
+        shows at once. It is not compared with the call before. None if there is no snapshot, or if one was given
+        already."""
         if self._is_asked or self._log.load_snapshot() is None:
             return None
         self._is_asked = True
