@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from loopback_server import Json, PostHandler, serving
-from strict_provider import ANSWER, REPLIES, TOOL, StrictProvider
+from strict_provider import REPLIES, TOOL, StrictProvider, with_text
 from transom.wire.dialects import dialect_named
 
 LONG_EVERY = 5
@@ -72,7 +72,7 @@ class AgentServer(StrictProvider):
         if shell is None:
             self.side += 1
             self.invalid += [f"side, {api}: {each.rule} {each.why}" for each in dialect_named(api).violations(body)]
-            return 200, _as_text(REPLIES[api](0, "signature-0", [], 1), '{"title": "Count lines"}')
+            return 200, with_text(REPLIES[api](0, "signature-0", [], 1), '{"title": "Count lines"}')
         if self.turn + 1 == self.pauses_at:
             steps, self.steps = self.steps, self.turn + 1
             status, found = super()._answer(api, body)
@@ -89,12 +89,6 @@ class AgentServer(StrictProvider):
         """Whatever is no POST."""
         self.others.append(f"{handler.command} {handler.path.partition('?')[0]}")
         handler.reply(404, "application/json", b"{}")
-
-
-def _as_text(value: Any, text: str) -> Any:
-    if isinstance(value, dict):
-        return {key: text if item == ANSWER else _as_text(item, text) for key, item in value.items()}
-    return [_as_text(item, text) for item in value] if isinstance(value, list) else value
 
 
 def _with_call(value: Any, name: str, arguments: Json | str) -> Any:

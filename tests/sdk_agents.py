@@ -212,7 +212,9 @@ class GeminiAgent:
 
     def took(self, parts: list[Any]) -> str:
         self.steps += 1
-        self.contents.append({"role": "model", "parts": [part.model_dump(exclude_none=True) for part in parts]})
+        self.contents.append(
+            {"role": "model", "parts": [part.model_dump(mode="json", exclude_none=True) for part in parts]}
+        )
         calls = [part.function_call for part in parts if part.function_call]
         answers = [
             {
@@ -226,7 +228,7 @@ class GeminiAgent:
         ]
         if answers:
             self.contents.append({"role": "user", "parts": answers})
-        return "" if calls else "".join(part.text or "" for part in parts)
+        return "" if calls else "".join(part.text or "" for part in parts if not part.thought)
 
 
 def openai_client(url: str, *, is_async: bool = False) -> Any:

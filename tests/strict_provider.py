@@ -4,10 +4,13 @@ It answers each request with reasoning (where the API has it) and one to three t
 a text. What it holds against a request is counted:
 
 - `invalid`: a rule of the API is broken;
-- `stale`: reasoning stands behind another prefix than the one that it was made on;
+- `stale`: reasoning stands behind another prefix than the one that it was made on. Gemini's signatures are bound to no
+  prefix: each must be one that was given;
 - `over`: more tokens than the limit, after the limit was said once;
 - `lost`: the task is not in the request;
 - `breaks`: it does not begin with the request before.
+
+`reasoned` counts the parts of all requests that have a signature: a run that sends none has shown nothing of prefixes.
 
 A request with more tokens than `limit` is refused in the provider's words, with its numbers.
 """
@@ -15,6 +18,7 @@ A request with more tokens than `limit` is refused in the provider's words, with
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -25,10 +29,14 @@ from typing import Any
 from loopback_server import Json, PostHandler, as_events, end_of_events, is_streamed, serving
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
+from transom.wire.gemini.render import ESCAPE
+from transom.wire.gemini.rules import violations as gemini_violations
 
 TASK = "Count the lines of every file, and say TALISMAN-77 at the end."
 ANSWER = "All files are counted: TALISMAN-77."
 TOOL = "look"
+HEAD = ("system", "systemInstruction", "instructions", "tools")
+"""What stands before the messages of a request."""
 
 _count = lru_cache(maxsize=1 << 16)(o200k().count)
 
@@ -42,6 +50,11 @@ def tokens_in(value: Any) -> int:
     return sum(map(tokens_in, value)) if isinstance(value, list) else 1
 
 
+def used_by(body: Json) -> int:
+    """The tokens of a request."""
+    return sum(tokens_in(body.get(key)) for key in (*HEAD, "messages", "input", "contents"))
+
+
 class StrictProvider:
     """One script, and what came of it."""
 
@@ -52,7 +65,7 @@ class StrictProvider:
         self.headers: list[dict[str, str]] = []
         self.invalid: list[str] = []
         self.stale = self.over = self.lost = self.refused = self.turn = 0
-        self.largest = self.breaks = 0
+        self.largest = self.breaks = self.reasoned = 0
         self._last = ""
         self.url = ""
         self._made_on: dict[str, str] = {}
@@ -81,13 +94,11 @@ class StrictProvider:
             handler.reply(200, "application/json", json.dumps(found).encode())
 
     def _answer(self, api: str, body: Json) -> tuple[int, Json]:
-        broken = dialect_named(api).violations(body)
+        broken = gemini_violations(body, strict=True) if api == "gemini" else dialect_named(api).violations(body)
         self.invalid += [f"{api}: {each.rule} {each.why}" for each in broken]
         if broken:
             return 400, {"error": {"message": self.invalid[-1], "type": "invalid_request_error"}}
-        used = sum(
-            tokens_in(body.get(key)) for key in ("messages", "input", "contents", "system", "instructions", "tools")
-        )
+        used = used_by(body)
         if used > self.limit:
             self.over += self.refused > 0
             self.refused += 1
@@ -96,11 +107,13 @@ class StrictProvider:
         self.lost += TASK not in json.dumps(body)
         before = prefixes(api, body)
         for at, signature in reasoning_in(api, body):
-            self.stale += self._made_on.get(signature) != before[at]
+            self.reasoned += 1
+            made_on = self._made_on.get(signature)
+            self.stale += made_on is None if api == "gemini" else made_on != before[at]
         self.breaks += bool(self._last) and self._last not in before
         self._last = before[-1]
         self.turn += 1
-        signature = f"signature-{self.turn}"
+        signature = b64encode(f"signature-{self.turn}".encode()).decode()
         self._made_on[signature] = before[-1]
         calls = [] if self.turn >= self.steps else [f"{TOOL}_{self.turn}_{n}" for n in range(1 + self.turn % 3)]
         return 200, REPLIES[api](self.turn, signature, calls, used)
@@ -118,7 +131,7 @@ def messages_of(api: str, body: Json) -> list[Json]:
 
 def prefixes(api: str, body: Json) -> list[str]:
     """The hash of what stands before each message, and before the next one, without cache marks, which do not count."""
-    head = [body.get("system"), body.get("instructions"), body.get("tools")]
+    head = [body.get(key) for key in HEAD]
     digests = [""]
     for each in [head, *messages_of(api, body)]:
         text = digests[-1] + json.dumps(_unmarked(each), sort_keys=True)
@@ -147,6 +160,8 @@ def reasoning_in(api: str, body: Json) -> Iterator[tuple[int, str]]:
         for block in blocks if isinstance(blocks, list) else ():
             if block.get("type") in ("thinking", "reasoning"):
                 yield at, block.get("signature") or block["encrypted_content"]
+            elif block.get("thoughtSignature", ESCAPE) != ESCAPE:
+                yield at, block["thoughtSignature"]
 
 
 def too_long(api: str, used: int, limit: int) -> Json:
@@ -164,9 +179,17 @@ def too_long(api: str, used: int, limit: int) -> Json:
 # ---- replies
 
 
+def arguments_of(call: str) -> Json:
+    """The arguments of a call, by its id."""
+    _, turn, number = call.rsplit("_", 2)
+    return {"at": int(turn), "number": int(number)}
+
+
 def _chat(turn: int, signature: str, calls: list[str], used: int) -> Json:
-    arguments = json.dumps({"at": turn})
-    made = [{"id": each, "type": "function", "function": {"name": TOOL, "arguments": arguments}} for each in calls]
+    made = [
+        {"id": each, "type": "function", "function": {"name": TOOL, "arguments": json.dumps(arguments_of(each))}}
+        for each in calls
+    ]
     message = {"role": "assistant", "content": f"Step {turn}." if calls else ANSWER, "refusal": None, "annotations": []}
     choice = {
         "index": 0,
@@ -197,7 +220,7 @@ def _chat_events(whole: Json) -> list[Json]:
 
 def _message(turn: int, signature: str, calls: list[str], used: int) -> Json:
     thought = {"type": "thinking", "thinking": f"Thought {turn}. " * 9, "signature": signature}
-    uses = [{"type": "tool_use", "id": f"toolu_{each}", "name": TOOL, "input": {"at": turn}} for each in calls]
+    uses = [{"type": "tool_use", "id": f"toolu_{each}", "name": TOOL, "input": arguments_of(each)} for each in calls]
     return {
         "id": f"msg_{turn}",
         "type": "message",
@@ -242,7 +265,7 @@ def _response(turn: int, signature: str, calls: list[str], used: int) -> Json:
             "id": f"fc_{each}",
             "call_id": each,
             "name": TOOL,
-            "arguments": json.dumps({"at": turn}),
+            "arguments": json.dumps(arguments_of(each)),
             "status": "completed",
         }
         for each in calls
@@ -292,8 +315,11 @@ def _response_events(whole: Json) -> list[Json]:
 
 
 def _generated(turn: int, signature: str, calls: list[str], used: int) -> Json:
-    parts: list[Json] = [{"text": f"Step {turn}." if calls else ANSWER}]
-    parts += [{"functionCall": {"id": each, "name": TOOL, "args": {"at": turn}}} for each in calls]
+    thought = {"text": f"Thought {turn}. " * 9, "thought": True}
+    made: list[Json] = [{"functionCall": {"id": each, "name": TOOL, "args": arguments_of(each)}} for each in calls]
+    signed = {"thoughtSignature": signature}
+    said = {"text": f"Step {turn}."} if calls else {"text": ANSWER, **signed}
+    parts: list[Json] = [thought, said, *({**each, **signed} for each in made[:1]), *made[1:]]
     candidate = {"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
     usage = {"promptTokenCount": used, "candidatesTokenCount": 20, "totalTokenCount": used + 20}
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-test"}
@@ -314,6 +340,13 @@ EVENTS = {
     "responses": _response_events,
     "gemini": _generated_events,
 }
+
+
+def with_text(value: Any, text: str) -> Any:
+    """A reply without calls that says this, and not `ANSWER`."""
+    if isinstance(value, dict):
+        return {key: text if item == ANSWER else with_text(item, text) for key, item in value.items()}
+    return [with_text(item, text) for item in value] if isinstance(value, list) else value
 
 
 @contextmanager

@@ -1,5 +1,9 @@
 """One scripted run for each framework: with the adapter, with a crash in the middle and a resume; and with the
-framework's own compaction, if it has one."""
+framework's own compaction, if it has one.
+
+The model thinks, and its reasoning is bound to the prefix: each run uses an API that has that. `chat=True`: over Chat
+Completions, which has none.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +24,30 @@ class Crash(BaseException):
 
 
 class Files:
-    """The tool, which ends the process at one call. `kept`: what the framework has of the conversation at the end."""
+    """The tool, which ends the process at one step. `kept`: what the framework has of the conversation at the end."""
 
-    def __init__(self, crash_at: int | None) -> None:
+    def __init__(self, crash_at: int) -> None:
         self.crash_at = crash_at
         self.kept = ""
 
-    def read(self, number: int) -> str:
+    def look(self, at: int, number: int) -> str:
         """What is in a file."""
-        if number == self.crash_at:
-            self.crash_at = None
+        if at == self.crash_at:
+            self.crash_at = -1
             raise Crash
-        return output_of(number)
+        return output_of(at, number)
 
 
 def set_environment() -> None:
-    os.environ |= {"OPENAI_API_KEY": "none", "LANGSMITH_TRACING": "false", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+    os.environ |= {
+        "OPENAI_API_KEY": "none",
+        "ANTHROPIC_API_KEY": "none",
+        "LANGSMITH_TRACING": "false",
+        "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    }
 
 
-def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -> str:
+def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False) -> str:
     """LangGraph's agent with a checkpointer, which survives the crash."""
     from langchain.agents import create_agent
     from langchain.agents.middleware import SummarizationMiddleware
@@ -50,20 +59,19 @@ def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") ->
     saver = InMemorySaver()
     config: Any = {"configurable": {"thread_id": "trip"}, "recursion_limit": 10_000}
 
-    def read_file(number: int) -> str:
-        """Read a file of the archive."""
-        return files.read(number)
+    def look(at: int, number: int) -> str:
+        """Look into a file."""
+        return files.look(at, number)
 
     def run(given: Any) -> str:
-        model = ChatOpenAI(model="gpt-5", base_url=api.url, max_retries=0)
+        thinks: Any = {"use_responses_api": True, "store": False, "include": ["reasoning.encrypted_content"]}
+        model = ChatOpenAI(model="gpt-5", base_url=api.url, max_retries=0, **({} if chat else thinks))
         middleware: Any
         if own:
             middleware = SummarizationMiddleware(model, trigger=("tokens", int(BUDGET * 0.8)), keep=("messages", 10))
         else:
             middleware = TransomMiddleware(f"sqlite:///{folder}/agent.db", budget=BUDGET)
-        agent = create_agent(
-            model, [read_file], middleware=[middleware], system_prompt="You count.", checkpointer=saver
-        )
+        agent = create_agent(model, [look], middleware=[middleware], system_prompt="You count.", checkpointer=saver)
         try:
             messages = agent.invoke(given, config)["messages"]
             files.kept = str(messages)
@@ -78,23 +86,27 @@ def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") ->
         return run(None)
 
 
-def pydantic_ai(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -> str:
+def pydantic_ai(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False) -> str:
     """An agent whose history is kept until the last whole step."""
     from pydantic_ai import Agent, capture_run_messages
+    from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
     from pydantic_ai.providers.openai import OpenAIProvider
 
     from transom.adapters.pydantic_ai import TransomCapability
 
     def run(task: str | None, history: list[Any]) -> str:
-        model = OpenAIChatModel("gpt-5", provider=OpenAIProvider(base_url=api.url, api_key="none"))
+        model: Any = AnthropicModel("claude-opus-5-5", provider=AnthropicProvider(base_url=api.url, api_key="none"))
+        if chat:
+            model = OpenAIChatModel("gpt-5", provider=OpenAIProvider(base_url=api.url, api_key="none"))
         capability = TransomCapability(f"sqlite:///{folder}/agent.db", budget=BUDGET)
         agent = Agent(model, instructions="You count.", capabilities=[] if own else [capability])
 
         @agent.tool_plain
-        def read_file(number: int) -> str:
-            """Read a file of the archive."""
-            return files.read(number)
+        def look(at: int, number: int) -> str:
+            """Look into a file."""
+            return files.look(at, number)
 
         from pydantic_ai.usage import UsageLimits
 
@@ -120,22 +132,26 @@ def pydantic_ai(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") 
 
 def openai_agents(api: ScriptedApi, folder: Path, files: Files, *, chat: bool = False) -> str:
     """A runner with the SDK's SQLite session."""
-    from agents import Agent, OpenAIProvider, RunConfig, Runner, SQLiteSession, function_tool
+    from agents import Agent, ModelSettings, OpenAIProvider, RunConfig, Runner, SQLiteSession, function_tool
     from openai import AsyncOpenAI
 
     from transom.adapters.openai_agents import TransomProvider
 
     @function_tool(failure_error_function=None)
-    def read_file(number: int) -> str:
-        """Read a file of the archive."""
-        return files.read(number)
+    def look(at: int, number: int) -> str:
+        """Look into a file."""
+        return files.look(at, number)
 
     def run(given: Any) -> str:
         client = AsyncOpenAI(base_url=api.url, api_key="none", max_retries=0)
         provider = OpenAIProvider(openai_client=client, use_responses=not chat)
         transom = TransomProvider(f"sqlite:///{folder}/agent.db", provider=provider, budget=BUDGET)
         trip = transom.for_session("trip")
-        agent = Agent("counter", instructions="You count.", tools=trip.with_tools([read_file]), model="gpt-5")
+        thinks = (
+            ModelSettings() if chat else ModelSettings(store=False, response_include=["reasoning.encrypted_content"])
+        )
+        tools = trip.with_tools([look])
+        agent = Agent("counter", instructions="You count.", tools=tools, model="gpt-5", model_settings=thinks)
         config = RunConfig(model_provider=trip, tracing_disabled=True)
         session = SQLiteSession("trip", folder / "session.db")
         try:
@@ -151,28 +167,30 @@ def openai_agents(api: ScriptedApi, folder: Path, files: Files, *, chat: bool = 
         return run("Go on.")
 
 
-def strands(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -> str:
+def strands(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False) -> str:
     """An agent with a file session manager; a crash leaves a turn without its results."""
     from strands import Agent, tool
     from strands.agent import conversation_manager as managers
+    from strands.models.anthropic import AnthropicModel
     from strands.models.openai import OpenAIModel
     from strands.session.file_session_manager import FileSessionManager
 
     from transom.adapters.strands import TransomPlugin
 
     @tool
-    def read_file(number: int) -> str:
-        """Read a file of the archive."""
-        return files.read(number)
+    def look(at: int, number: int) -> str:
+        """Look into a file."""
+        return files.look(at, number)
 
     def run(task: str) -> str:
-        model = OpenAIModel(
-            model_id="gpt-5", client_args={"base_url": api.url, "api_key": "none", "max_retries": 0}, stream=True
-        )
+        client: Any = {"base_url": api.url, "api_key": "none", "max_retries": 0}
+        model: Any = AnthropicModel(model_id="claude-opus-5-5", client_args=client, max_tokens=1_000)
+        if chat:
+            model = OpenAIModel(model_id="gpt-5", client_args=client, stream=True)
         plugin = TransomPlugin(f"sqlite:///{folder}/agent.db", budget=BUDGET)
         agent = Agent(
             model,
-            tools=[read_file],
+            tools=[look],
             system_prompt="You count.",
             session_manager=FileSessionManager("trip", storage_dir=str(folder / "session")),
             conversation_manager=getattr(managers, own or "NullConversationManager")(),
@@ -207,12 +225,12 @@ def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -
     os.environ |= {"GOOGLE_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": api.url.removesuffix("/v1")}
     service = InMemorySessionService()
 
-    def read_file(number: int) -> str:
-        """Read a file of the archive."""
-        return files.read(number)
+    def look(at: int, number: int) -> str:
+        """Look into a file."""
+        return files.look(at, number)
 
     async def run(task: str) -> str:
-        agent = Agent(name="counter", model="gemini-3-pro", instruction="You count.", tools=[read_file])
+        agent = Agent(name="counter", model="gemini-3-pro", instruction="You count.", tools=[look])
         plugins = [] if own else [TransomPlugin(f"sqlite:///{folder}/agent.db", budget=BUDGET)]
         compaction = EventsCompactionConfig(token_threshold=int(LIMIT * 0.8), event_retention_size=10) if own else None
         app = App(name="archive", root_agent=agent, plugins=plugins, events_compaction_config=compaction)
@@ -237,22 +255,22 @@ def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -
     return asyncio.run(both())
 
 
-def agent_framework(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -> str:
+def agent_framework(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False) -> str:
     """An agent whose session has the messages of a run when it is over: after the crash it is given the task again."""
     from agent_framework import Agent, ContextWindowCompactionStrategy, InMemoryHistoryProvider, SummarizationStrategy
-    from agent_framework.openai import OpenAIChatCompletionClient
+    from agent_framework.openai import OpenAIChatClient, OpenAIChatCompletionClient
     from openai import AsyncOpenAI
 
     from transom.adapters.agent_framework import TransomProvider
 
-    def read_file(number: int) -> str:
-        """Read a file of the archive."""
-        return files.read(number)
+    def look(at: int, number: int) -> str:
+        """Look into a file."""
+        return files.look(at, number)
 
     async def both() -> str:
         provider = TransomProvider(f"sqlite:///{folder}/agent.db", budget=BUDGET)
         openai = AsyncOpenAI(base_url=api.url, api_key="none", max_retries=0)
-        client = OpenAIChatCompletionClient("gpt-5", async_client=openai)
+        client: Any = (OpenAIChatCompletionClient if chat else OpenAIChatClient)("gpt-5", async_client=openai)
         client.function_invocation_configuration["max_iterations"] = 10_000
         strategy: Any = None
         if own == "SummarizationStrategy":
@@ -263,9 +281,10 @@ def agent_framework(api: ScriptedApi, folder: Path, files: Files, *, own: str = 
         agent = Agent(
             client,
             "You count.",
-            tools=[read_file],
+            tools=[look],
             context_providers=[history] if own else [history, provider],
             compaction_strategy=strategy,
+            default_options={} if chat else {"store": False, "include": ["reasoning.encrypted_content"]},
         )
         session = agent.create_session(session_id="trip")
         try:
@@ -288,6 +307,8 @@ RUNS: dict[str, Callable[..., str]] = {
     "google_adk": google_adk,
     "agent_framework": agent_framework,
 }
+CHAT = tuple(name for name in RUNS if name != "google_adk")
+"""The frameworks that run over Chat Completions too."""
 OWN = {
     "langchain": ("SummarizationMiddleware",),
     "pydantic_ai": ("none",),

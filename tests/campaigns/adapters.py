@@ -1,10 +1,11 @@
 """Runs each adapter with its framework over a long script, and the framework's own compaction on the same one.
 
-    python tests/campaigns/adapters.py [--count 300]
+    python tests/campaigns/adapters.py [--count 300] [--framework strands]
 
 It runs those frameworks that the environment has; `make adapters` has two environments.
 
-The script: parallel tools, long outputs, a server whose limit is below the budget, a crash in the middle and a resume.
+The script: parallel tools, long outputs, reasoning that is bound to its prefix, a server whose limit is below the
+budget, a crash in the middle and a resume.
 """
 
 from __future__ import annotations
@@ -14,33 +15,42 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "adapters")]
 
-from framework_runs import BUDGET, LIMIT, OWN, PACKAGES, RUNS, Files, set_environment  # noqa: E402 - of a folder of tests
-from scripted_api import report, scripted_api  # noqa: E402 - likewise
+from framework_runs import CHAT, LIMIT, OWN, PACKAGES, RUNS, Files, set_environment  # noqa: E402 - of a folder of tests
+from scripted_api import FAULTS, report, scripted_api  # noqa: E402 - likewise
 
 
 def main() -> int:
     """Print a row for each run. Exit code 1 if a run with an adapter did anything wrong."""
-    options = argparse.ArgumentParser()
-    options.add_argument("--count", type=int, default=300)
-    steps, wrong = options.parse_args().count, 0
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--framework", action="append", choices=RUNS)
+    given = parser.parse_args()
+    steps, wrong = given.count, 0
     set_environment()
-    for name, run in RUNS.items():
+    for name in given.framework or RUNS:
+        run = RUNS[name]
         if not is_installed(PACKAGES[name]):
             print(f"{name}: not in this environment", flush=True)
             continue
-        for own in ("", *OWN[name]):
-            with tempfile.TemporaryDirectory() as folder, scripted_api(steps, budget=BUDGET, limit=LIMIT) as api:
+        variants: list[dict[str, Any]] = [
+            {},
+            *({"chat": True} for each in CHAT if each == name),
+            *({"own": own} for own in OWN[name]),
+        ]
+        for options in variants:
+            with tempfile.TemporaryDirectory() as folder, scripted_api(steps, limit=LIMIT) as api:
                 error = ""
                 try:
-                    run(api, Path(folder), Files(crash_at=steps + 1), **({"own": own} if own else {}))
+                    run(api, Path(folder), Files(crash_at=steps // 2), **options)
                 except Exception as raised:  # noqa: BLE001 - a row says it
                     error = repr(raised)
-            row = report(f"{name}, own: {own}" if own else name, api, error)
+            row = report(", ".join([name, *(f"{key}: {value}" for key, value in options.items())]), api, error)
             print(row, flush=True)
-            wrong += not own and bool(error or row["invalid"] or row["over budget"] or row["without task"])
+            wrong += "own" not in options and any(row[fault] for fault in FAULTS)
     return int(wrong > 0)
 
 

@@ -50,11 +50,12 @@ MOST_CPU_MS = 5.0
 
 
 class Outcome(NamedTuple):
-    """What came of one run. All but the first three must be 0."""
+    """What came of one run. All but the first four must be 0. `reasoned`: 0 over Chat, which has no reasoning."""
 
     requests: int
     refused: int
     conversations: int
+    reasoned: int
     invalid: int
     stale: int
     over: int
@@ -65,7 +66,7 @@ class Outcome(NamedTuple):
 
     @property
     def faults(self) -> int:
-        return sum(self[3:])
+        return sum(self[4:])
 
 
 def child(api: str, url: str, store: str, saved: Path) -> None:
@@ -109,6 +110,7 @@ def outcome(api: str, door: str, steps: int) -> Outcome:
             requests=len(server.requests),
             refused=server.refused,
             conversations=len(names),
+            reasoned=server.reasoned,
             invalid=len(server.invalid),
             stale=server.stale,
             over=server.over,

@@ -50,9 +50,9 @@ def is_installed(package: str) -> bool:
     return find_spec("google.adk" if package == "google" else package) is not None
 
 
-def look(at: int) -> str:
+def look(at: int, number: int) -> str:
     """Looks."""
-    return f"seen: {at}"
+    return f"seen: {at}, {number}"
 
 
 def tools_for(package: str) -> list[object]:

@@ -14,7 +14,7 @@ from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
-from transom.wire.frameworks.base import CHAT, Piece, Shown, Sources, bound, shown_messages, text_of
+from transom.wire.frameworks.base import CHAT, Piece, Shown, Sources, bound, shown_messages, signature_of, text_of
 from transom.wire.json_values import objects_in
 from transom.wire.openai import parse
 from transom.wire.sdk_objects import UsageFields, as_assistant, with_usage
@@ -85,11 +85,12 @@ def _turn(contents: Sequence[Any], where: str) -> Any:
     ]
     said = [_part(each) for each in contents if each.type not in {_CALL, _THOUGHT, "usage"}]
     chat: Raw = {"role": "assistant", "content": said or None}
-    if text := "\n".join(each.text for each in thoughts if each.text):
-        chat["reasoning_content"] = text
+    signs = [signature_of(cast("Raw", vars(each))) for each in thoughts]
+    words = [each.text or sign for each, sign in zip(thoughts, signs, strict=True)]  # encrypted, it has no text
+    if any(words):
+        chat["reasoning_content"] = "\n".join(filter(None, words))
     fact = parse({**chat, "tool_calls": calls} if calls else chat, where)
-    signed = isinstance(fact, Assistant) and any(each.protected_data for each in thoughts)
-    return bound(cast("Assistant", fact)) if signed else fact
+    return bound(fact) if isinstance(fact, Assistant) and any(signs) else fact
 
 
 def _args(content: Any) -> str:

@@ -22,6 +22,7 @@ from transom.core.unit import FoldedSlot, Unit
 from transom.core.view import View
 from transom.wire.dialect import Dialect
 from transom.wire.openai import OpenAIChatDialect
+from transom.wire.violations import as_dict, text
 
 CHAT = OpenAIChatDialect(media_in_results=True)
 """The dialect in which most frameworks are read and counted. The framework, not the window, decides where the images of
@@ -135,6 +136,16 @@ def _ids_of(fact: Fact) -> list[str]:
 def bound(turn: Assistant) -> Assistant:
     """A copy of a turn whose reasoning is signed for its prefix."""
     return replace(turn, reasoning=tuple(replace(thought, bound=True) for thought in turn.reasoning))
+
+
+def signature_of(thought: Raw) -> str:
+    """What shows that only the provider could have made a thought: a signature, encrypted text, or the id by which
+    OpenAI has stored it. Empty if there is nothing of that."""
+    extras = as_dict(thought.get("extras")) or as_dict(thought.get("additional_properties"))
+    keys = ("signature", "protected_data", "encrypted_content")
+    signs = [text(each, key) for each in (thought, extras) for key in keys]
+    label = text(thought, "id")
+    return next(filter(None, signs), label if label.startswith("rs_") else "")
 
 
 def text_of(content: object) -> str:

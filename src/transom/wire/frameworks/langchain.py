@@ -11,7 +11,17 @@ from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
-from transom.wire.frameworks.base import CHAT, Piece, Shown, Sources, arguments_of, bound, name_of, shown_messages
+from transom.wire.frameworks.base import (
+    CHAT,
+    Piece,
+    Shown,
+    Sources,
+    arguments_of,
+    bound,
+    name_of,
+    shown_messages,
+    signature_of,
+)
 from transom.wire.frameworks.langchain_json import message as chat_message
 from transom.wire.json_values import objects_in
 from transom.wire.openai import parse
@@ -62,20 +72,26 @@ class LangchainFormat:
 
 
 def _chat(one: Any) -> Raw | None:
-    """A message as a chat message; None for a removal. Redacted thinking is read as thinking."""
+    """A message as a chat message; None for a removal. Reasoning that only its provider can read is thinking too."""
     if isinstance(one, dict):  # LangChain takes them too
         return cast("Raw", one)
     if not hasattr(one, "model_dump"):
         raise InvalidMessage("messages", f"each must be a message of LangChain or a dict, not {type(one).__name__}")
     fields: Raw = one.model_dump()
     if isinstance(fields.get("content"), list):
-        fields["content"] = [
-            {"type": "thinking", "thinking": text(as_dict(block), "data")}
-            if as_dict(block).get("type") == "redacted_thinking"
-            else block
-            for block in cast("list[object]", fields["content"])
-        ]
+        fields["content"] = [_readable(block) for block in cast("list[object]", fields["content"])]
     return chat_message(fields)
+
+
+def _readable(block: object) -> object:
+    """A block of content, with reasoning as thinking."""
+    fields = as_dict(block)
+    if fields.get("type") == "redacted_thinking":
+        return {"type": "thinking", "thinking": text(fields, "data")}
+    if fields.get("type") == "reasoning" and not fields.get("reasoning"):  # as the Responses API has it
+        said = "\n".join(text(each, "text") for each in objects_in(fields.get("summary")))
+        return {"type": "thinking", "thinking": said or signature_of(fields)}
+    return block
 
 
 def _fact(one: Any, chat: Raw, where: str) -> Any:
@@ -83,8 +99,8 @@ def _fact(one: Any, chat: Raw, where: str) -> Any:
     if not isinstance(fact, Assistant):
         return fact
     blocks = [] if isinstance(one, dict) else objects_in(one.content)
-    is_bound = any(block.get("signature") or block.get("type") == "redacted_thinking" for block in blocks)
-    if is_bound:
+    thoughts = [block for block in blocks if block.get("type") in _THOUGHTS]
+    if any(signature_of(block) or block.get("type") == "redacted_thinking" for block in thoughts):
         fact = bound(fact)
     return replace(fact, extra=None)  # the name of the agent is no business of the model
 

@@ -21,6 +21,8 @@ _USAGE = UsageFields(
     output="output_tokens",
     reasoning="output_tokens_details.reasoning_tokens",
 )
+_NO_ID = "__fake_id__"
+"""The SDK's id for the items of an API that gives none."""
 
 
 class OpenAIAgentsFormat:
@@ -56,13 +58,26 @@ class OpenAIAgentsFormat:
         return with_usage(turn, usage, _USAGE)
 
     def write(self, view: View, sources: Sources) -> list[Raw]:  # noqa: ARG002 - an item is the dict that it is
-        return render_messages(view, self.dialect)
+        return [_with_id(item) for item in render_messages(view, self.dialect)]
 
 
 def _items(one: Any) -> list[Any]:
     if hasattr(one, "to_input_items"):  # a response of the model
         return list(one.to_input_items())
     return [one.to_input_item()] if hasattr(one, "to_input_item") else [one]
+
+
+def _with_id(item: Raw) -> Raw:
+    """An item of a window as the SDK writes it.
+
+    Where the API gives no ids, as Chat Completions, all messages of the model have the same one. A window has it once,
+    and the SDK refuses a message of the model that has other fields, but no id.
+    """
+    if item.get("role") != "assistant" or "provider_data" not in item or "id" in item:
+        return item
+    said = item["content"]
+    parts = [{"type": "output_text", "text": said, "annotations": []}] if isinstance(said, str) else said
+    return {**item, "id": _NO_ID, "content": parts}
 
 
 OPENAI_AGENTS = OpenAIAgentsFormat()

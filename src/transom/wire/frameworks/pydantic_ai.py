@@ -10,7 +10,17 @@ from transom.core.message import Assistant, Instruction, Raw, Text
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
-from transom.wire.frameworks.base import CHAT, Piece, Shown, Sources, bound, name_of, shown_messages, text_of
+from transom.wire.frameworks.base import (
+    CHAT,
+    Piece,
+    Shown,
+    Sources,
+    bound,
+    name_of,
+    shown_messages,
+    signature_of,
+    text_of,
+)
 from transom.wire.frameworks.pydantic_ai_json import request_message, turn
 from transom.wire.json_values import objects_in
 from transom.wire.openai import parse
@@ -66,8 +76,11 @@ def _pieces(one: Any, at: int, where: str) -> list[Piece]:
     (fields,) = cast("list[Raw]", ModelMessagesTypeAdapter.dump_python([one], mode="json"))
     parts = objects_in(fields.get("parts"))
     if fields.get("kind") == "response":
+        thoughts = [part for part in parts if part.get("part_kind") == "thinking"]
+        for part in thoughts:
+            part["content"] = part.get("content") or signature_of(part)  # encrypted, it has no text
         fact = parse(turn(parts), where)
-        if isinstance(fact, Assistant) and any(part.get("signature") for part in parts):
+        if isinstance(fact, Assistant) and any(map(signature_of, thoughts)):
             fact = bound(fact)
         return [Piece(at=at, fact=fact, source=one, message=one)]
     read = [(part, request_message(fields)) for part, fields in zip(one.parts, parts, strict=True)]
