@@ -17,7 +17,7 @@ import openai
 import pytest
 
 import transom
-from sdk_agents import AGENTS, anthropic_client, gemini_client, openai_client
+from sdk_agents import AGENTS, ChatAgent, anthropic_client, gemini_client, openai_client
 from strict_provider import ANSWER, TASK, StrictProvider, messages_of, strict_provider
 from transom.core.entry import Sent
 from transom.core.message import Failure
@@ -234,6 +234,20 @@ def test_an_edited_message_is_a_fork() -> None:
         assert server.requests[-1][1]["messages"][-1]["content"] == "second"
     first, fork = store.names()
     assert (first, fork.partition("@")[0]) == ("talk", "talk")
+
+
+def test_a_limit_is_learned_once_for_all_conversations_of_a_client() -> None:
+    store = MemoryStore()
+    with strict_provider(STEPS, limit=LIMIT) as server:
+        client = transom.wrap(openai_client(server.url), store=store, budget=BUDGET)
+        agent = ChatAgent(client)
+        assert run(agent) == ANSWER
+        assert server.refused == 1
+        for changed in (4, 5):  # each is a fork of its own
+            edited = [*agent.messages, {"role": "user", "content": "Once more."}]
+            edited[-changed] = {**edited[-changed], "content": f"Something else, {changed}."}
+            client.chat.completions.create(**{**agent.arguments(), "messages": edited})
+    assert (server.refused, server.over, len(store.names())) == (1, 0, 3)
 
 
 def test_unknown_fields_and_headers_pass_and_the_callers_objects_stay_as_they_are() -> None:

@@ -134,6 +134,17 @@ def test_messages_of_agent_framework_come_back_as_the_same_objects() -> None:
     assert [id(each) for each in written("agent_framework", messages)] == [id(each) for each in messages]
 
 
+@pytest.mark.parametrize("text", ["So.", ""], ids=["signed", "encrypted"])
+def test_signed_reasoning_of_agent_framework_is_bound(text: str) -> None:
+    package = pytest.importorskip("agent_framework", reason="`make frameworks` has it")
+    thought = package.Content.from_text_reasoning(text=text, protected_data="s1g")
+    (piece,) = FORMATS["agent_framework"].read(
+        [package.Message("assistant", [thought, package.Content.from_text("Two.")])]
+    )
+    assert isinstance(piece.fact, Assistant)
+    assert [(part.text, part.bound) for part in piece.fact.reasoning] == [(text or "s1g", True)]
+
+
 @pytest.mark.parametrize("name", ["strands", "google_adk", "agent_framework"])
 def test_anything_else_is_refused(name: str) -> None:
     with pytest.raises(InvalidMessage):

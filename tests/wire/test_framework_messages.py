@@ -80,16 +80,37 @@ def test_a_changed_message_of_langchain_keeps_its_id_and_its_metadata() -> None:
     assert history[2].content == output("call_0a")
 
 
-def test_reasoning_that_is_signed_is_left_out_once_its_prefix_has_changed() -> None:
-    signed = [{"type": "thinking", "thinking": "So …", "signature": "x"}, {"type": "text", "text": "Reading."}]
+@pytest.mark.parametrize(
+    "thought",
+    [
+        {"type": "thinking", "thinking": "So …", "signature": "x"},
+        {"type": "redacted_thinking", "data": "x"},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"},
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "So …"}]},
+        {"type": "reasoning", "reasoning": "So …", "extras": {"signature": "x"}},
+    ],
+    ids=["signed", "redacted", "encrypted", "stored", "standard"],
+)
+def test_reasoning_that_is_signed_is_left_out_once_its_prefix_has_changed(thought: dict[str, Any]) -> None:
     history = langchain_history(12)
     last = history[-3]
-    history[-3] = AIMessage(signed, tool_calls=last.tool_calls, id=last.id)
+    history[-3] = AIMessage([thought, {"type": "text", "text": "Reading."}], tool_calls=last.tool_calls, id=last.id)
     whole = fit(history, budget=1_000_000)
     assert whole[-3] is history[-3]
     cut = fit(history, budget=40_000)
     assert cut[-3].content == [{"type": "text", "text": "Reading."}]
     assert (cut[-3].id, cut[-3].tool_calls) == (last.id, last.tool_calls)
+
+
+@pytest.mark.parametrize("text", ["So …", ""], ids=["signed", "encrypted"])
+def test_signed_reasoning_of_pydantic_ai_is_left_out_likewise(text: str) -> None:
+    history = pydantic_history(12)
+    last = history[-2]
+    history[-2] = p.ModelResponse(
+        parts=[p.ThinkingPart(text, id="rs_1", signature="x", provider_name="openai"), *last.parts[1:]]
+    )
+    assert fit(history, budget=1_000_000)[-2] is history[-2]
+    assert fit(history, budget=40_000)[-2].parts == last.parts[1:]
 
 
 def test_what_langchain_takes_beside_its_own_messages() -> None:
@@ -161,6 +182,20 @@ def test_items_and_responses_of_the_agents_sdk() -> None:
     assert isinstance(last, Assistant)
     assert isinstance(last.parts[0], Text)
     assert (last.parts[0].text, last.usage) == ("hello", Usage(prompt=10, output=3))
+
+
+def test_messages_of_the_agents_sdk_without_ids_of_the_api_keep_its_own() -> None:
+    beside = {"role": "assistant", "type": "message", "status": "completed", "provider_data": {"model": "m"}}
+    items: list[Any] = [{"role": "user", "content": "hi"}]
+    for word in ("one", "two"):
+        said = [{"type": "output_text", "text": word, "annotations": []}]
+        items += [{**beside, "id": "__fake_id__", "content": said}, {"role": "user", "content": "and"}]
+    conversation = Conversation.open("memory:", "c", budget=10_000, dialect="responses")
+    conversation.extend(items)
+    answers = [item for item in FORMATS["openai_agents"].write(conversation.view, {}) if item["role"] == "assistant"]
+    assert [(item["id"], item["content"][0]["text"]) for item in answers] == [
+        ("__fake_id__", each) for each in ("one", "two")
+    ]
 
 
 def test_what_is_no_message_is_refused_with_its_place() -> None:

@@ -349,7 +349,8 @@ class Conversation:
 
         `error`: what the SDK raised; or an HTTP status with its `body` and `headers`; or a response that has them.
         `text`: what had arrived of the reply; if you give up, the model sees it. `model`: the model that was asked, if
-        you ask several; a limit is learned under its name, and without one for all requests of this conversation.
+        you ask several; a limit is learned under its name, for forks too; without one for all requests of this
+        conversation.
 
         An overflow teaches the limit, so that the next `request` is smaller; that `request` raises BudgetImpossible if
         nothing more can be left out. Parts that the provider refused are left out, with a warning; `undo` brings them

@@ -96,6 +96,9 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
     owner: Owner | None = None
     """None if neither `user_id` nor `session_id` was given."""
     clock: Clock = system_clock
+    learned_limits: dict[str, int] = {}
+    """The tokens that models take, by name: learned when one refused a request as too long. All conversations with
+    these settings share it and add to it, so that a fork or a sub-agent need not be refused again."""
     ref: Ref = entry_ref
     """How texts name an entry of the log."""
 
@@ -131,9 +134,15 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
         return replace(self, dialect=dialect, **changes)
 
     def of_sub_agent(self) -> Settings:
-        """What the conversation of a sub-agent inherits: budget, token counter, redaction and owner. The rest is its
-        own."""
-        return Settings(budget=self.budget, counter=self.counter, redact=self.redact, owner=self.owner)
+        """What the conversation of a sub-agent inherits: budget, token counter, redaction, owner and learned limits.
+        The rest is its own."""
+        return Settings(
+            budget=self.budget,
+            counter=self.counter,
+            redact=self.redact,
+            owner=self.owner,
+            learned_limits=self.learned_limits,
+        )
 
 
 def warn_without_budget(settings: Settings | None, changes: ConversationOptions) -> None:

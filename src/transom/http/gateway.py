@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
 from transom.conversation.lock_and_lease import pauses
-from transom.conversation.settings import ASSUMED
+from transom.conversation.settings import ASSUMED, Settings
 from transom.core.budget import Budget
 from transom.core.entry import Body
 from transom.core.log import PendingLog
@@ -47,6 +47,8 @@ SESSION_FIELDS = ("prompt_cache_key",)
 """The fields of a body that may name it."""
 MOST_OPEN = 256
 """Conversations that stay open between two of their requests, if not told otherwise."""
+MOST_TENANTS = 10_000
+"""Tenants whose learned limits are kept."""
 WAIT = 30
 """Seconds that a request waits for another process that has its conversation: as long as the lease of a dead one."""
 RESERVED_SHARE = 4
@@ -137,6 +139,7 @@ class Gateway:
         self._busy: set[str] = set()
         self._lock = Lock()
         self._warned: set[str] = set()
+        self._limits_of = lru_cache(maxsize=MOST_TENANTS)(_no_limits)
 
     def close(self) -> None:
         """Close the conversations, and the store if it was given as a URL or a path."""
@@ -341,6 +344,7 @@ class Gateway:
                 opened.conversation = Conversation.open(
                     self.store,
                     opened.name,
+                    Settings(learned_limits=self._limits_of(tenant)),
                     budget=self.budget_of(body),
                     dialect=body.dialect,
                     user_id=tenant or self.user_id,
@@ -352,6 +356,11 @@ class Gateway:
         except BaseException:
             self.leave(opened)
             raise
+
+
+def _no_limits(_tenant: str) -> dict[str, int]:
+    """What the models of a tenant have taught so far: nothing."""
+    return {}
 
 
 def _owned(tenant: str, name: str) -> str:

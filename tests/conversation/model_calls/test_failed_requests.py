@@ -212,3 +212,28 @@ def test_the_text_of_an_error_without_a_body_is_kept() -> None:
         status_code = 400
 
     assert "no such tool: crane" in asked(opened()).failed(Refused("no such tool: crane")).why
+
+
+def test_a_limit_of_a_named_model_holds_for_forks_and_conversations_with_the_same_settings() -> None:
+    def wish(conv: Conversation) -> Conversation:
+        for turn in range(30):
+            conv.user(f"Wish {turn}: " + "a room with a view of the harbour " * 8)
+            conv.observe({"role": "assistant", "content": "Noted."})
+        return asked(conv)
+
+    with opened() as conv, Conversation.open("memory:", "other", conv.settings) as other:
+        before = wish(conv).view.length - 1
+        conv.failed(400, body=OVERFLOW, model="small")
+        limit = conv.view.learned_limits["small"]
+        with conv.fork(at=before) as fork:
+            for each in (fork, wish(other)):
+                each.failed(503, model="small")
+                assert each.request().window.tokens <= limit
+                assert each.view.learned_limits == {}
+
+
+def test_a_limit_without_the_name_of_a_model_is_not_shared() -> None:
+    with opened() as conv:
+        asked(conv).failed(400, body=OVERFLOW)
+        assert set(conv.view.learned_limits) == {"openai"}
+        assert conv.settings.learned_limits == {}

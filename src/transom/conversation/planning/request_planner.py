@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
-from transom.conversation.appending.log_writer import LogWriter, tagged
+from transom.conversation.appending.log_writer import LogWriter, Subscriber, tagged
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import ToolLike, tool_schemas
 from transom.conversation.planning.modes import (
@@ -41,7 +41,7 @@ from transom.core.budget import Budget
 from transom.core.draft import Draft
 from transom.core.entry import Entry
 from transom.core.index_cache import IndexCache
-from transom.core.message import Assistant, Head, Instruction, Raw
+from transom.core.message import Assistant, Failure, Head, Instruction, Raw
 from transom.core.plan import Plan, compaction, edits_on_arrival, needs_nothing, plan
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.summary import Summarise, Summary, SummaryOptions
@@ -72,6 +72,7 @@ class RequestPlanner:
     def __init__(self, log: StoredLog, settings: Settings) -> None:
         self.settings = settings
         self.writer = LogWriter(log, settings.dialect.format_counter(settings.counter), settings.clock, settings.owner)
+        self.writer.subscribe(_limit_learner(settings))
         self.indexes = IndexCache()
         self.mode: ModeSettings | None = None
         self.cache_marks = False  # whether the last request had Anthropic's cache marks
@@ -98,6 +99,8 @@ class RequestPlanner:
 
     def fork(self, log: StoredLog) -> RequestPlanner:
         """A planner with these settings for another log."""
+        for model, limit in self.view.learned_limits.items():  # also those of an earlier process
+            self.settings.learned_limits.setdefault(model, limit)
         other = RequestPlanner(log, self.settings)
         other.writer.tags, other.mode = self.writer.tags, self.mode
         other._known_context, other._model = self._known_context, self._model
@@ -333,7 +336,10 @@ class RequestPlanner:
             return options, done
 
     def _learned_limit(self) -> int | None:
-        return self.view.learned_limits.get(self.model) if self._trusts_learned else None
+        if not self._trusts_learned:
+            return None
+        own = self.view.learned_limits.get(self.model)
+        return self.settings.learned_limits.get(self.model, own)
 
     def _plan(
         self, view: View, options: WindowOptions, asked: SummaryOptions | None = None, summary: Summary | None = None
@@ -424,6 +430,19 @@ def _left(view: View, at: float, seq: int, why: str) -> tuple[Entry, ...]:
     for edit in list(without_compaction(view, seq, why)):
         draft.add(edit)
     return tuple(draft.entries)
+
+
+def _limit_learner(settings: Settings) -> Subscriber:
+    """What shares a learned limit with all conversations of these settings. One without the name of a model is not
+    shared: another conversation may have another model."""
+
+    def learn(_before: View, _after: View, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            failure = entry.body
+            if isinstance(failure, Failure) and failure.limit and failure.model not in {"", settings.dialect.name}:
+                settings.learned_limits[failure.model] = failure.limit
+
+    return learn
 
 
 def _with_context(budget: Budget, context: int) -> Budget:
