@@ -243,9 +243,9 @@ def test_a_limit_is_learned_once_for_all_conversations_of_a_client() -> None:
         agent = ChatAgent(client)
         assert run(agent) == ANSWER
         assert server.refused == 1
-        for changed in (4, 5):  # each is a fork of its own
+        for changed in ("one", "two"):  # each is a fork of its own, from before the refusal
             edited = [*agent.messages, {"role": "user", "content": "Once more."}]
-            edited[-changed] = {**edited[-changed], "content": f"Something else, {changed}."}
+            edited[3] = {**edited[3], "content": changed}
             client.chat.completions.create(**{**agent.arguments(), "messages": edited})
     assert (server.refused, server.over, len(store.names())) == (1, 0, 3)
 
