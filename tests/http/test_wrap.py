@@ -240,12 +240,13 @@ def test_a_limit_is_learned_once_for_all_conversations_of_a_client() -> None:
     store = MemoryStore()
     with strict_provider(STEPS, limit=LIMIT) as server:
         client = transom.wrap(openai_client(server.url), store=store, budget=BUDGET)
-        agent = ChatAgent(client)
-        assert run(agent) == ANSWER
-        assert server.refused == 1
-        for changed in ("one", "two"):  # each is a fork of its own, from before the refusal
-            edited = [*agent.messages, {"role": "user", "content": "Once more."}]
-            edited[3] = {**edited[3], "content": changed}
+        agent, messages = ChatAgent(client), []
+        while not server.refused:
+            messages = [*agent.messages]
+            agent.step()
+        for changed in ("one", "two"):  # each is a fork, from before the refusal, and as long as what was refused
+            edited = [*messages]
+            edited[3] = {**messages[3], "content": messages[3]["content"] + changed}
             client.chat.completions.create(**{**agent.arguments(), "messages": edited})
     assert (server.refused, server.over, len(store.names())) == (1, 0, 3)
 

@@ -76,7 +76,7 @@ def _with_id(item: Raw) -> Raw:
     if item.get("role") != "assistant" or "provider_data" not in item or "id" in item:
         return item
     said = item["content"]
-    parts = [{"type": "output_text", "text": said, "annotations": []}] if isinstance(said, str) else said
+    parts: Any = [{"type": "output_text", "text": said, "annotations": []}] if isinstance(said, str) else said
     return {**item, "id": _NO_ID, "content": parts}
 
 
