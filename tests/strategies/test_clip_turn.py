@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
+from proposals import seen, target_of
 
 import transom
 from transom.conversation.conversation import Conversation
@@ -13,6 +15,10 @@ from transom.core.edit import Fold, Trim
 from transom.core.unit import FoldedSlot
 from transom.policies import policy_named
 from transom.stores import MemoryStore
+from transom.strategies.shorten.clip_arguments import clip_arguments
+from transom.strategies.text.parts import ShownPart
+from transom.testing import user_entries
+from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
 
 ROOM = 10_000
@@ -223,3 +229,18 @@ def test_of_large_arguments_the_ends_of_long_texts_stay() -> None:
     assert shown["content"].startswith("<p>pier 0 and")
     assert "left out; whole in entry" in shown["content"]
     assert shown["content"].endswith(PAGE["content"][-20:])
+
+
+@pytest.mark.parametrize(
+    ("most", "kept"), [(90, {"path", "file"}), (40, {"file"}), (5, set[str]())], ids=["both", "the shorter one", "none"]
+)
+def test_of_arguments_without_long_texts_the_names_of_files_stay_that_fit(most: int, kept: set[str]) -> None:
+    view = seen(user_entries(0, 1))
+    paths = {"path": "harbour/" * 12 + "piers.json", "file": "harbour/piers.json"}
+    part = ShownPart(1, 0, json.dumps({**paths, "rows": [*range(5_000)]}), 15_000, 15_000)
+    target = replace(target_of(view), counter=o200k())
+    note = clip_arguments(target, part, most).note
+    shown = json.loads(note)
+    assert {name: paths[name] for name in kept} == {name: shown[name] for name in shown if name in paths}
+    assert shown["left_out"] == "15000 tokens"
+    assert o200k().count(note) <= most or not kept
