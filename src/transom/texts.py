@@ -36,6 +36,7 @@ NO_OUTPUT = "[no output]"
 STOPPED = "the run was cancelled while this tool ran; it may have done a part of its work"
 NOT_STARTED = "not run: the run ended before this call began"
 REJECTED = "not run: the call was rejected by the user"
+NOT_APPROVED = "not run: the call was not approved"
 PENDING = "[not run yet: this call waits for the user's approval]"
 
 
@@ -67,12 +68,19 @@ FAILED = "[failed]"
 def tool_failed(text: str) -> str:
     """The text of a failed result, where an API has no field that says so. A text that begins with the mark is returned
     as it is."""
-    return text if text.startswith(FAILED) else f"{FAILED} {text}".rstrip()
+    if text.startswith(FAILED):
+        return text
+    return f"{FAILED} {text}" if text else FAILED
 
 
 def rejected(why: str) -> str:
     """The result of a call that a person did not allow. `why`: the reason, if one was given."""
     return f"{REJECTED}: {why}" if why else REJECTED
+
+
+def not_approved(why: str) -> str:
+    """The result of a call that the function `approve` of a run did not allow. `why`: the reason, if it gave one."""
+    return f"{NOT_APPROVED}: {why}" if why else NOT_APPROVED
 
 
 def agent_needs_approval(tools: Sequence[str]) -> str:

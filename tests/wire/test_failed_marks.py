@@ -83,7 +83,7 @@ def test_a_tool_that_fails(dialect: str, page: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("verdict", [False, "Too much."])
 def test_a_call_that_is_not_approved(dialect: str, verdict: object) -> None:
-    why = texts.rejected("" if verdict is False else "Too much.")
+    why = texts.not_approved("" if verdict is False else "Too much.")
     with ran(dialect, approve=lambda _: verdict) as conv:
         assert shown(conv.request()) == ((True, why) if has_field(dialect) else (False, f"[failed] {why}"))
 
@@ -136,6 +136,39 @@ def test_a_result_that_says_so_is_read_as_failed_and_comes_out_unchanged(dialect
         assert shown(transom.render(again.window(), "anthropic"))[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("[failed] no such page", "no such page"),
+        ("[failed]  two blanks", " two blanks"),
+        ("[failed]", "[failed]"),
+        ("[failed]no blank", "[failed]no blank"),
+        ("[failed] ", "[failed] "),
+    ],
+)
+def test_a_mark_that_was_read_comes_out_unchanged_and_not_beside_the_field_of_another_api(
+    text: str, plain: str
+) -> None:
+    asked = {"id": "c", "type": "function", "function": {"name": "fetch", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": None, "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "c", "content": text},
+    ]
+    with transom.Conversation.from_messages(messages, budget=20_000) as conv:
+        assert conv.request()["messages"] == messages
+        assert shown(transom.render(conv.window(), "anthropic")) == (True, plain)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_ones_own_loop_says_to_have_gone_well_is_not_read_as_failed(dialect: str) -> None:
+    with transom.Conversation.open("memory:", "x", budget=20_000, dialect=dialect) as conv:
+        conv.user("Go")
+        conv.append(Assistant(calls=(Call("c12345678", "fetch", "{}"),)))
+        conv.tool_result("c12345678", "[failed] is one of the states")
+        assert shown(conv.request()) == (False, "[failed] is one of the states")
+
+
 def test_the_mark_is_counted() -> None:
     fact = ToolResult(parts=(Text("no such page"),), call="c", failed=True)
     for dialect in DIALECTS:
@@ -154,8 +187,9 @@ def test_whoever_reads_it_again_is_told() -> None:
             f"[entry {seq}, tool fetch, failed: line 1 of 1]"
         )
         fact = conv.log[seq].body
-        assert outcome_of(fact).status == "refused"
-        assert outcome_text(UNKNOWN, outcome_of(fact)) == "refused by the user"
+        assert outcome_text(UNKNOWN, outcome_of(fact)) == "failed: «not run: the call was not approved: Too much.»"
+    rejected = replace(fact, parts=(Text(texts.rejected("Too much.")),))
+    assert outcome_text(UNKNOWN, outcome_of(rejected)) == "refused by the user"
     marked = ToolResult(parts=(Text("[failed] ValueError: no such page"),), call="c", failed=True)
     assert outcome_text(UNKNOWN, outcome_of(marked)) == "failed: «ValueError: no such page»"
     turn = SourceTurn(

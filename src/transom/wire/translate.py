@@ -79,10 +79,19 @@ def failed_content(content: object) -> object:
     return texts.tool_failed(content if isinstance(content, str) else "")
 
 
-def says_that_it_failed(fact: Fact) -> bool:
-    """Whether the text of a tool result begins with the mark of failed ones."""
+def without_failed_mark(fact: Fact) -> Fact:
+    """The fact as the log has it: a tool result that begins with the mark is a failed one, and its text is what stands
+    behind the mark. Any other fact is returned as it is.
+
+    `with_failed_mark` must give the same text again. So a text that is only the mark, or has another blank behind it,
+    keeps the mark.
+    """
     first = fact.parts[0] if isinstance(fact, m.ToolResult) and fact.parts else None
-    return isinstance(first, Text) and first.text.startswith(texts.FAILED)
+    if not isinstance(first, Text) or not first.text.startswith(texts.FAILED):
+        return fact
+    said = first.text.removeprefix(f"{texts.FAILED} ")
+    first = replace(first, text=said) if texts.tool_failed(said) == first.text else first
+    return replace(cast("m.ToolResult", fact), failed=True, parts=(first, *fact.parts[1:]))
 
 
 def user_turn_after(turn: Assistant, target: str) -> str:

@@ -280,8 +280,8 @@ def test_calls_are_approved_first(conv: Conversation, run: Callable[..., RunResu
     run(conv, provider=Scripted(cities), tools=[weather], approve=approve)
     assert len(asked) == 3
     assert sorted(results(conv)) == [
-        ("not run: the call was rejected by the user", True),
-        ("not run: the call was rejected by the user: Ask for a city in Italy.", True),
+        ("not run: the call was not approved", True),
+        ("not run: the call was not approved: Ask for a city in Italy.", True),
         ('{"city": "Rome", "days": 1}', False),
     ]
 

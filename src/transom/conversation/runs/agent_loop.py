@@ -578,7 +578,7 @@ def _judge(job: ToolJob, verdict: object) -> None:
     job.waits = verdict is None
     if not job.waits and verdict is not True:
         why = verdict if isinstance(verdict, str) else ""
-        job.outcome = ToolOutcome(content=texts.rejected(why), failed=True)
+        job.outcome = ToolOutcome(content=texts.not_approved(why), failed=True)
 
 
 def _interrupted(job: ToolJob) -> ToolOutcome:

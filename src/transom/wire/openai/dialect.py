@@ -79,7 +79,7 @@ class OpenAIChatDialect(Dialect, frozen=True):
     def parse_tool_result(self, call: str, content: object) -> Fact:
         if type(content) is str and call:
             return ToolResult(parts=(Text(content),), call=call)
-        return parse({"role": "tool", "tool_call_id": call, "content": content}, "tool_result")
+        return parse({"role": "tool", "tool_call_id": call, "content": content}, "tool_result", marked=False)
 
     def accumulator(self) -> ChatAccumulator:
         return ChatAccumulator()

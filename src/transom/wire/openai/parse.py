@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import cast
 
-from msgspec.structs import replace
-
 from transom.core import message as m
 from transom.core.message import Call, Fact, Raw
 from transom.errors import InvalidMessage
@@ -24,7 +22,7 @@ from transom.wire.fields import (
     take_text,
 )
 from transom.wire.parts import MediaTypes, other_part, text_part
-from transom.wire.translate import says_that_it_failed
+from transom.wire.translate import without_failed_mark
 from transom.wire.turns import turn_of
 
 DIALECT_NAME = "openai"
@@ -60,8 +58,9 @@ _KINDS: dict[str, type[Fact]] = {
 }
 
 
-def parse(message: object, where: str = "message") -> Fact:
-    """The fact of one message. `where`: what errors say first.
+def parse(message: object, where: str = "message", *, marked: bool = True) -> Fact:
+    """The fact of one message. `where`: what errors say first. `marked`: a tool result whose text begins with the mark
+    of failed ones is one.
 
     Raises InvalidMessage if the message is not an object with a known role, is another dialect's, or a field has the
     wrong type.
@@ -78,7 +77,7 @@ def parse(message: object, where: str = "message") -> Fact:
         return turn_of([*beside, *parts, *calls], shape=shape, extra=fields or None)
     own = _beside(role, fields, where)
     fact = _KINDS[role](parts=cast("tuple[m.Part, ...]", parts), shape=shape, extra=fields or None, **own)
-    return replace(fact, failed=True) if says_that_it_failed(fact) else fact
+    return without_failed_mark(fact) if marked else fact
 
 
 def body_keys(call: Raw) -> tuple[str, str]:

@@ -86,7 +86,8 @@ class ResponsesDialect(Dialect, frozen=True):
     def parse_tool_result(self, call: str, content: object) -> Fact:
         """Read the output of a call. Rendering gives it the type that its call needs: of a function or a custom
         tool."""
-        return read([{"type": "function_call_output", "call_id": call, "output": content}], "tool_result, ")[0][1]
+        output = {"type": "function_call_output", "call_id": call, "output": content}
+        return read([output], "tool_result, ", marked=False)[0][1]
 
     def accumulator(self) -> ResponsesAccumulator:
         return ResponsesAccumulator(bound=self.bound)

@@ -31,7 +31,7 @@ from transom.wire.fields import (
 from transom.wire.parts import MediaTypes, other_part, text_part
 from transom.wire.responses.approvals import with_pending_calls
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
-from transom.wire.translate import says_that_it_failed
+from transom.wire.translate import without_failed_mark
 from transom.wire.turns import turn_of
 
 DIALECT_NAME = "responses"
@@ -103,12 +103,13 @@ def is_models(item: Raw) -> bool:
     return item.get("role") == "assistant" if type_ == "message" else type_ not in outputs | SETTINGS
 
 
-def read(items: Sequence[object], prefix: str = "", *, compacted: bool = False) -> list[Placed]:
+def read(items: Sequence[object], prefix: str = "", *, compacted: bool = False, marked: bool = True) -> list[Placed]:
     """The facts of a list of items, each with the index of its first item. `prefix`: what errors say first.
 
     Messages that `responses.compact` has kept in front of its compaction belong to the turn of the compaction.
     `compacted`: the list is such an answer; otherwise they are known by their ids: only the provider gives an id to a
-    message of the user. Raises InvalidMessage for an item that is not in this dialect.
+    message of the user. `marked`: an output whose text begins with the mark of failed results is one. Raises
+    InvalidMessage for an item that is not in this dialect.
     """
     known = [(at, where := f"{prefix}item {at}", _fields_of(item, where)) for at, item in enumerate(items)]
     outputs = client_outputs(fields for _, _, fields in known)
@@ -122,7 +123,8 @@ def read(items: Sequence[object], prefix: str = "", *, compacted: bool = False) 
             continue
         for at, where, fields in run:
             label = outputs.get(at)
-            out.append((at, _others(fields, where) if label is None else read_output(fields, label, DIALECT_NAME)))
+            fact = _others(fields, where) if label is None else read_output(fields, label, DIALECT_NAME)
+            out.append((at, without_failed_mark(fact) if marked and label is None else fact))
     return out
 
 
@@ -174,8 +176,7 @@ def _others(fields: Raw, where: str) -> m.Fact:
         return m.Instruction(parts=(m.Other(fields),), shape="parts", role="developer", dialect=DIALECT_NAME)
     if kind(fields) in ANSWERS:
         del fields["type"]  # its call says it
-        result = m.ToolResult(call=take_text(fields, "call_id", where, ""), **_user_fields(fields, "output", where))
-        return replace(result, failed=True) if says_that_it_failed(result) else result
+        return m.ToolResult(call=take_text(fields, "call_id", where, ""), **_user_fields(fields, "output", where))
     role = fields.pop("role")
     heard = _user_fields(fields, "content", where)
     return m.User(**heard) if role == "user" else m.Instruction(role=role, **heard)
