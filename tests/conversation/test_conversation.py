@@ -426,3 +426,15 @@ def test_a_preview_shows_what_an_edit_would_do_and_appends_nothing():
         assert (conv.view.fingerprint(), len(conv.log)) == (before, length)
         with pytest.raises(InvalidEdit, match="no visible slots"):
             conv.preview_edit(Fold(first=0, last=7, text="[entry 0]"))
+
+
+@pytest.mark.parametrize("dialect", ["openai", "anthropic", "responses", "gemini"])
+def test_a_request_without_messages_is_an_error_and_logs_nothing(dialect: str) -> None:
+    with transom.Conversation.open("memory:", "c", budget=1_000, dialect=dialect) as conv:
+        conv.extend([{"parts": [{"text": ""}]} if dialect == "gemini" else {"role": "user", "content": ""}])
+        length = len(conv.log)
+        with pytest.raises(transom.InvalidMessage, match="messages: none has content or calls, so there is nothing to"):
+            conv.request()
+        assert len(conv.log) == length
+        conv.user("Hello")
+        assert conv.request()

@@ -74,6 +74,7 @@ from transom.stores.owned_store import OwnedStore
 from transom.wire.dialect import Dialect
 from transom.wire.frameworks import format_of, parse_any
 from transom.wire.refused_parts import prompt_parts
+from transom.wire.rendering import render_messages
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -516,9 +517,8 @@ class Conversation:
         by key that the model reads when they change, beside the conversation's own `state`; of a key that is missing
         now, the model reads that it is removed. `cache`: with Anthropic's cache marks.
 
-        A log with nothing to show (no system prompt; no message, or only empty ones) gives a request without messages,
-        which no provider takes. Raises BudgetImpossible, which lists what takes the room, InvalidMessage if `tools` has
-        something that is no tool, InvalidSetting.
+        Raises BudgetImpossible, which lists what takes the room, InvalidMessage if the request would have no messages
+        (no provider takes that) or if `tools` has something that is no tool, InvalidSetting.
         """
         return run_steps(self._request_steps(tools=tools, state=state, cache=cache))
 
@@ -526,6 +526,12 @@ class Conversation:
         self, *, tools: Sequence[ToolLike] | None = None, state: Mapping[str, State] | None = None, cache: bool = False
     ) -> SummarySteps[Request]:
         """The steps of `request`."""
+        if not self.view.slots:
+            with self._guard.lock:
+                self._guard.must_be_open()
+                self._writer.catch_up()  # another writer may have said something
+        if not self.view.slots and not render_messages(self.window(tools=tools, state=state).view, self.dialect):
+            raise InvalidMessage("messages", "none has content or calls, so there is nothing to send")
 
         def rendered(window: Window) -> Request:
             self._planner.cache_marks = cache
