@@ -155,12 +155,21 @@ def test_a_row_for_each_policy(run, monkeypatch):
     assert "Refused calls are counted in no other column but calls." in " ".join(wide.split())
 
 
+@pytest.mark.parametrize("is_all", [True, False])
+@pytest.mark.parametrize("thoughts", [{}, {"reasoning_content": "Hm."}])
+def test_lost_reasoning_is_a_column_only_if_there_is_reasoning(run, thoughts, is_all):
+    said = [{**one, **(thoughts if one["role"] == "assistant" else {})} for one in chat(12)]
+    write_jsonl("chats.jsonl", {"id": "one", "messages": said})
+    out = run("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1, *(["--all"] if is_all else []))[1]
+    assert ("reasoning" in out) == bool(thoughts)
+
+
 @pytest.mark.parametrize("columns", [80, 40])
 @pytest.mark.parametrize("calls", [1, 1_234_567])
 def test_no_heading_is_cut(capsys, monkeypatch, columns, calls):
     monkeypatch.setenv("COLUMNS", str(columns))
     one = Compared(stats=ReplayStats(calls=calls, refused=calls, questions=1), consecutive_breaks=calls)
-    print_table(dict.fromkeys(POLICIES, one))
+    print_table(dict.fromkeys(POLICIES, one), has_reasoning=True)
     out = capsys.readouterr().out
     heads = [line.removeprefix(" policy") for line in out.splitlines() if line.startswith(" policy ")]
     assert " ".join(heads).split() == [word for figure in COMPARE for word in figure.head.split("\n")[-1].split()]
@@ -334,7 +343,7 @@ def test_the_first_table_has_what_people_ask_and_a_verdict(run, monkeypatch):
         names = one["grounding_all"] if one["grounding_beyond"] is None else one["grounding_beyond"]
         assert cells == [
             f"{one['requests_kept_share']:.0%}", f"{names:.0%}", f"{one['cost_anthropic']:.2f}",
-            f"{1 - one['append_only']:.0%}", "–", str(one["refused"]),
+            f"{1 - one['append_only']:.0%}", str(one["refused"]),
         ]  # fmt: skip
     assert "Which to take: default. It keeps" in out
     assert f"passthrough refuses {found['passthrough']['refused']} of 20 calls" in " ".join(out.split())

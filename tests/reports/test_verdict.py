@@ -44,6 +44,11 @@ BREAKS = "a costs the same and breaks the cache 9 times, not 4"
         ({"a": policy(90, 50, 40, breaks=9), "b": policy(90, 50, 40)}, "b", BREAKS),
         ({"a": policy(90, 50, 40), "b": policy(99, 99, 10, refused=1)}, "a", "b refuses 1 of 100 calls"),
         ({"a": policy(90, 50, 40), "b": policy(99, 99, 10, invalid=2)}, "a", "b builds 2 wrong windows"),
+        (
+            {"a": policy(90, 50, 40, refused=60), "b": policy(99, 99, 10, refused=61)},
+            "a",
+            "The budget is too small for 60 of 100 calls under every policy.",
+        ),
         ({"a": policy(90, 50, 40)}, None, "these figures cannot tell. There is nothing to compare with"),
         ({"a": policy(0, 0, 0, refused=100)}, None, "No call was sent under any of these policies"),
         ({"a": Compared(), "b": Compared()}, None, "There is no model call to compare"),

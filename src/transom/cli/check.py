@@ -15,7 +15,7 @@ FAILED = 1
 
 def run(options: Check) -> int:
     """Run the checks of every file, and print the results. Exit code 0 if all hold, else 1."""
-    files = [read_check_file(path) for path in check_files_in(options.files)]
+    files = [read_check_file(path, budget=options.budget) for path in check_files_in(options.files)]
     done: list[Checked] = []
     with ProgressBar() as bar:
         for number, file in enumerate(files):
@@ -23,7 +23,6 @@ def run(options: Check) -> int:
                 run_checks(
                     file,
                     policy=options.policy,
-                    budget=options.budget,
                     on_progress=lambda record, share, n=number: bar.update((n + share) / len(files), record.source),
                 )
             )

@@ -40,6 +40,9 @@ from transom.reports.policy_replay import PolicyReplay
 from transom.reports.verdict import figures, verdict
 from transom.tokenizer import o200k
 
+REASONING = "reasoning_lost"
+"""The figure that means something only if a conversation has reasoning."""
+
 MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
     "calls": (",", lambda one: one.stats.calls),
     "invalid": (",", lambda one: one.stats.invalid),
@@ -52,7 +55,7 @@ MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
     "cached_share": (".0%", lambda one: one.stats.cached_share),
     "append_only": (".0%", lambda one: one.append_only),
     "consecutive_breaks": (",", lambda one: one.consecutive_breaks),
-    "reasoning_lost": (".0%", lambda one: one.reasoning_lost),
+    REASONING: (".0%", lambda one: one.reasoning_lost),
     "grounding_beyond": (".0%", lambda one: one.grounding.shares[1]),
     "grounding_beyond_wide": (".0%", lambda one: one.grounding.shares[2]),
     "grounding_all": (".0%", lambda one: one.grounding.shares[0]),
@@ -86,7 +89,7 @@ def run(options: Compare) -> int:
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     paths = () if options.chart is None else picture_paths(options.chart)
     with ProgressBar() as bar:
-        chosen, files = choose(options, bar)
+        chosen, files, has_reasoning = choose(options, bar)
     if not chosen:
         has_limits = options.min_messages or options.min_tokens or options.max_messages is not None
         raise InvalidSetting(
@@ -119,9 +122,9 @@ def run(options: Compare) -> int:
         for line in summary_lines(files):
             print_line(terminal(), line)
         if options.all:
-            print_table(results)
+            print_table(results, has_reasoning=has_reasoning)
         else:
-            print_verdict_table(results, prices)
+            print_verdict_table(results, prices, has_reasoning=has_reasoning)
         if options.model is not None:
             print_line(terminal(), summaries_line(results, options.model))
         print_wrapped(terminal(), ("\nWhich to take: ", "bold"), found.sentence)
@@ -133,15 +136,18 @@ def run(options: Compare) -> int:
     return WRONG if is_wrong or all_refused else 0
 
 
-def choose(options: Compare, bar: ProgressBar | None = None) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
-    """Read the conversations that the options choose; for each file also count them by format.
+def choose(
+    options: Compare, bar: ProgressBar | None = None
+) -> tuple[list[Recorded], list[tuple[str, Counter[str]]], bool]:
+    """Read the conversations that the options choose; for each file also count them by format. The last value: whether
+    any of the conversations has reasoning of the model.
 
     All are translated to OpenAI Chat, so that their figures can be compared. Raises OSError, InvalidMessage.
     """
     check_files(options.files)
     chosen: list[Recorded] = []
     files: list[tuple[str, Counter[str]]] = []
-    matching = 0
+    matching, has_reasoning = 0, False
     for number, file in enumerate(options.files):
         formats = Counter[str]()
         records = read_input(file, format_name=options.format, questions=True)
@@ -151,11 +157,12 @@ def choose(options: Compare, bar: ProgressBar | None = None) -> tuple[list[Recor
             record = as_openai_chat(recorded)
             if _has_length(options, record):
                 if matching % options.every == 0:
+                    has_reasoning = has_reasoning or recorded.has_reasoning()
                     chosen.append(record)
                     formats[record.format] += 1
                 matching += 1
         files.append((file_name(file), formats))
-    return chosen, files
+    return chosen, files, has_reasoning
 
 
 def _has_length(options: Compare, record: Recorded) -> bool:
@@ -264,10 +271,12 @@ def _draw(results: Results, paths: Sequence[Path], title: str) -> None:
     )
 
 
-def columns_of(results: Results) -> list[Column[Compared]]:
-    """Return the columns of the table. The one for evidence is only there if questions are labelled."""
+def columns_of(results: Results, *, has_reasoning: bool) -> list[Column[Compared]]:
+    """Return the columns of the table. The one for evidence is only there if questions are labelled, and the one for
+    reasoning if there is any."""
     questions = any(one.stats.questions for one in results.values())
-    return [_column(figure) for figure in COMPARE if questions or figure.name != "evidence_recall"]
+    left_out = {*(() if questions else ("evidence_recall",)), *(() if has_reasoning else (REASONING,))}
+    return [_column(figure) for figure in COMPARE if figure.name not in left_out]
 
 
 def category_columns(results: Results) -> list[Column[Compared]]:
@@ -318,23 +327,24 @@ def _verdict_text(name: str, prices: TokenPrices | None, one: Compared) -> str:
     return number_text(figures(one)[name], forms.get(name, ".0%"))
 
 
-def print_verdict_table(results: Results, prices: TokenPrices | None) -> None:
+def print_verdict_table(results: Results, prices: TokenPrices | None, *, has_reasoning: bool) -> None:
     """Print the figures that people ask for first, a row for each policy. A column for
-    invalid or too large windows is there only if there are any."""
+    invalid or too large windows is there only if there are any, and the one for reasoning if the model's is there."""
     console, rows = terminal(), list(results.values())
-    columns = [(figure, partial(_verdict_text, figure.name, prices)) for figure in VERDICT]
+    shown = [figure for figure in VERDICT if has_reasoning or figure.name != REASONING]
+    columns = [(figure, partial(_verdict_text, figure.name, prices)) for figure in shown]
     columns += [_column(figure) for figure in (INVALID, OVER) if any(MEASURES[figure.name][1](one) for one in rows)]
     for part in _tables(console, list(results.items()), columns):
         console.print(part)
     console.print(f"More figures: --all. Each is explained by `{command()} compare --help`.", style="dim")
 
 
-def print_table(results: Results) -> None:
+def print_table(results: Results, *, has_reasoning: bool) -> None:
     """Print a row for each policy, and notes about the columns. A table that is too wide is printed as several."""
     console = terminal()
-    for part in _tables(console, list(results.items()), columns_of(results)):
+    for part in _tables(console, list(results.items()), columns_of(results, has_reasoning=has_reasoning)):
         console.print(part)
-    console.print(NOTES, style="dim")
+    console.print(NOTES if has_reasoning else NOTES.rpartition("\n")[0], style="dim")
     if any(one.stats.refused for one in results.values()):
         console.print(REFUSED, style="dim")
     if columns := category_columns(results):

@@ -107,14 +107,17 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
 _KEYS = tuple(name for name in CheckFile.__struct_encode_fields__ if name != "path")
 
 
-def read_check_file(path: Path) -> CheckFile:
-    """Read a file of checks. Raises OSError; InvalidSetting, with the path, for anything that is wrong in it."""
+def read_check_file(path: Path, *, budget: int | None = None) -> CheckFile:
+    """Read a file of checks. `budget`: in place of the one in the file, which then needs none. Raises OSError;
+    InvalidSetting, with the path, for anything that is wrong in it."""
     try:
         fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         raise InvalidSetting(f"{path}: this is no TOML: it is not UTF-8") from None
     except tomllib.TOMLDecodeError as wrong:
         raise InvalidSetting(f"{path}: this is no TOML: {wrong}") from None
+    if budget is not None:
+        fields["budget"] = budget
     try:
         found = replace(_converted(fields), path=path)
         _check_settings(found)

@@ -78,7 +78,9 @@ def verdict(results: Mapping[str, Compared]) -> Verdict:
     reasons = "; ".join(_reason(results[name], other, one, least) for other, one in others.items())
     few = results[name].stats.conversations
     hint = f" Only {few} conversation{'s' * (few > 1)}: a hint, no proof." if few < FEW else ""
-    sentence = f"{name}. It {_facts(results[name])}. Of the others, {reasons}.{hint}"
+    calls = results[name].stats.calls + results[name].stats.questions
+    small = f" The budget is too small for {least:,} of {calls:,} calls under every policy." if least else ""
+    sentence = f"{name}. It {_facts(results[name])}. Of the others, {reasons}.{small}{hint}"
     return Verdict(policy=name, sentence=sentence)
 
 
