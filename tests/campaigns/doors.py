@@ -100,7 +100,7 @@ def outcome(api: str, door: str, steps: int) -> Outcome:
             first.kill()
             first.wait()
             server.go_on.set()
-            last = subprocess.run(line, capture_output=True, text=True, timeout=60 + 3 * steps, check=False)
+            last = subprocess.run(line, capture_output=True, text=True, timeout=60 + 10 * steps, check=False)
         opened = open_store(url)
         names = opened.names()
         bodies = [entry.body for name in names for entry in opened.open(name).read()]

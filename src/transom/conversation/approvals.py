@@ -21,10 +21,9 @@ from transom.core.message import Assistant, Text, ToolResult
 from transom.core.pairing import call_labels
 from transom.core.view import View
 from transom.errors import InvalidMessage, InvalidSetting, quote
-from transom.wire.arguments import read_object
+from transom.wire.arguments import read_object, schema_faults
 from transom.wire.dialect import Dialect
 from transom.wire.tools import tools_in
-from transom.wire.violations import as_dict
 
 MOST_NAMED = 8
 """How many pending calls an error names."""
@@ -213,47 +212,13 @@ def _decided(view: View, wanted: ToolCalled | str) -> str:
     }[step.state]
 
 
-_JSON_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (dict,),
-    "null": (type(None),),
-}
-
-
 def _check_arguments(view: View, name: str, arguments: str) -> None:
-    """Check what a person wrote in place of the model's arguments by the schema that the model was given, as far as it
-    is plain: a name that is required and missing, a name that the schema excludes, and the plain `type` of a value. The
-    tool itself checks the rest when it runs. Raises InvalidSetting."""
+    """Check what a person wrote in place of the model's arguments by the schema that the model was given. The tool
+    itself checks the rest when it runs. Raises InvalidSetting."""
     tools = (tool for schema in view.head.tools for tool in tools_in(schema))
     schema = next((tool.parameters for tool in tools if tool.name == name), None)
-    if schema is None:
-        return
-    given, known = read_object(arguments), as_dict(schema.get("properties"))
-    wrong: list[str] = []
-    required = schema.get("required")
-    if isinstance(required, list):
-        wrong += [f"{quote(each)} is missing" for each in cast("list[object]", required) if each not in given]
-    if schema.get("additionalProperties") is False and not schema.get("patternProperties"):
-        takes = ", ".join(known)
-        wrong += [f"{quote(each)} is unknown; the tool takes: {takes}" for each in given if each not in known]
-    for each, value in given.items():
-        kinds = as_dict(known.get(each)).get("type")
-        names = cast("list[object]", kinds if isinstance(kinds, list) else [kinds])
-        types = [kind for named in names for kind in _JSON_TYPES.get(cast("str", named), ())]
-        if types and not _has_type(value, types):
-            wrong.append(f"{quote(each)} must be {' or '.join(map(str, names))}, not {quote(value)}")
-    if wrong:
+    if schema is not None and (wrong := schema_faults(schema, read_object(arguments))):
         raise InvalidSetting(f"approve: arguments of {quote(name)}: {'; '.join(wrong)}")
-
-
-def _has_type(value: object, types: Sequence[type]) -> bool:
-    if isinstance(value, bool):
-        return bool in types
-    return isinstance(value, tuple(types)) or (int in types and isinstance(value, float) and value.is_integer())
 
 
 def _json_object(arguments: object) -> str:

@@ -26,7 +26,7 @@ from transom.conversation import argument_checks as check
 from transom.core.message import Raw
 from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
-from transom.wire.arguments import read_object
+from transom.wire.arguments import read_object, schema_faults
 
 Arguments = dict[str, Any]
 _logger = logging.getLogger(__name__)
@@ -304,13 +304,12 @@ class _SchemaArguments:
         if not isinstance(required, list) or not all(isinstance(each, str) for each in cast("list[object]", required)):
             names = cast("object", required)
             raise InvalidSetting(f"tool {quote(name)}: required must be a list of names, not {quote(names)}")
-        self._required = cast("list[str]", required)
         self.schema: Raw = {"type": "object", "properties": {}, **schema}
 
     def read(self, given: Arguments) -> Arguments:
-        """The arguments as they are. Raises InvalidMessage if one is missing."""
-        if missing := [name for name in self._required if name not in given]:
-            raise InvalidMessage("arguments", f"missing: {', '.join(map(quote, missing))}")
+        """The arguments as they are. Raises InvalidMessage if the schema plainly excludes them."""
+        if wrong := schema_faults(self.schema, given):
+            raise InvalidMessage("arguments", "; ".join(wrong))
         return given
 
 

@@ -30,7 +30,7 @@ class Anthropic(SdkProvider):
 
     name = "anthropic"
     dialect = "anthropic"
-    key_names = ("ANTHROPIC_API_KEY",)
+    key_names, address_name = ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL"
 
     def _make_client(self, *, is_async: bool) -> Any:
         make = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic

@@ -13,7 +13,7 @@ __all__ = ["OpenAIChat", "OpenAIResponses"]
 
 
 class _OpenAI(SdkProvider):
-    key_names = ("OPENAI_API_KEY",)
+    key_names, address_name = ("OPENAI_API_KEY",), "OPENAI_BASE_URL"
 
     def _make_client(self, *, is_async: bool) -> Any:
         make = openai.AsyncOpenAI if is_async else openai.OpenAI
@@ -36,7 +36,8 @@ class OpenAIChat(_OpenAI):
         if max_tokens is not None:
             arguments.pop("max_tokens", None)
             arguments.pop("max_completion_tokens", None)
-            arguments["max_completion_tokens" if self._base_url is None else "max_tokens"] = max_tokens
+            is_openais = self._base_url is None and self.dialect == OpenAIChat.dialect
+            arguments["max_completion_tokens" if is_openais else "max_tokens"] = max_tokens
         return arguments
 
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:

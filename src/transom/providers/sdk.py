@@ -27,8 +27,9 @@ TIMEOUT = 120.0
 class SdkProvider:
     """One model behind an official SDK. A subclass makes the client and calls it.
 
-    `base_url`: the address of another server that speaks the same API. Some hosts speak it in a form of their own
-    (`transom.wire.dialects.HOSTS`): for them `dialect` is that form. `api_key`: by default from the environment
+    `base_url`: the address of another server that speaks the same API; the SDK's own environment variable
+    (`address_name`) may name it too. Some hosts speak it in a form of their own (`transom.wire.dialects.HOSTS`): for
+    them `dialect` is that form. `api_key`: by default from the environment
     (`key_names`). `timeout`: seconds without a byte from the server. Raises InvalidSetting if `base_url` is no address,
     and if there is neither a key nor a `base_url`: a server of the user's own often needs no key.
     """
@@ -37,12 +38,15 @@ class SdkProvider:
     dialect = ""
     key_names: tuple[str, ...] = ()
     """The environment variables that may hold the key; the first one that is set counts."""
+    address_name = ""
+    """The environment variable from which the SDK takes the address of another server, if it is not given."""
 
     def __init__(
         self, model: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = TIMEOUT
     ) -> None:
         self.model = model
-        self.dialect = dialect_at(self._host(base_url or ""), self.dialect)
+        address = base_url or os.environ.get(self.address_name, "")  # which the SDK reads itself
+        self.dialect = dialect_at(self._host(address), self.dialect)
         self._base_url, self._timeout = base_url, timeout
         self._key = api_key or next(filter(None, map(os.environ.get, self.key_names)), "")
         if not self._key and base_url is None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import cast
 
 from transom.core.message import Raw
-from transom.errors import InvalidMessage
+from transom.errors import InvalidMessage, quote
 from transom.wire.fields import DEPTH, compact_json, json_copy
+from transom.wire.violations import as_dict
 
 WRAPPED = "arguments"
 """The key under which arguments stand that are not a JSON object: text that was cut off, free text, a list."""
@@ -76,3 +78,40 @@ def sent_text(text: str) -> str:
 def object_text(text: str) -> str:
     """The arguments as `as_object` sends them, as compact JSON: for counting."""
     return compact_json(as_object(text))
+
+
+_JSON_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def schema_faults(schema: Raw, given: Mapping[str, object]) -> list[str]:
+    """What is wrong with arguments by a JSON schema, as far as that is plain: a name that is required and missing, a
+    name that the schema excludes, and the plain `type` of a value. A null for what may be missing is no fault: models
+    write it for "not given"."""
+    known, named = as_dict(schema.get("properties")), schema.get("required")
+    required = cast("list[object]", named) if isinstance(named, list) else []
+    wrong = [f"{quote(each)} is missing" for each in required if each not in given]
+    if schema.get("additionalProperties") is False and not schema.get("patternProperties"):
+        takes = ", ".join(known) or "none"
+        wrong += [f"{quote(each)} is unknown; the tool takes: {takes}" for each in given if each not in known]
+    for each, value in given.items():
+        kinds = as_dict(known.get(each)).get("type")
+        names = cast("list[object]", kinds if isinstance(kinds, list) else [kinds])
+        types = [kind for named in names if isinstance(named, str) for kind in _JSON_TYPES.get(named, ())]
+        is_left_out = value is None and each not in required
+        if types and not is_left_out and not _has_type(value, types):
+            wrong.append(f"{quote(each)} must be {' or '.join(map(str, names))}, not {quote(value)}")
+    return wrong
+
+
+def _has_type(value: object, types: Sequence[type]) -> bool:
+    if isinstance(value, bool):
+        return bool in types
+    return isinstance(value, tuple(types)) or (int in types and isinstance(value, float) and value.is_integer())

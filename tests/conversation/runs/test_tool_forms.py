@@ -43,7 +43,9 @@ def test_a_function_with_a_schema_of_the_callers_gets_the_arguments_as_they_are(
         seen.append(arguments)
         return "found"
 
-    provider = Scripted(call("search", **{"query": "whales", "max-results": 3}), call("search"), "Done.")
+    provider = Scripted(
+        call("search", **{"query": "whales", "max-results": 3}), call("search"), call("search", query=5), "Done."
+    )
     with opened() as conv:
         conv.run("Go", provider=provider, tools=[FunctionTool(search, parameters=SCHEMA)], readback=False)
         (sent,) = conv.head.tools
@@ -51,7 +53,10 @@ def test_a_function_with_a_schema_of_the_callers_gets_the_arguments_as_they_are(
     assert sent == {"name": "search", "description": "Search the library.", "parameters": SCHEMA}
     assert seen == [{"query": "whales", "max-results": 3}]
     assert results[0] == "found"
-    assert "missing: 'query'" in results[1]
+    assert results[1:] == [
+        "arguments: 'query' is missing",
+        "arguments: 'query' must be string, not 5",
+    ]
 
 
 @pytest.mark.parametrize(
