@@ -135,7 +135,31 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("notes", {}),
     ("memory", {"label": "../archive"}),
     ("memory_append", {"label": "persona", "text": "x"}),
+    ("read", {"conversation": "trip", "ref": "entry -1"}),
+    ("read", {"conversation": "trip", "ref": "0", "start": 2.5}),
+    ("grep", {"conversation": "trip", "pattern": "x", "limit": "many"}),
+    ("list", {"conversation": ["trip", "private"]}),
+    ("list", {"conversation": "trip/../private"}),
+    ("search", {"conversation": "%", "query": "TANGERINE"}),
+    ("search", {"conversation": "trip' OR '1'='1", "query": "TANGERINE"}),
+    ("explain", {"conversation": "Trip"}),
+    ("explain", {"conversation": "trip", "at": -(10**30)}),
+    ("notes", {"conversation": "\u202eetavirp"}),
 ]
+
+ANSWERED: list[tuple[str, dict[str, Any]]] = [
+    ("search", {"conversation": "trip", "query": "TANGERINE' OR conversation = 'private' --"}),
+    ("search", {"conversation": "trip", "query": 'conversation:private OR "TANGERINE* NEAR('}),
+    ("search", {"conversation": "trip", "query": "x " * 50_000}),
+    ("search", {"conversation": "trip", "query": "TANGERINE", "user_id": "ann"}),
+    ("grep", {"conversation": "trip", "pattern": "(a+)+$|(.*)*TANGERINE"}),
+    ("grep", {"conversation": "trip", "pattern": "Lisbon", "limit": -(10**12), "context": 10**12}),
+    ("read", {"conversation": "trip", "ref": "0", "start": 10**18, "lines": -5}),
+    ("list", {"first": -(10**18), "limit": 10**18}),
+    ("list", {"conversation": "trip", "first": -5, "limit": 0}),
+    ("explain", {"conversation": "trip", "limit": -1}),
+]
+"""Arguments that are odd, and are answered with what the user may see, or refused."""
 
 
 async def hostile(client: Client) -> list[str]:
@@ -155,14 +179,25 @@ async def hostile(client: Client) -> list[str]:
             found.append(f"NOT REFUSED: {conversation}")
         except Exception as error:  # noqa: BLE001
             found.append(str(error))
+    for name, arguments in ANSWERED:
+        result = await client.call_tool(name, arguments)
+        text = "".join(getattr(each, "text", "") for each in result.content)
+        found.append(f"TOO LONG: {name}" if len(text) > 100_000 else text)
+    for uri in ("entry/-1", "entry/1e9", "entry/0x1", "entry/", "window?user_id=ann", "window/../../private/window"):
+        try:
+            read = await client.read_resource(f"transom://trip/{uri}")
+            found.append(read.contents[0].text)  # type: ignore[union-attr]
+        except Exception as error:  # noqa: BLE001
+            found.append(str(error))
     assert not (await client.call_tool("list", {"conversation": "trip"})).is_error  # it still serves
     return found
 
 
 def test_hostile_arguments_are_refused_and_nothing_of_another_user_is_said(http: str) -> None:
     said = over_http(http, hostile)
-    assert len(said) == len(HOSTILE) + 3
-    assert [each for each in said if "NOT REFUSED" in each or "TANGERINE" in each or "Traceback" in each] == []
+    assert len(said) == len(HOSTILE) + 3 + len(ANSWERED) + 6
+    wrong = ("NOT REFUSED", "TOO LONG", "password", "Traceback")
+    assert [each for each in said if any(word in each for word in wrong)] == []
 
 
 def test_a_refused_resource_and_prompt_say_why(http: str) -> None:

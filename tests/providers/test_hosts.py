@@ -31,6 +31,17 @@ def test_the_dialect_of_a_provider_with_this_address(kind: type[SdkProvider], ur
     assert kind("m", base_url=url, api_key="x").dialect == dialect
 
 
+def test_an_address_of_the_environment_counts_likewise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://api.mistral.ai/v1")
+    mistral = OpenAIChat("m", api_key="x")
+    assert (mistral.dialect, mistral._arguments({}, 9, 1.0)["max_tokens"]) == ("mistral", 9)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8787/v1")  # a proxy before OpenAI, as of `transom run`
+    openai = OpenAIChat("m", api_key="x")
+    assert (openai.dialect, openai._arguments({}, 9, 1.0)["max_completion_tokens"]) == ("openai", 9)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://api.moonshot.ai/anthropic")
+    assert Anthropic("m", api_key="x").dialect == "anthropic_unsigned"
+
+
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidSetting) as caught:
         OpenAIChat("m", base_url="http://[::1", api_key="x")

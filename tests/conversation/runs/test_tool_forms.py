@@ -53,10 +53,7 @@ def test_a_function_with_a_schema_of_the_callers_gets_the_arguments_as_they_are(
     assert sent == {"name": "search", "description": "Search the library.", "parameters": SCHEMA}
     assert seen == [{"query": "whales", "max-results": 3}]
     assert results[0] == "found"
-    assert results[1:] == [
-        "arguments: 'query' is missing",
-        "arguments: 'query' must be string, not 5",
-    ]
+    assert results[1:] == ["arguments: 'query' is missing", "arguments: 'query' must be string, not 5"]
 
 
 @pytest.mark.parametrize(
