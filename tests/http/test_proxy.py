@@ -134,11 +134,12 @@ def test_no_path_leaves_the_base_path_of_the_upstream(path: str) -> None:
 
 def test_errors_of_the_proxy_have_the_statuses_of_gemini() -> None:
     found: list[tuple[int, str]] = []
-    with proxy(MemoryStore(), budget=4, on_error="fail", max_body=1_000) as (server, url):
+    with proxy(MemoryStore(), budget=100, on_error="fail", max_body=1_000) as (server, url):
         client = gemini_client(url)
         for task in (TASK, TASK * 99):
             with pytest.raises(genai.errors.APIError) as raised:
-                client.models.generate_content(model="m", contents=task)
+                config: Any = {"system_instruction": "rule " * 110}  # more than the budget, less than the body may have
+                client.models.generate_content(model="m", contents=task, config=config)
             found.append((raised.value.code, raised.value.status))
     with proxied(server, MemoryStore()) as url:  # whose server is gone
         client = gemini_client(url)

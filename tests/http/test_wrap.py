@@ -362,6 +362,12 @@ def test_only_clients_are_wrapped(client: Any) -> None:
         transom.wrap(client)
 
 
+@pytest.mark.parametrize("budget", [20, "99", transom.Budget(context=60)])
+def test_a_budget_without_room_for_a_message_is_refused_at_once(budget: Any) -> None:
+    with pytest.raises(InvalidSetting, match=r"must be at least 100 tokens, not \d\d: write 32_000"):
+        transom.wrap(openai_client("http://127.0.0.1:9"), budget=budget)
+
+
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("client_of", [openai_client, anthropic_client, gemini_client])
 def test_a_client_is_wrapped_once(client_of: Any, is_async: bool) -> None:

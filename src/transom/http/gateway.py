@@ -54,6 +54,9 @@ WAIT = 30
 RESERVED_SHARE = 4
 """At most a quarter of a context window is kept free for the answer, unless the budget has a reserve."""
 
+FEWEST_TOKENS = 100
+"""Tokens that a budget has at least. Below it the newest message would be sent as a reference to itself."""
+
 _OPTIONS = frozenset({"summarizer", "digest_role", "counter", "redact"})
 _ODD = re.compile(r"[^\w.:+=-]+")
 _FORK = re.compile(r"@\d+-[0-9a-f]{6}$")
@@ -128,6 +131,9 @@ class Gateway:
         if session is not None:
             check.names(store, session)
         self.budget = None if budget is None else check.limits(budget)
+        if self.budget is not None and self.budget.context < FEWEST_TOKENS:
+            few = f"must be at least {FEWEST_TOKENS} tokens, not {self.budget.context}"
+            raise InvalidSetting(f'budget: {few}: write 32_000 or "32k" for thirty-two thousand')
         self.dialect = None if dialect is None else dialect_named(dialect)
         self.session, self.user_id, self.on_error = session, user_id, on_error
         self._settings: dict[str, Any] = {**settings, "policy": policy_named(policy), "redact": redact}
