@@ -151,6 +151,9 @@ ANSWER = _rule(
 """A text with this says that the wanted answer is longer than the model can write. That says nothing about the input,
 unless the text mentions the input too."""
 
+_TOO_MANY = r"(?:trop de|demasiados|muitos|troppi|zu viele|слишком много) (?:\w+ ){0,2}(?:token|токен)"
+"""Too many tokens, in other languages."""
+
 INPUT_WORDS = re.compile(
     r"context|"
     r"prompt|"
@@ -161,6 +164,10 @@ INPUT_WORDS = re.compile(
     r"\brequest (?:has|holds|contains|of|with|body)|"
     r"tokens? in (?:the|your|this) request|"
     r"(?<!stop )\bsequence\b(?! limit)|"
+    r"\bseq_?len|"
+    r"\bquery\b|"
+    r"\btoken count\b|"
+    rf"{_TOO_MANY}|"
     r"history|"
     r"entr[aé]|"
     r"anfrage|"
@@ -231,6 +238,7 @@ PHRASES = (
         r"(?:too (?:long|large|big)|over (?:length|long)|exceeds? the (?:limit|maximum|length))|"
         r"too much (?:context|input)|"
         r"too many (?:\w+ ){0,3}(?:tokens|bytes|characters)|"
+        rf"{_TOO_MANY}|"
         r"out of context|"
         r"outside (?:the|its) context",
         "github:earendil-works/pi#102; Bedrock: too many total text bytes; Vertex: Request payload size exceeds …",
@@ -267,7 +275,10 @@ PHRASES = (
 """Words that say that the request is too long: an input and its excess over a window, or one of them so that the other
 is clear."""
 
-UNIT = _rule(r"token|length|context|n_ctx|токен|トークン|토큰|长度|词元|令牌", "any: what the sizes of an input count")
+UNIT = _rule(
+    r"token|\btoks?\b|seq_?len|length|context|n_ctx|токен|トークン|토큰|长度|词元|令牌",
+    "any: what the sizes of an input count",
+)
 """If a text matches this, mentions the input and has exactly two numbers, these are taken for a limit and a size."""
 
 INPUT_AND_ANSWER = re.compile(
