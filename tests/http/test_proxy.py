@@ -136,9 +136,9 @@ def test_errors_of_the_proxy_have_the_statuses_of_gemini() -> None:
     found: list[tuple[int, str]] = []
     with proxy(MemoryStore(), budget=100, on_error="fail", max_body=1_000) as (server, url):
         client = gemini_client(url)
+        config: Any = {"system_instruction": "rule " * 110}  # more than the budget, less than the body may have
         for task in (TASK, TASK * 99):
             with pytest.raises(genai.errors.APIError) as raised:
-                config: Any = {"system_instruction": "rule " * 110}  # more than the budget, less than the body may have
                 client.models.generate_content(model="m", contents=task, config=config)
             found.append((raised.value.code, raised.value.status))
     with proxied(server, MemoryStore()) as url:  # whose server is gone
