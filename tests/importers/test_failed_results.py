@@ -37,6 +37,27 @@ def inspect(error: dict[str, str] | None) -> list[dict[str, Any]]:
     return [ASKS, {"role": "assistant", "content": "", "tool_calls": [INSPECT_CALL]}, answer]
 
 
+def inspect_part(error: str | None) -> list[dict[str, Any]]:
+    used = {"type": "tool_use", "id": "c", "name": "f", "arguments": "{}", "result": "" if error else "no page"}
+    content = [{"type": "reasoning", "reasoning": "hm"}, {**used, **({"error": error} if error else {})}]
+    return [ASKS, {"role": "assistant", "content": content}]
+
+
+def haystack(*, error: bool) -> list[dict[str, Any]]:
+    asked = {"tool_call": {"id": "c", "tool_name": "f", "arguments": {}}}
+    answer = {"result": "no page", "origin": asked["tool_call"], "error": error}
+    listed = [("user", {"text": "Go"}), ("assistant", asked), ("tool", {"tool_call_result": answer})]
+    return [{"role": role, "meta": {}, "content": [part]} for role, part in listed]
+
+
+def claude_ai(*, is_error: bool) -> list[dict[str, Any]]:
+    used = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    answer = {"type": "tool_result", "tool_use_id": "c", "name": "f", "content": "no page", "is_error": is_error}
+    said = {"uuid": "2", "sender": "assistant", "text": "", "content": [used, answer]}
+    go = {"uuid": "1", "sender": "human", "text": "Go", "content": [{"type": "text", "text": "Go"}]}
+    return [go, said]
+
+
 def gemini_cli(status: str) -> list[dict[str, Any]]:
     part = {"functionResponse": {"id": "c", "name": "f", "response": {"output": "no page"}}}
     call = {"id": "c", "name": "f", "args": {}, "result": [part], "status": status}
@@ -69,10 +90,23 @@ def results(path: Path, messages: list[dict[str, Any]]) -> list[tuple[str, bool]
         (ai_sdk({"type": "execution-denied", "reason": "no page"}), ai_sdk({"type": "json", "value": "no page"})),
         (converse("error"), converse("success")),
         (inspect({"type": "unknown", "message": "no page"}), inspect(None)),
+        (inspect_part("no page"), inspect_part(None)),
+        (haystack(error=True), haystack(error=False)),
+        (claude_ai(is_error=True), claude_ai(is_error=False)),
         (gemini_cli("error"), gemini_cli("success")),
         (openhands("error"), openhands("run")),
     ],
-    ids=["ai_sdk", "ai_sdk denied", "converse", "inspect", "gemini_cli", "openhands"],
+    ids=[
+        "ai_sdk",
+        "ai_sdk denied",
+        "converse",
+        "inspect",
+        "inspect tool_use",
+        "haystack",
+        "claude_ai",
+        "gemini_cli",
+        "openhands",
+    ],
 )
 def test_a_failed_call_of_a_library(tmp_path: Path, failed: Any, fine: Any) -> None:
     ((text, is_failed),) = results(tmp_path, failed)

@@ -33,6 +33,11 @@ def cached(store: SqliteStore) -> View | None:
         return store.view_cache.find(store.open("chat"), conv.view.counter)
 
 
+def held(store: SqliteStore) -> list[str]:
+    """The conversations that the cache holds. `find` would not show one that was forgotten meanwhile."""
+    return list(store.view_cache._views)
+
+
 def texts(store: SqliteStore) -> list[str]:
     with Conversation.open(store, "chat", budget=BUDGET) as conv:
         return [message["content"] for message in conv.request()["messages"]]
@@ -59,10 +64,18 @@ def test_what_another_process_appended_meanwhile_is_there(store: SqliteStore) ->
 
 def test_a_forgotten_conversation_leaves_nothing(store: SqliteStore) -> None:
     say(store, "one", "two")
+    assert held(store) == ["chat"]
     store.forget("chat")
-    assert cached(store) is None
+    assert held(store) == []
     say(store, "new")
     assert texts(store) == ["new"]
+
+
+def test_a_closed_store_keeps_no_views(store: SqliteStore) -> None:
+    say(store, "one", "two")
+    assert held(store) == ["chat"]
+    store.close()
+    assert held(store) == []
 
 
 def test_a_conversation_that_another_process_forgot_and_began_anew_is_the_new_one(store: SqliteStore) -> None:

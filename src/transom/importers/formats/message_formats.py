@@ -164,7 +164,7 @@ _AI_SDK = Shape(
         "file": media(url=("url", "data"), mime=("mediaType", "mimeType"), name="filename"),
         "tool-call": _AI_CALL,
         "tool-result": _AI_RESULT,
-        "tool-error": answer(id="toolCallId", name="toolName", value="error", failed=bool),
+        "tool-error": answer(id="toolCallId", name="toolName", value="error", failed=lambda _: True),
         "tool-invocation": _ui_tool,
         "dynamic-tool": _ui_tool,
         "tool-*": _ui_tool,
@@ -325,7 +325,7 @@ _INSPECT = Shape(
         "document": media(url="document", mime="mime_type", name="filename"),
         "tool_use": both(
             call(id="id", name="name", args="arguments"),
-            answer(id="id", name="name", value=("result", "error"), failed=lambda part: bool(found(part, "error"))),
+            answer(id="id", name="name", value=("error", "result"), failed=lambda part: bool(found(part, "error"))),
         ),
         "data": words("data"),
     },

@@ -43,7 +43,7 @@ class Shape(Struct, frozen=True, kw_only=True):
     keys of the content, a text or a list of parts; the first that is not empty is read. `kind`: the key with the type
     of a part; empty if the only key of a part says it. `parts`: how a part of each type is read. `beside`: how fields
     beside the content are read, before and behind it. `answers`: the id of the call that a message of a tool answers;
-    `tool`: the name of that tool; `failed`: what is there and not empty only if the call failed.
+    `tool`: the name of that tool; `failed`: the field that is set only if the call failed.
     """
 
     roles: Mapping[str, str]

@@ -57,8 +57,6 @@ def with_valid_marks(body: Raw) -> Raw:
     """A request without the marks that the API would refuse (A19): those of 5 minutes before one of an hour, and more
     than four. Of those the oldest in the messages go. Only what changes is copied."""
     groups = _in_order(body)
-    if not any(map(_has_marks, groups)):
-        return body
     lifetimes = [[_lifetime(mark) for mark in _marks(items)] for items in groups]
     flat = [lifetime for group in lifetimes for lifetime in group]
     last_hour = max((at for at, lifetime in enumerate(flat) if lifetime == _HOUR), default=-1)
@@ -97,16 +95,6 @@ def _marks(items: Sequence[Raw]) -> Iterator[Any]:
             yield from _marks(cast("list[Raw]", content))
         if _MARK in item:
             yield item[_MARK]
-
-
-def _has_marks(items: Sequence[Raw]) -> bool:
-    """Whether `_marks` would find any: nearly every request has none, and this is quicker."""
-    for item in items:
-        if _MARK in item:
-            return True
-        if isinstance(content := item.get("content"), list) and _has_marks(cast("list[Raw]", content)):
-            return True
-    return False
 
 
 def _without(items: list[Raw], dropped: Collection[int], numbers: Iterator[int]) -> list[Raw]:
