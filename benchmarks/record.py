@@ -10,7 +10,8 @@ The rows:
 - facts: of those that a reader of the window must find (`facts.toml`), by question; and calls where nine tenths stand.
 - whole, remarks: messages of the user of up to 100 tokens that stand whole (coding, service desks), and what the
   agent said beside its calls, if its first dozen words do.
-- worth nothing: pieces of records that hold no fact, no name, and no four words of the user or of the agent.
+- worth nothing: pieces of records that hold no fact, no name, and no four words of the user or of the agent. only read:
+  also those whose names neither of them ever wrote, in words or in the arguments of a call.
 - anywhere, near: of the names that the next message uses and that were last seen beyond the budget, those that are in
   the window, and those with 40 characters of their own surroundings. near, all: the same, of every name.
 - cost: relative to sending everything, by Anthropic's prices. append-only: calls that continue the last window.
@@ -143,7 +144,7 @@ def facts(folder: Path, name: str, n: int) -> dict[str, str]:
     for call in calls:
         by_family.setdefault(call["family"], []).append(call)
     counts, right = {question: [0, 0] for question in QUESTIONS}, [0, 0]
-    whole, remarks, worthless = [0, 0], [0, 0], [0, 0]
+    whole, remarks, worthless, only_read = [0, 0], [0, 0], [0, 0], [0, 0]
     for family, some in by_family.items():
         records = list(read(folder / f"{family}.jsonl.gz"))
         for call in some[: 2 * n]:
@@ -159,13 +160,16 @@ def facts(folder: Path, name: str, n: int) -> dict[str, str]:
                 add(whole, *kept_whole(said, shown))
             add(remarks, *kept_remarks(said, shown))
             patterns = [fact for question in QUESTIONS for fact in call[question]]
-            add(worthless, *without_worth(window["records"], said, patterns))
+            nothing, unused, total = without_worth(window["records"], said, patterns)
+            add(worthless, nothing, total)
+            add(only_read, unused, total)
     rows = {f"facts, {question} (of {total})": f"{held}" for question, (held, total) in counts.items()}
     rows[f"facts (of {sum(total for _, total in counts.values())})"] = f"{sum(held for held, _ in counts.values())}"
     rows[f"answers, nine tenths there (of {right[1]})"] = f"{right[0]}"
     rows["user's messages whole"] = percent(*whole)
     rows["remarks kept"] = percent(*remarks)
     rows["worth nothing"] = percent(*worthless)
+    rows["worth nothing, or only read"] = percent(*only_read)
     return rows
 
 
@@ -231,19 +235,24 @@ def without_marks(text: str) -> str:
     return re.sub(r"[«»‹›\"'“”]", "", text)
 
 
-def without_worth(records: Sequence[str], said: Sequence[Raw], patterns: Sequence[str]) -> tuple[int, int]:
-    """Tokens of the pieces of these records that say nothing, and all of their tokens."""
+def without_worth(records: Sequence[str], said: Sequence[Raw], patterns: Sequence[str]) -> tuple[int, int, int]:
+    """Tokens of the pieces of these records that say nothing, of those that say nothing which the user or the agent
+    wrote, and of all."""
+    others = (message for message in said if message["role"] != "tool")
+    written = set(identifiers([text for message in others for text in texts_of(message)]))
     spoken = joined(content_of(message) for message in said if message["role"] in {"user", "assistant"}).lower().split()
     runs = {tuple(spoken[at : at + TELLING]) for at in range(len(spoken) - TELLING + 1)}
-    nothing = total = 0
+    nothing = unused = total = 0
     for piece in (piece for text in records for piece in PIECES.split(text) if piece.strip()):
         tokens = o200k().count(piece)
         total += tokens
         words = re.sub(r"[«»]", " ", piece).lower().split()
         told = any(tuple(words[at : at + TELLING]) in runs for at in range(len(words) - TELLING + 1))
-        if not told and not identifiers([piece]) and not any(re.search(one, piece, re.IGNORECASE) for one in patterns):
-            nothing += tokens
-    return nothing, total
+        if not told and not any(re.search(one, piece, re.IGNORECASE) for one in patterns):
+            names = identifiers([piece])
+            nothing += 0 if names else tokens
+            unused += tokens if written.isdisjoint(names) else 0
+    return nothing, unused, total
 
 
 # ---- names and cost

@@ -38,7 +38,6 @@ _READS = re.compile(r"\s*(?:cat|head|tail|nl|bat|less|sed -n|grep|rg|awk|git (?:
 _WRITES = re.compile(r"(?:^|[;&|]\s*)(?:sed -i|perl -p?i|mv|rm|touch|git (?:checkout|restore|mv|rm)) ")
 _INTO = re.compile(r"(?:>>?|\btee(?: -a)?)\s*([^\s>&;|]+)")
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]*)", re.MULTILINE)
-_MARKED = re.compile(r"\(changed since: [\d, ]+\)")
 _CHANGED_LINE = "Changed: "
 _HUNK = re.compile(r"^@@[^\n]*\n", re.MULTILINE)
 _LINE_NUMBER = re.compile(r"^\s*\d+(?:[→:\t-]|  +|$)", re.MULTILINE)
@@ -65,7 +64,7 @@ class StaleQuote(Struct, frozen=True):
     """A quote of a tool result that is out of date: a later call changed the file or record that the result showed.
 
     `quote`: the quote in the record. `changed_by`: the first entries of the turns whose calls changed it, in order.
-    `marked`: the window tells the model so: by "(changed since …)" at the quote, in the record's list of changes, or
+    `marked`: the window tells the model so: in the record's list of changes, or
     because a changing turn is whole in the window.
     """
 
@@ -205,8 +204,7 @@ def stale_quotes(
     """Yield the stale ones among `quoted`: quotes, each with its turn and the index of the call whose result it is
     from.
 
-    A quote is marked if the line above it says "(changed since …)", if a record lists a turn that changed it, or if
-    such a turn is whole in the window.
+    A quote is marked if a record lists a turn that changed it, or if such a turn is whole in the window.
     """
     whole = {unit.seqs[0] for unit in view.visible_units()}
     lines = [ending for record in records for ending in record.endings if ending.startswith(_CHANGED_LINE)]
@@ -218,4 +216,4 @@ def stale_quotes(
         by = tuple(dict.fromkeys(history.changed_after(view, unit.seqs[0], one.reads, quote.text)))
         if by:
             seen = bool((whole | listed).intersection(by))
-            yield StaleQuote(quote, by, seen or _MARKED.search(quote.line.text) is not None)
+            yield StaleQuote(quote, by, seen)

@@ -234,11 +234,6 @@ def media_words(kinds: Iterable[str]) -> str:
     )
 
 
-def changed_since(entries: Sequence[str]) -> str:
-    """What follows a call whose result shows files or objects that later entries changed; empty for no entries."""
-    return f" (changed since: {', '.join(entries)})" if entries else ""
-
-
 def succeeded_at(entry: str) -> str:
     """The words behind the outcome of a failed call: in which later entry the same call succeeded."""
     return f" (succeeded later: {entry})"

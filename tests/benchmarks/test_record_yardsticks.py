@@ -52,12 +52,13 @@ def test_a_remark_is_kept_if_its_beginning_is(record: ModuleType) -> None:
 
 
 def test_a_piece_is_worth_nothing_without_a_name_a_fact_or_four_words_that_were_said(record: ModuleType) -> None:
-    lines = "40-77 12 turns, 9 assistant\n78 Read src/parser.py\n79 the old parser. gone\n80 it was green"
-    nothing, total = record.without_worth([lines], SAID, [r"\bgreen\b"])
-    assert (nothing, total) == (
-        record.o200k().count("40-77 12 turns, 9 assistant") + record.o200k().count("79 the old parser. gone"),
-        sum(map(record.o200k().count, lines.split("\n"))),
-    )
+    lines = ["40-77 12 turns, 9 assistant", "78 Read src/parser.py", "79 the old parser. gone", "80 it was green"]
+    sizes = [record.o200k().count(line) for line in lines]
+    calls = [{"function": {"name": "Read", "arguments": '{"path": "src/parser.py"}'}}]
+    used = [*SAID, {"role": "assistant", "content": None, "tool_calls": calls}]
+    for said, unused in ((SAID, sizes[0] + sizes[1] + sizes[2]), (used, sizes[0] + sizes[2])):
+        found = record.without_worth(["\n".join(lines)], said, [r"\bgreen\b"])
+        assert found == (sizes[0] + sizes[2], unused, sum(sizes))
 
 
 def test_every_fact_is_a_pattern_under_one_of_the_questions(record: ModuleType) -> None:

@@ -99,7 +99,7 @@ def test_passages_together_are_the_whole_text(text, rate):
     assert "".join(text[a:b] for a, b in spans) == text
     assert all(a < b for a, b in spans)
     for start, end in spans:
-        shown = with_margins(text, start, end, ())
+        shown = with_margins(text, start, end)
         assert 0 <= shown[0] <= start
         assert end <= shown[1] <= len(text)
     assert not text or joined(spans) == [(0, len(text))]
@@ -218,7 +218,7 @@ def test_a_line_that_looks_like_a_marker_is_disarmed():
     assert "\n[entry 0, user]" not in quoting
 
 
-def test_a_quoted_read_names_the_later_change():
+def test_the_change_of_a_file_that_is_quoted_is_told():
     conv = opened()
     conv.user("go")
     turn(conv, 0, "timeout_seconds = 30", name="read_file", path="src/conf.py")
@@ -226,8 +226,8 @@ def test_a_quoted_read_names_the_later_change():
     for number in range(2, 30):
         window = turn(conv, number, filler(number))
     lines = digests(window)[0].splitlines()
-    assert lines[1:3] == ["2 read_file src/conf.py (changed since: 5)", "«timeout_seconds = 30»"]
-    assert lines[3].startswith("5 edit_file conf.py")
+    assert lines[1] == "2 read_file src/conf.py: «timeout_seconds = 30»"
+    assert lines[2].startswith("5 edit_file conf.py")
     assert lines[-1].startswith("Changed: src/conf.py (5)")
 
 

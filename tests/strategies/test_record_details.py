@@ -9,7 +9,7 @@ from transom.core.message import Call
 from transom.strategies.actions.action import action_of
 from transom.strategies.digest.passages import call_text
 from transom.strategies.digest.plans import change_task, items_text, plan_items
-from transom.strategies.digest.quotes import argument_quotes, text_quote
+from transom.strategies.digest.quotes import argument_quotes, text_quotes
 
 OLD = "def run(job):\n    return job.start()" + "  # as before" * 12
 NEW = "def run(job):\n    return job.start_at(now())" + "  # and later" * 12
@@ -39,8 +39,10 @@ def test_the_line_of_a_short_edit_does_not_repeat_its_text():
 def test_what_the_line_says_is_not_quoted_again():
     write = Call(name="Write", args=json.dumps({"file_path": "a.py", "content": "x = 1"}), id="c")
     assert quotes(write, (0, len(call_text(write)))) == ["x = 1"]
-    head = text_quote("Chunk ID: 1\nWall time: 0 s\nOutput:\n\n", [(0, 35)], is_result=True)
-    assert head == "", "a header and a blank line are no quote"
+    read = Call(name="Read", args=json.dumps({"file_path": "a.py", "offset": 120, "limit": 80}), id="c")
+    assert quotes(read, (0, len(call_text(read)))) == [], "where a read begins is no quote"
+    head = text_quotes("Chunk ID: 1\nWall time: 0 s\nOutput:\n\n", [(0, 35)], is_result=True)
+    assert head == [], "a header and a blank line are no quote"
 
 
 def text_of(messages):

@@ -11,11 +11,7 @@ TURNS = (
         first="3",
         last="4",
         role="assistant",
-        calls=(
-            CallLine(
-                tool="Bash", subject="git diff a.py", outcome="214 lines", quotes=("+def f(\n+  x",), changed=("21",)
-            ),
-        ),
+        calls=(CallLine(tool="Bash", subject="git diff a.py", outcome="214 lines", quotes=("+def f(\n+  x",)),),
     ),
     RecordTurn(first="9", last="9", role="user", words="use one link"),
     RecordTurn(first="11", last="12", role="assistant", calls=(CallLine(tool="Read", subject="src/a.py"),)),
@@ -30,7 +26,7 @@ TURNS = (
 def test_a_record_in_detail():
     lines = [
         TITLE,
-        "3 Bash git diff a.py: 214 lines (changed since: 21)",
+        "3 Bash git diff a.py: 214 lines",
         "«+def f(",
         "+  x»",
         "9 user «use one link»",

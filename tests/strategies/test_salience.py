@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from transom.strategies.sentences.corrections import LoggedStatement, outdated
-from transom.strategies.sentences.patterns import KINDS, SIGNALS, found_by
 from transom.strategies.sentences.salience import statements, unit_score
 from transom.testing import WordCounter, talk
 from transom.testing.builders import call, result
@@ -48,21 +43,6 @@ def test_a_score_says_its_reasons(sentence: str, reasons: set[str]) -> None:
 @pytest.mark.parametrize("chat", ["Okay.", "Noted, thanks.", "Looking at the logs of src/app.py.", "The sky was grey."])
 def test_chat_scores_less_than_any_rule(chat: str) -> None:
     assert statements(chat)[0].value < statements("Never delete the backups.")[0].value / 2
-
-
-PATTERNS = [*((name, kind.pattern) for name, kind in KINDS.items()), *((one.name, one.pattern) for one in SIGNALS)]
-
-
-@pytest.mark.parametrize(("name", "pattern"), PATTERNS, ids=[name for name, _ in PATTERNS])
-def test_what_a_pattern_matches_has_one_of_its_hints(name: str, pattern: re.Pattern[str]) -> None:
-    @given(st.from_regex(pattern, alphabet=st.characters(codec="ascii")))
-    @settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
-    def check(text: str) -> None:
-        if pattern.search(text):  # (Hypothesis leaves lookarounds out)
-            kinds, signals = found_by(text)
-            assert name in {*kinds, *(signal.name for signal in signals)}
-
-    check()
 
 
 def test_reasons_add_up_less_and_less():

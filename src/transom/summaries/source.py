@@ -154,7 +154,7 @@ def _line_that_does(call: Call, result: ToolResult, text: str) -> str:
         return ""
     action = action_of(call)
     outcome = outcome_of(result, action)
-    only_shows = action.is_edit or action.kind == "search" or action.is_view or bool(action.shown)
+    only_shows = action.is_edit or action.is_view or action.kind in {"read", "fetch", "search"}
     if not only_shows or outcome.failed:
         return ""
     return f"[{len(text):,} characters, not shown] {outcome_text(action, outcome)}".rstrip()

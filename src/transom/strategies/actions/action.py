@@ -57,8 +57,7 @@ class Action(Struct, frozen=True, gc=False):
     """What a call did.
 
     - `tool`: its name. `kind`: what it does (see `ToolRow`). `about`: to what, in a few words; `text`: at length.
-    - `names`: the files and objects that it names. `shown`: those whose text its result is. `changes`: those that it
-      changes if it succeeds.
+    - `names`: the files and objects that it names. `changes`: those that it changes if it succeeds.
     - `commands`: what it runs in a shell.
     - `edits`: what it puts in place of what. `edited_line`: the most informative line of them; `adds_line`: whether
       they add it or take it away.
@@ -69,7 +68,6 @@ class Action(Struct, frozen=True, gc=False):
     about: str = ""
     text: str = ""
     names: frozenset[str] = NO_NAMES
-    shown: frozenset[str] = NO_NAMES
     changes: frozenset[str] = NO_NAMES
     commands: tuple[Command, ...] = ()
     edits: tuple[FileEdit, ...] = ()
@@ -134,20 +132,16 @@ def action_of(call: Call, tools: Sequence[ToolRow] = TOOLS) -> Action:
     line, adds_line = informative_line(edits) if kind in {"edit", "delete"} else ("", True)
     short = made
     if kind in _RUNS:
-        shown = NO_NAMES.union(*(one.shows for one in commands if one.role in {"shows", "finds"}))
         bare = _bare(shell, commands)
         about = [bare] if bare else about
         described = next((value for key, value in values if key in DESCRIBES), "")
         short = made or (described if len(" ".join(about)) > ABOUT else "")
-    else:
-        shown = names if kind in {"read", "fetch", "search", "other"} else NO_NAMES
     return Action(
         tool=one_line(call.name, ABOUT) or texts.UNNAMED,
         kind=kind,
         about=one_line(short, DESCRIPTION) if short else values_in_a_line(about, ABOUT),
         text=values_in_a_line([made, *about] if made else about, TEXT),
         names=names or NO_NAMES,
-        shown=shown or NO_NAMES,
         changes=changes or NO_NAMES,
         commands=commands,
         edits=edits,

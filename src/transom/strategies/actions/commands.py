@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from zlib import crc32
 
 from msgspec import Struct
 
-from transom.strategies.actions.programs import NARROWS, PREFIXES, RUNNERS, Role, is_shell, program_of
+from transom.strategies.actions.programs import PREFIXES, RUNNERS, Role, is_shell, program_of
 
 SCANNED_COMMAND = 16_000
 """Characters of a command that are looked at."""
@@ -29,27 +28,21 @@ _TOKEN = re.compile(
 _QUOTED_PART = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*+)\"|\\(.)""", re.DOTALL)
 _PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
 _NO_FILE = frozenset(" \t\n*?{}$`'\"\\;|&<>=")
-_SHOWS_ALL = frozenset(("tail", "tee", "cat", "less", "more", "sort"))
-"""Programs behind a pipe that show how a run ended."""
 
 
 class Command(Struct, frozen=True, gc=False):
-    """What a simple command does: a `program` with its verb and its `role`, on `targets`, with the `options` that
-    narrow a check, in a `folder`. Of what is no check the one target is the text of its words.
+    """What a simple command does: a `program` with its verb and its `role`, in a `folder`. `words`: those behind the
+    program; of what is no check as one text.
 
-    `pipes`: what its output goes through that may hide how it ended, such as a `grep`. `end`: the operator behind it.
-    `shows`, `changes`: the files whose text it prints, and those that it changes. `title`: of what it makes. `start`,
+    `end`: the operator behind it. `changes`: the files that it changes. `title`: of what it makes. `start`,
     `stop`: where its words stand in the text.
     """
 
     program: str
     role: Role
-    targets: frozenset[str]
-    options: frozenset[str]
+    words: frozenset[str]
     folder: str
-    pipes: str
     end: str
-    shows: frozenset[str]
     changes: frozenset[str]
     title: str
     start: int
@@ -69,31 +62,22 @@ class _Simple(Struct):
 
 def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
     """The simple commands of a text, in order; a pipe separates commands too. `folder`: where it begins."""
-    found = list(_simple(text[:SCANNED_COMMAND]))
     commands: list[Command] = []
-    for at, one in enumerate(found):
+    for one in _simple(text[:SCANNED_COMMAND]):
         words = one.words[:_MOST_WORDS]
         program, role = program_of(words) if words else ("", "beside")
         if program == "cd":
             path = next((word for word in words[1:] if not word.startswith("-")), "")
             folder = path if not folder or path.startswith(("/", "~", "$")) else f"{folder}/{path}"
         rest = words[len(program.split()) :]
-        whole = {_kept(" ".join((*one.words[1:], one.body)))}
-        targets, options = _covered(program, rest) if role == "check" else (whole, set[str]())
-        behind = found[at + 1 : at + 1 + _piped(found, at)]
-        later = {word for other in found[at + 1 :] if _shows_all(other) for word in other.words}
-        hiding = [" ".join(other.words) for other in behind if not _shows_all(other)]
-        hiding += [file for other in (one, *behind) for file in other.into if file not in later]
+        whole = [" ".join((*one.words[1:], one.body))]
         commands.append(
             Command(
                 program=program,
                 role=role,
-                targets=frozenset(targets),
-                options=frozenset(options),
+                words=frozenset(_kept(word) for word in (rest if role == "check" else whole)),
                 folder=folder,
-                pipes=_kept(" | ".join(hiding)),
-                end=(behind[-1] if behind else one).end,
-                shows=frozenset(_PATH.findall(" ".join(words[1:])) if role in {"shows", "finds"} else ()),
+                end=one.end,
                 changes=frozenset(filter(is_file, (*one.into, *_changed(role, words)))),
                 title=_title(one) if role == "makes" else "",
                 start=one.start,
@@ -101,11 +85,6 @@ def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
             )
         )
     return tuple(commands)
-
-
-def _shows_all(one: _Simple) -> bool:
-    """Whether a command behind a pipe, or behind the file that a run writes, shows how the run ended."""
-    return one.words[:1] != [] and one.words[0] in _SHOWS_ALL
 
 
 def paths_in(text: str) -> frozenset[str]:
@@ -186,29 +165,6 @@ def _bare(one: _Simple, places: Sequence[int]) -> Iterator[_Simple]:
     elif words[at:] or one.into:
         one.start, one.words = places[at] if at < len(places) else one.stop, words[at:]
         yield one
-
-
-def _piped(commands: Sequence[_Simple], at: int) -> int:
-    """How many commands get the output of one through pipes."""
-    count = 0
-    while at + count + 1 < len(commands) and commands[at + count].end == "|":
-        count += 1
-    return count
-
-
-def _covered(program: str, words: Sequence[str]) -> tuple[set[str], set[str]]:
-    """What a check is about, and the options that narrow it. Other options say how it is shown."""
-    targets: set[str] = set()
-    options: set[str] = set()
-    is_everything = not program.startswith("go ")  # without a package, `go test` is about its folder
-    for before, word in pairwise(("", *words)):
-        if word.partition("=")[0] in NARROWS or before in NARROWS:
-            options.add(_kept(word))
-        elif word in {".", "./", "./...", "..."}:
-            is_everything = True
-        elif not word.startswith("-") and (not before.startswith("-") or not word.isalnum()):
-            targets.add(word.removeprefix("./").rstrip("/"))
-    return targets or (set[str]() if is_everything else {"."}), options
 
 
 def _changed(role: Role, words: Sequence[str]) -> Iterator[str]:

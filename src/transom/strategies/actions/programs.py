@@ -71,15 +71,8 @@ PREFIXES = frozenset(
 )
 """Words in front of a program, with their options and numbers."""
 
-NARROWS = frozenset(
-    (
-        *("-k", "-m", "-t", "-g", "-run", "-skip", "-short", "-list", "--ignore", "--ignore-glob", "--exclude"),
-        *("--deselect", "--skip", "--grep", "--filter", "--select", "--only", "--testNamePattern", "--lf"),
-        *("--testPathPattern", "--last-failed", "--changed", "--collect-only", "--co", "--list", "--dry-run"),
-        *("--help", "--version"),
-    )
-)
-"""Options with which a check covers less, or nothing."""
+HARMLESS = ("-q", "-v", "-s", "-x", "-n", "--tb", "--no-header", "--color", "-count", "--quiet", "--verbose")
+"""How the options of a check begin that do not make it cover less."""
 
 VERB_WITHIN = 4
 """The verb of a command is one of its first words: `git -C folder diff`."""

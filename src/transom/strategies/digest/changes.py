@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from transom import texts
-from transom.core.edit import Fold, Span
-from transom.core.message import Assistant, Fact
+from transom.core.edit import Fold
 from transom.core.policy import Target
 from transom.core.unit import FoldedSlot, Unit
 from transom.core.view import View
 from transom.strategies.actions.action import ABOUT, NO_NAMES
-from transom.strategies.actions.relations import SameFiles, may_touch
+from transom.strategies.actions.relations import SameFiles
 from transom.strategies.digest.index import DoneCall, Index
-from transom.strategies.digest.message_quotes import Spans
-from transom.strategies.digest.passages import readable
 from transom.strategies.text.one_line import values_in_a_line
 
 MOST, TOKENS_PER_CHANGE = 8, 160
 """How many files or objects a list of changes has; in a large record, one for this many of its tokens."""
 
 NEWEST = 3
-"""How many of the entries that changed a quote are named: the newest."""
+"""How many of the entries that changed a file are named all."""
 
 
 class Changes:
@@ -65,43 +62,6 @@ class Changes:
             found |= {name: "deleted" if name in deleted else "" for name in sorted(changed)} | made
         return found
 
-    def since(self, done: DoneCall, spans: Spans) -> list[str]:
-        """The later turns that changed what is quoted of a call, the newest three: what its result shows of files or
-        objects, or what an edit put in."""
-        quoted = self._lines_of(done.result, spans.get(done.result, {})) if done.result >= 0 else ""
-        names = _shown_by(done) if quoted else NO_NAMES
-        if not quoted and done.action.is_edit:
-            head = self._fact(done.turn)
-            of_call = len(readable(head)) - len(head.calls) + done.at if isinstance(head, Assistant) else 0
-            of_turn = spans.get(done.turn, {})
-            quoted = self._lines_of(done.turn, {of_call: of_turn.get(of_call, ())})
-            names = _changed_by(done)
-        files = SameFiles(names)
-        later = (
-            [self.view.unit(self.view.unit_of[seq]) for seq in self.index.changed(files, done.turn)] if names else []
-        )
-        return [self.number(unit.seqs[0]) for unit in later if self._may_touch(unit, files, quoted)][-NEWEST:]
-
-    def _may_touch(self, unit: Unit, files: SameFiles, quoted: str) -> bool:
-        """Whether a turn may have changed the `quoted` text of these files or objects."""
-        return any(
-            any(name in files for name in _changed_by(done)) and may_touch(done.action.edits, quoted)
-            for done in self.index.calls_of(self.view, unit)
-        )
-
-    def _lines_of(self, seq: int, spans: Mapping[int, Sequence[Span]]) -> str:
-        """The lines of an entry that the spans of its texts are in."""
-        found: list[str] = []
-        for number, some in spans.items():
-            text = readable(self._fact(seq))[number][0]
-            found += (text[text.rfind("\n", 0, one) + 1 : (text.find("\n", end - 1) + 1) or None] for one, end in some)
-        return "\n".join(found)
-
-    def _fact(self, seq: int) -> Fact:
-        fact = self.view.fetch(seq).body
-        assert isinstance(fact, Fact)
-        return fact
-
     def number(self, seq: int) -> str:
         """The number by which the model reads an entry back."""
         return self.target.reference(seq).rsplit(" ", 1)[-1]
@@ -114,13 +74,6 @@ def _changed_by(done: DoneCall) -> frozenset[str]:
     if done.outcome.failed:
         return NO_NAMES.union(*(one.changes for one in done.action.commands[:-1]))
     return done.action.changes
-
-
-def _shown_by(done: DoneCall) -> frozenset[str]:
-    """The files or objects whose text the result of a call is; none if it says that the call failed."""
-    if done.outcome is None or done.outcome.status == "refused" or (done.outcome.failed and not done.action.is_run):
-        return NO_NAMES
-    return done.action.shown
 
 
 def quoted_by(view: View, slot: FoldedSlot) -> tuple[int, ...]:

@@ -25,11 +25,10 @@ from transom.strategies.digest.failures import answered_failures
 from transom.strategies.digest.index import NEAR, DoneCall, Index
 from transom.strategies.digest.message_quotes import MessageQuotes, QuotedMessages, Spans
 from transom.strategies.digest.name_quotes import name_quotes
-from transom.strategies.digest.noise import is_within
 from transom.strategies.digest.passage_choice import TAG, PassageChoice
 from transom.strategies.digest.passages import Passage, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
-from transom.strategies.digest.quotes import argument_quotes, text_quote
+from transom.strategies.digest.quotes import argument_quotes, text_quotes
 from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
 from transom.strategies.digest.visible import covered_names, visible
 from transom.strategies.digest.word_choice import cover_words
@@ -194,7 +193,7 @@ class _FoldedTurns:
     ) -> tuple[int, Digested]:
         """A record with as many names as its size leaves room for."""
         stand = self.covered | self.index.names(made[1].text)
-        needed = [tuple(name for name in names if name not in stand) for names in self._items]
+        needed = [tuple(name for name in one.names if name not in stand) for one in self.passages]
         room, best = size - made[0], made
         before: Sequence[Passage] = ()
         for _ in range(FILLS):
@@ -253,34 +252,17 @@ class _FoldedTurns:
         return indexed.from_turn and not indexed.calls
 
     @cached_property
-    def _items(self) -> list[tuple[str, ...]]:
-        """The names for which each passage may be quoted."""
-        return [() if out else one.names for one, out in zip(self.passages, self._left_out, strict=True)]
-
-    @cached_property
-    def _left_out(self) -> list[bool]:
-        """Of each passage, whether it is not worth a quote."""
-        return [self._is_noise(passage) for passage in self.passages]
-
-    @cached_property
     def _factors(self) -> list[float]:
         """The worth of each passage's names: less in the result of a search, and where a later call changed the file or
         object that it shows."""
         last = self.index.last_changes()
         factors: dict[int, float] = {}
         for unit in self.with_calls:
-            indexed = self.index.at(self.view, unit.seqs[0])
-            if any(last.get(name, -1) > unit.seqs[0] for name in indexed.about):
+            if any(last.get(name, -1) > unit.seqs[0] for name in self.index.at(self.view, unit.seqs[0]).about):
                 factors.update(dict.fromkeys(unit.seqs[1:], STALE))
-            for done in self.index.calls_of(self.view, unit):
-                if done.action.kind == "search":
-                    factors[done.result] = OF_LISTS
+            lists = (one.result for one in self.index.calls_of(self.view, unit) if one.action.kind == "search")
+            factors.update(dict.fromkeys(lists, OF_LISTS))
         return [factors.get(passage.entry, 1.0) for passage in self.passages]
-
-    def _is_noise(self, passage: Passage) -> bool:
-        """Whether a passage is never quoted for its names or words, since nobody reads it."""
-        of_entry = self.index.at(self.view, passage.entry).unreadable
-        return bool(of_entry) and is_within(of_entry[passage.text], passage.start, passage.end)
 
     def _quotable(self, unit: Unit) -> Iterator[int]:
         """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the
@@ -304,13 +286,13 @@ class _FoldedTurns:
             return {}
         view, index, passages = self.view, self.index, self.passages
         choice = PassageChoice(passages, tag=TAG if self.talk >= MOSTLY_TALK else OWN_LINE)
-        items = self._items
+        items = [one.names for one in passages]
         within = (passage for passage in passages if passage.entry in already and _is_within(passage, already))
         quoted = {name for passage in within for name in passage.names}
         choice.cover(names * room, items, index.weight, covered=self.covered | quoted, factors=self._factors)
         left = room - choice.spent
         if by_words and left > MIN_FOR_WORDS * room:
-            cover_words(view, index, choice, left, self.units, self.beside, without=self._left_out)
+            cover_words(view, index, choice, left, self.units, self.beside)
         chosen: Spans = {}
         for at in sorted(choice.taken):
             passage = passages[at]
@@ -323,9 +305,7 @@ class _FoldedTurns:
         """What is quoted of a passage that was chosen, with its margins."""
         indexed = self.index.at(self.view, passage.entry)
         if passage.margin and indexed.role != "note":
-            return with_margins(
-                self._text_of(passage), passage.start, passage.end, self.index.json_elements(self._text_of(passage))
-            )
+            return with_margins(self._text_of(passage), passage.start, passage.end)
         return passage.start, passage.end
 
     # ---- what the record says
@@ -384,15 +364,15 @@ class _FoldedTurns:
         """A unit as a turn, with what is quoted of it."""
         head = unit.seqs[0]
         indexed = self.index.at(self.view, head)
-        words = self._quotes(head, spans)
-        quotes_of_calls = self._quotes_of_calls(head, spans)
+        quoted = self._quotes(head, spans)
+        words = [quote for at, some in quoted.items() if at < 0 for quote in some]
         calls: list[CallLine] = []
         for done in self.index.calls_of(self.view, unit):
             action, ended = done.action, done.outcome
-            chosen = quotes_of_calls.get(done.at)
+            chosen = quoted.get(done.at)
             title = action.about if chosen is None else action.text
             of_arguments = chosen or []
-            of_result = self._quotes(done.result, spans)
+            of_result = [quote for some in self._quotes(done.result, spans).values() for quote in some]
             quotes = [*of_arguments, *of_result]
             # what the outcome need not repeat: of an edit its arguments are quoted, of other calls the result
             said = of_arguments if action.is_edit else of_result
@@ -406,7 +386,6 @@ class _FoldedTurns:
                     chosen=chosen is not None,
                     failed=ended is not None and ended.failed,
                     has_verdict=ended is not None and (ended.ran or (ended.has_verdict and ended.failed)),
-                    changed=tuple(self.changes.since(done, spans)) if quotes else (),
                 )
             )
         return RecordTurn(
@@ -433,31 +412,17 @@ class _FoldedTurns:
         later = self.answered.get((done.turn, done.at))
         return texts.succeeded_at(self.changes.number(later)) if later is not None else ""
 
-    def _quotes(self, seq: int, spans: Spans) -> list[str]:
-        """What is quoted of the words of an entry, its calls aside."""
-        if seq not in spans:
-            return []
-        fact = self._fact(seq)
-        sources = self._texts(seq)
-        first_call = len(sources) - (len(fact.calls) if isinstance(fact, Assistant) else 0)
-        is_result = self.index.at(self.view, seq).result is not None
-        return [
-            texts.disarmed(quote, self.view.notes)
-            for number, chosen in sorted(spans[seq].items())
-            if number < first_call
-            if (quote := text_quote(sources[number][0], chosen, is_result=is_result))
-        ]
-
-    def _quotes_of_calls(self, seq: int, spans: Spans) -> dict[int, list[str]]:
-        """The quotes of each call of an entry of which something is quoted, under its index."""
-        if seq not in spans or not isinstance(fact := self._fact(seq), Assistant):
-            return {}
-        first_call = len(self._texts(seq)) - len(fact.calls)
-        facts = self.index.at(self.view, seq).calls
+    def _quotes(self, seq: int, spans: Spans) -> dict[int, list[str]]:
+        """What is quoted of each text of an entry of which something is: of a call under its index, of the words before
+        the calls under numbers below 0."""
         found: dict[int, list[str]] = {}
-        for number in sorted(number for number in spans[seq] if number >= first_call):
-            at = number - first_call
-            quotes = argument_quotes(fact.calls[at], facts[at], spans[seq][number])
+        indexed = self.index.at(self.view, seq)
+        for number, chosen in sorted(spans.get(seq, {}).items()):
+            at, fact = number - len(self._texts(seq)) + len(indexed.calls), self._fact(seq)
+            if at >= 0 and isinstance(fact, Assistant):
+                quotes = argument_quotes(fact.calls[at], indexed.calls[at], chosen)
+            else:
+                quotes = text_quotes(self._texts(seq)[number][0], chosen, is_result=indexed.result is not None)
             found[at] = [texts.disarmed(one, self.view.notes) for one in quotes]
         return found
 

@@ -27,7 +27,6 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.actions.action import NO_NAMES, UNKNOWN, Action, action_of
 from transom.strategies.actions.outcome import Outcome, outcome_of
-from transom.strategies.actions.relations import SameFiles
 from transom.strategies.actions.tools import TOOLS, ToolRow
 from transom.strategies.digest.noise import unreadable
 from transom.strategies.digest.own_words import OwnWords, is_by_program, own_words, report_span, skill_arguments
@@ -36,13 +35,13 @@ from transom.strategies.digest.passages import (
     MOST,
     Passage,
     is_repeated,
-    json_elements,
-    lasting_spans,
     readable,
+    replaced_spans,
     sentences,
     split,
 )
 from transom.strategies.text.identifiers import names_in
+from transom.strategies.text.spans import without
 from transom.strategies.text.terms import words_in
 
 REACH = 256_000
@@ -80,7 +79,7 @@ class Indexed(Struct, frozen=True, gc=False):
     user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
 
     `own_words`: those of its author, calls aside. `is_report`: another agent wrote it, in the user's place. `media`:
-    its images and files, in words. `unreadable`: what nobody reads in each of its texts, if there is any. `role`,
+    its images and files, in words. `role`,
     `calls` and `result` are what its line in a record needs; what a program wrote in the user's place is a note, and
     announced state has no role: it comes again.
     """
@@ -95,7 +94,6 @@ class Indexed(Struct, frozen=True, gc=False):
     media: str = ""
     calls: tuple[Action, ...] = ()
     result: Outcome | None = None
-    unreadable: tuple[tuple[Span, ...], ...] = ()
     own_words: tuple[OwnWords, ...] = ()
     is_report: bool = False
 
@@ -129,8 +127,6 @@ class Index:
         self._older_tokens = 0
         self._calls: dict[int, tuple[int, list[DoneCall]]] = {}
         self._names = lru_cache(CACHED_TEXTS)(_names_in)
-        self.json_elements = lru_cache(CACHED_TEXTS)(json_elements)
-        """The JSON elements of a text that is quoted, cached."""
 
     @staticmethod
     def of(view: View, usable: int, indexes: IndexCache, tools: Sequence[ToolRow] | None = None) -> Index:
@@ -219,11 +215,6 @@ class Index:
         """The values that calls changed, each with the entry of the last one that did."""
         return {name: entries[-1] for name, entries in self._changed.items()}
 
-    def changed(self, files: SameFiles, turn: int) -> list[int]:
-        """The later turns that changed one of these. A file that is worked on all the time is changed each time."""
-        found = {at for name in self._changed if name in files for at in self._changed[name] if at > turn}
-        return sorted(found)
-
     def add(self, view: View, entry: Entry) -> None:
         """Add the next entry of the log: its passages, names and changes. The oldest leave beyond `reach` tokens."""
         mine = self._read(view, entry)
@@ -275,12 +266,13 @@ class Index:
             rate, talk = entry.tokens[position] / max(1, len(text)), from_turn and position <= len(fact.parts)
             at = number - len(sources) + len(calls)
             whole = report or skill_arguments(text) or (0, len(text))
-            spans = lasting_spans(calls[at], len(text)) if at >= 0 else [whole]
-            for start, end in spans:
+            left_out = [*unreadable(text), *(replaced_spans(calls[at]) if at >= 0 else ())]
+            for start, end in without(whole, left_out) if left_out else (whole,):
                 pieces = sentences if talk and not calls and len(text) <= MOST else split
                 found = pieces(text[start:end], rate)
                 passages.extend(_passages(entry.seq, number, text[start:end], rate, found, offset=start, talk=talk))
-        noise = tuple([unreadable(text) for text, _ in sources])
+        action = self._action(view, entry.seq) if isinstance(fact, ToolResult) else UNKNOWN
+        is_quoted = from_turn or action.kind in {"ask", "delegate"}
         names = frozenset(name for passage in passages for name in passage.names)
         actions = tuple([action_of(call, self.tools) for call in calls])
         return Indexed(
@@ -293,11 +285,10 @@ class Index:
             role="" if is_repeated(fact) else "note" if by_program else role_of(fact),
             media=texts.media_words(part.media for part in fact.parts if isinstance(part, Media)),
             calls=actions,
-            result=outcome_of(fact, self._action(view, entry.seq)) if isinstance(fact, ToolResult) else None,
-            unreadable=noise if any(noise) else (),
+            result=outcome_of(fact, action) if isinstance(fact, ToolResult) else None,
             own_words=tuple(
-                OwnWords.of(number, text, spans, entry.tokens[position])
-                for number, (text, position) in enumerate(sources[: len(sources) - len(calls)] if from_turn else ())
+                OwnWords.of(entry.seq, number, text, spans, entry.tokens[position])
+                for number, (text, position) in enumerate(sources[: len(sources) - len(calls)] if is_quoted else ())
                 if text.strip() and (spans := [report or (0, len(text))] if by_program else own_words(text))
             ),
             is_report=report is not None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -18,9 +18,8 @@ from transom.core.edit import Span
 from transom.core.message import Fact
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.actions.tools import Kind
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.own_words import OwnWords, own_words
+from transom.strategies.digest.own_words import OwnWords
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import between_words, readable, sentences
 from transom.strategies.text.spans import joined
@@ -71,17 +70,6 @@ class QuotedMessages(Struct, frozen=True):
     tokens: float = 0
 
 
-class _Message(Struct, frozen=True):
-    """A text of an entry that may be quoted."""
-
-    seq: int
-    words: OwnWords
-
-    def cost(self, characters: int) -> float:
-        """The tokens of this many of its characters in a record, about."""
-        return characters * self.words.rate + TAG
-
-
 class MessageQuotes:
     """Chooses what is quoted of the messages among these units."""
 
@@ -93,10 +81,10 @@ class MessageQuotes:
         leave."""
         said = self._whole(of_user) or self._by_words(of_user)
         left = of_agent + max(0.0, of_user - said.tokens)
-        remarks = self._fitting(self._remarks, REMARK, left * OF_REMARKS if self._answers else left)
+        remarks = self._fitting(_each_once(self._of("calls")), REMARK, left * OF_REMARKS if self._answers else left)
         left -= remarks.tokens
         answers = self._fitting(self._answers, ANSWER, left)
-        notices = self._fitting(self._notices, NOTICE, left - answers.tokens)
+        notices = self._fitting(_each_once(self._of("note")), NOTICE, left - answers.tokens)
         spans: Spans = {}
         for part in (said, remarks, answers, notices):
             for seq, texts in part.spans.items():
@@ -106,14 +94,14 @@ class MessageQuotes:
     def _whole(self, room: float) -> QuotedMessages | None:
         """All that the user said, of long messages what tells most; None if that does not fit."""
         most = SAID * LONGER
-        tokens = sum(one.cost(min(one.words.length, int(most / one.words.rate))) for one in self._said)
+        tokens = sum(_cost(one, min(one.length, int(most / one.rate))) for one in self._said)
         return self._quoted([(one, SAID) for one in self._said]) if tokens <= room else None
 
     def _by_words(self, room: float) -> QuotedMessages:
         """The sentences of the user with most words that no other has, in this many tokens."""
         view, index = self.view, self.index
-        said = {(one.seq, one.words.number) for one in self._said}
-        seqs = list(dict.fromkeys(one.seq for one in self._said))
+        said = {(one.entry, one.number) for one in self._said}
+        seqs = list(dict.fromkeys(one.entry for one in self._said))
         words = index.words.update(view, index)
         found = [
             (replace(passage, margin=0.0), its_words)
@@ -130,14 +118,14 @@ class MessageQuotes:
         whole = {seq: {number: joined(of) for number, of in some.items()} for seq, some in spans.items()}
         return QuotedMessages(whole, choice.spent)
 
-    def _fitting(self, messages: Sequence[_Message], most: Sequence[int], room: float) -> QuotedMessages:
+    def _fitting(self, messages: Sequence[OwnWords], most: Sequence[int], room: float) -> QuotedMessages:
         """Quotes of these messages in this many tokens, the older ones shorter than the newer ones where there is no
         room for all; then the oldest are left out."""
         limits = [most[0]] * len(messages)
 
         def cost(at: int) -> float:
             one = messages[at]
-            return one.cost(min(one.words.length, int(limits[at] / one.words.rate)))
+            return _cost(one, min(one.length, int(limits[at] / one.rate)))
 
         total = sum(map(cost, range(len(messages))))
         for limit in most[1:]:
@@ -153,83 +141,59 @@ class MessageQuotes:
             first += 1
         return self._quoted(list(zip(messages, limits, strict=True))[first:])
 
-    def _quoted(self, messages: Sequence[tuple[_Message, int]]) -> QuotedMessages:
+    def _quoted(self, messages: Sequence[tuple[OwnWords, int]]) -> QuotedMessages:
         """Quotes of these messages, of each at most this many tokens."""
         spans: Spans = {}
         tokens = 0.0
         for one, most in messages:
-            limit = int(most / one.words.rate)
-            own = list(one.words.spans)
-            chosen = own if one.words.length <= LONGER * limit else _shortened(self._text(one), own, limit)
-            tokens += one.cost(sum(end - start for start, end in chosen))
-            spans.setdefault(one.seq, {})[one.words.number] = chosen
+            limit = int(most / one.rate)
+            own = list(one.spans)
+            chosen = own if one.length <= LONGER * limit else _shortened(self._text(one), own, limit)
+            tokens += _cost(one, sum(end - start for start, end in chosen))
+            spans.setdefault(one.entry, {})[one.number] = chosen
         return QuotedMessages(spans, tokens)
 
-    def _text(self, one: _Message) -> str:
-        fact = self.view.fetch(one.seq).body
+    def _text(self, one: OwnWords) -> str:
+        fact = self.view.fetch(one.entry).body
         assert isinstance(fact, Fact)
-        return readable(fact)[one.words.number][0]
+        return readable(fact)[one.number][0]
 
     @cached_property
-    def _said(self) -> list[_Message]:
+    def _said(self) -> list[OwnWords]:
         """What the user said: messages, and replies to tools that ask."""
-        return sorted((*self._heads["user"], *self._results["ask"]), key=_place)
+        return self._of("user", "ask")
 
     @cached_property
-    def _answers(self) -> list[_Message]:
+    def _answers(self) -> list[OwnWords]:
         """What the agent answered, and what other agents found."""
-        some = (*self._heads["assistant"], *self._heads["report"], *self._results["delegate"])
-        return _each_once(sorted(some, key=_place))
+        return _each_once(self._of("assistant", "report", "delegate"))
+
+    def _of(self, *whose: str) -> list[OwnWords]:
+        return sorted((one for role in whose for one in self._words[role]), key=lambda one: (one.entry, one.number))
 
     @cached_property
-    def _notices(self) -> list[_Message]:
-        """What programs wrote in the user's place, reports of other agents aside."""
-        return _each_once(self._heads["note"])
-
-    @cached_property
-    def _remarks(self) -> list[_Message]:
-        """What the agent says beside its calls."""
-        return _each_once(self._heads["calls"])
-
-    @cached_property
-    def _heads(self) -> Mapping[str, list[_Message]]:
+    def _words(self) -> Mapping[str, list[OwnWords]]:
         """The messages, by whose they are: "calls" for turns with calls, "report" for what another agent wrote in the
-        user's place, else the role in its line."""
-        found: dict[str, list[_Message]] = defaultdict(list)
+        user's place, for results of calls that did not fail the kind of the call, else the role in its line."""
+        found: dict[str, list[OwnWords]] = defaultdict(list)
         for unit in self.units:
-            seq = unit.seqs[0]
-            indexed = self.index.at(self.view, seq)
-            whose = "calls" if indexed.calls else "report" if indexed.is_report else indexed.role
-            found[whose] += [_Message(seq, words) for words in indexed.own_words]
+            indexed = self.index.at(self.view, unit.seqs[0])
+            found["calls" if indexed.calls else "report" if indexed.is_report else indexed.role] += indexed.own_words
+            for done in self.index.calls_of(self.view, unit):
+                if (ended := done.outcome) and ended.status in {"ok", "running"} and not ended.receipt:
+                    found[done.action.kind] += self.index.at(self.view, done.result).own_words
         return found
 
-    @cached_property
-    def _results(self) -> Mapping[Kind, list[_Message]]:
-        """The results that are quoted like messages, of calls that did not fail, by the kind of the call."""
-        found: dict[Kind, list[_Message]] = {"ask": [], "delegate": []}
-        for done in (one for unit in self.units for one in self.index.calls_of(self.view, unit)):
-            ended = done.outcome
-            if done.action.kind in found and ended and ended.status in {"ok", "running"} and not ended.receipt:
-                found[done.action.kind] += [_Message(done.result, words) for words in self._own_words(done.result)]
-        return found
 
-    def _own_words(self, seq: int) -> Iterator[OwnWords]:
-        """The words of a result."""
-        entry = self.view.fetch(seq)
-        assert isinstance(entry.body, Fact)
-        for number, (text, position) in enumerate(readable(entry.body)):
-            if spans := own_words(text):
-                yield OwnWords.of(number, text, spans, entry.tokens[position])
-
-
-def _each_once(messages: Sequence[_Message]) -> list[_Message]:
+def _each_once(messages: Sequence[OwnWords]) -> list[OwnWords]:
     """These messages in order, of those that are the same the newest."""
-    newest = {one.words.same: one for one in messages}
-    return [one for one in messages if newest[one.words.same] is one]
+    newest = {one.same: one for one in messages}
+    return [one for one in messages if newest[one.same] is one]
 
 
-def _place(one: _Message) -> tuple[int, int]:
-    return one.seq, one.words.number
+def _cost(one: OwnWords, characters: int) -> float:
+    """The tokens of this many characters of a message in a record, about."""
+    return characters * one.rate + TAG
 
 
 def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:

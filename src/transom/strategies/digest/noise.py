@@ -4,7 +4,6 @@ of digits), and lines that a terminal draws (control codes, spinners)."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from transom.core.edit import Span
 from transom.strategies.text.spans import joined
@@ -19,19 +18,14 @@ _NO_BLANKS = re.compile(r"(?<![!-~])(?:[!-~]{160,}+|(?:[A-Za-z0-9+/=_-]{40,}+\s+
 _FRAME = re.compile(r"^[^\n]*(?:\x1b\[(?![\d;]{0,20}m)|[\u2800-\u28ff\x08])[^\n]*", re.MULTILINE)
 
 
-def unreadable(text: str) -> tuple[Span, ...]:
+def unreadable(text: str) -> list[Span]:
     """The spans of a text that nobody reads, in time that grows with its length."""
     text = text[:SCANNED_FOR_NOISE]
     spans = [found.span() for found in _NO_BLANKS.finditer(text) if _is_data(found[0])]
     if "\x1b" in text or "\x08" in text or not text.isascii():
         spans += [found.span() for found in _FRAME.finditer(text)]
-    return tuple(joined(sorted(spans)))
+    return joined(spans)
 
 
 def _is_data(run: str) -> bool:
     return "://" not in run and READABLE * sum(run.count(mark) for mark in "\"'/") < len(run)
-
-
-def is_within(spans: Sequence[Span], start: int, end: int) -> bool:
-    """Whether most of a span is in others."""
-    return 2 * sum(max(0, min(end, stop) - max(start, first)) for first, stop in spans) > end - start

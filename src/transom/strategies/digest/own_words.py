@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from transom.core.edit import Span
-from transom.strategies.text.spans import joined
+from transom.strategies.text.spans import joined, without
 
 PASTED_LINE, LETTERS = 400, 0.72
 """Characters from which a line counts as pasted, and the share of letters and blanks below which a shorter one does."""
@@ -31,17 +31,18 @@ _BY_PROGRAM = re.compile(r"\s*(?:<[a-zA-Z][\w-]{0,60}[ >].*</[\w-]{1,60}>|\{\s*\
 _REPORT = re.compile(r"<(results?|reports?|findings|response|answer)>\s*(\S.*?)\s*</\1>", re.DOTALL)
 """What another agent found, in a message that a program wrote."""
 
-_SKILL = re.compile(r"\s*Base directory for this skill: \S")
+_SKILL = "Base directory for this skill: "
 _ARGUMENTS = "\nARGUMENTS: "
 """How the text of a skill begins that a client puts in the user's place, and where in it the user's own words begin."""
 
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+_FENCES = ("```", "~~~")
 
 
 class OwnWords(Struct, frozen=True, gc=False):
     """The own words in one text of an entry. `number`: which of its texts. `length`: of the spans, in characters.
     `rate`: tokens a character. `same`: equal where the words are."""
 
+    entry: int
     number: int
     spans: tuple[Span, ...]
     length: int
@@ -49,22 +50,27 @@ class OwnWords(Struct, frozen=True, gc=False):
     same: int
 
     @staticmethod
-    def of(number: int, text: str, spans: Sequence[Span], tokens: int) -> OwnWords:
+    def of(entry: int, number: int, text: str, spans: Sequence[Span], tokens: int) -> OwnWords:
         """These spans of a text that has this many tokens."""
         words = [text[start:end] for start, end in spans]
-        return OwnWords(number, tuple(spans), sum(map(len, words)), max(0.01, tokens / len(text)), hash("".join(words)))
+        rate = max(0.01, tokens / len(text))
+        return OwnWords(entry, number, tuple(spans), sum(map(len, words)), rate, hash("".join(words)))
 
 
 def is_by_program(text: str) -> bool:
     """Whether a message in the user's place looks like one that a program wrote: a notice, the output of a command, or
     a skill that was called without words of the user."""
-    return bool(_BY_PROGRAM.fullmatch(text)) or (bool(_SKILL.match(text)) and _ARGUMENTS not in text)
+    return bool(_BY_PROGRAM.fullmatch(text)) or (_is_skill(text) and _ARGUMENTS not in text)
 
 
 def skill_arguments(text: str) -> Span | None:
     """The span of the user's words behind the text of a skill; None if the message is no skill, or has none."""
-    at = text.rfind(_ARGUMENTS) if _SKILL.match(text) else -1
+    at = text.rfind(_ARGUMENTS) if _is_skill(text) else -1
     return (at + len(_ARGUMENTS), len(text)) if at >= 0 else None
+
+
+def _is_skill(text: str) -> bool:
+    return text.lstrip().startswith(_SKILL)
 
 
 def report_span(text: str) -> Span | None:
@@ -75,14 +81,12 @@ def report_span(text: str) -> Span | None:
 
 def own_words(text: str) -> list[Span]:
     """The spans of a message that are its author's own words."""
-    spans: list[Span] = []
-    at, _ = skill_arguments(text) or (0, 0)
-    for begin in _PUT_IN.finditer(text):
-        closing = f"</{begin[1]}>"
-        if begin.start() >= at and (end := text.find(closing, begin.end())) >= 0:
-            spans.append((at, begin.start()))
-            at = end + len(closing)
-    spans.append((at, len(text)))
+    put_in = [
+        (begin.start(), end)
+        for begin in _PUT_IN.finditer(text)
+        if (end := text.find(f"</{begin[1]}>", begin.end()) + len(begin[1]) + 3) > begin.end()
+    ]
+    spans = without(skill_arguments(text) or (0, len(text)), put_in)
     own = [span for start, stop in spans for span in _without_pasted(text, start, stop)]
     return [span for span in own if text[slice(*span)].strip()]
 
@@ -96,7 +100,7 @@ def _without_pasted(text: str, start: int, stop: int) -> list[Span]:
     at, is_fenced = start, False
     while at < stop:
         end = text.find("\n", at, stop) + 1 or stop
-        is_fence = bool(_FENCE.match(text, at, end))
+        is_fence = text[at:end].lstrip().startswith(_FENCES)
         if not (is_fenced or is_fence or _is_pasted(text[at:end].strip())):
             found.append((at, end))
         is_fenced ^= is_fence

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 from msgspec import Struct
@@ -35,23 +34,15 @@ DENSE = 0.3
 SENTENCE = 80
 """Characters of a sentence that is a passage of a message, at least: shorter ones are joined."""
 
-LINE = 300
-"""Characters up to which a line is quoted to its end, rather than cut in it."""
-
-_LINES = ("\n", "\\n")
-"""Ends of lines: in text within a string of JSON or of code they are escaped."""
-
-_JSON = re.compile(r"\s*[{\[]")
-_IN_JSON = re.compile(r'"(?:[^"\\]|\\.)*+"|,\s*')
-"""A string, or a comma between two elements."""
-
-_LIST_NUMBER = re.compile(r"(?:^|[\s*#>-]|\\n)\(?\d{1,3}\. \Z")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]*_`]*\s+|[。！？]+[”’）」』]*\s*|\n\s*")
-_OF_WORD = re.compile(r"\w")
-_INSIDE = re.compile(r"\w{0,160}\Z")
+_LINE = re.compile(r"\n|\\n")
+"""The end of a line: in text within a string of JSON or of code it is escaped."""
+_STOP = r"(?<![\s(]\d)(?<![\s(]\d\d)[.!?…]+[\"'”’)\]*_`]*\s|[。！？]+[”’）」』]*"
+_SENTENCE = re.compile(rf"{_STOP}|,\s?(?=[\"{{\[])")
+"""The end of a sentence, or of an element of JSON. The number of a list ends nothing."""
+_OF_MESSAGE = re.compile(rf"\n\s*|(?:{_STOP})\s*")
+_BLANK = re.compile(r"[\s,;，、]")
+_INSIDE = re.compile(r"\w{1,160}\Z")
 """The beginning of the word that a place is in."""
-
-_ENDS = ((". ", "? ", "! ", "。", "？", "！"), (" ", ",", ";", "，", "、"))
 
 
 class Passage(Struct, frozen=True, order=True, gc=False):
@@ -119,17 +110,11 @@ def arguments_in_text(call: Call) -> Iterator[Argument]:
         at = start + len(value) + 1
 
 
-def lasting_spans(call: Call, length: int) -> list[Span]:
-    """The spans of a call's text without what it replaces."""
+def replaced_spans(call: Call) -> list[Span]:
+    """The spans of a call's text that it replaces."""
     if not any(f'"{name}"' in call.args for name in REPLACED):
-        return [(0, length)]
-    spans: list[Span] = []
-    start = 0
-    for one in arguments_in_text(call):
-        if one.name in REPLACED:
-            spans.append((start, one.start))
-            start = min(length, one.start + len(one.value) + 1)
-    return [span for span in (*spans, (start, length)) if span[0] < span[1]]
+        return []
+    return [(one.start, one.start + len(one.value)) for one in arguments_in_text(call) if one.name in REPLACED]
 
 
 def split(text: str, rate: float = 0.25) -> Iterator[Span]:
@@ -137,141 +122,63 @@ def split(text: str, rate: float = 0.25) -> Iterator[Span]:
     the end of a sentence, at a blank or at a comma. `rate`: tokens a character."""
     scale = DENSE if rate > 0.5 else 1.0
     core, stop = int(CORE * scale), len(text)
-    ends = json_elements(text) if stop > WHOLE * scale else ()
     if 0 < stop <= WHOLE * scale:
         yield 0, stop
     elif stop <= MOST:
-        yield from _split(text, 0, stop, core, ends)
+        yield from _split(text, 0, stop, core)
     else:
-        yield from _split(text, 0, MOST // 2, core, ends)
-        yield from _split(text, stop - MOST // 2, stop, core, ends)
+        yield from _split(text, 0, MOST // 2, core)
+        yield from _split(text, stop - MOST // 2, stop, core)
 
 
 def sentences(text: str, rate: float = 0.25, *, least: int = SENTENCE) -> Iterator[Span]:
     """The sentences and lines of a message; those of fewer than `least` characters are joined to the next one, and long
     ones are split. Together they are the whole text. `rate`: tokens a character."""
     scale = DENSE if rate > 0.5 else 1.0
-    least, most = int(least * scale), int(WHOLE * scale)
-    start, stop = 0, len(text)
-    ends = (found.end() for found in _SENTENCE_END.finditer(text, 0, stop - least))
-    for end in (*ends, stop):
-        is_number = _LIST_NUMBER.search(text, max(0, end - 8), end)
-        if end == stop or (end - start >= least and not is_number):
-            yield from ((start, end),) if end - start <= most else _split(text, start, end, int(CORE * scale), ())
-            start = end
-
-
-def _split(text: str, at: int, stop: int, core: int, ends: Sequence[int]) -> Iterator[Span]:
+    at, stop, least, most = 0, len(text), int(least * scale), int(WHOLE * scale)
     while at < stop:
-        end = _element_end(ends, at + core // 2, at + 2 * core) or _end(text, at, core)
+        end = _first(_OF_MESSAGE, text, at + least, stop - least) or stop
+        yield from ((at, end),) if end - at <= most else _split(text, at, end, int(CORE * scale))
+        at = end
+
+
+def _split(text: str, at: int, stop: int, core: int) -> Iterator[Span]:
+    while at < stop:
+        low, high = at + core, at + 2 * core
+        end = _first(_LINE, text, low, at + 3 * core) or _first(_SENTENCE, text, at + core // 2, high)
+        end = end or _last(_BLANK, text, low, high) or high
         if stop - end < core // 2:
             end = stop
         yield at, end
         at = end
 
 
-def _end(text: str, at: int, core: int) -> int:
-    """The end of the passage that begins here: at the end of a line if there is one near, else of a sentence, else at a
-    comma or a blank."""
-    if (end := text.find("\n", at + core, at + 3 * core) + 1) > 0:
-        return end
-    if (end := text.rfind("\n", at + core // 3, at + core) + 1) > 0:
-        return end
-    for marks in _ENDS:
-        end = max(text.rfind(mark, at + core, at + 2 * core) + len(mark) for mark in marks)
-        if end > at + core:
-            return end
-    return at + 2 * core
+def _first(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
+    """The end of the first match between two places; 0 if there is none."""
+    return found.end() if (found := pattern.search(text, low, high)) else 0
 
 
-def json_elements(text: str) -> tuple[int, ...]:
-    """Where the elements of a JSON text begin, the first one of each list aside: behind a comma that is not in a
-    string. Empty for other text, and for JSON of several lines: they are what it is split at."""
-    if not _JSON.match(text) or "\n" in text.strip():
-        return ()
-    return tuple(found.end() for found in _IN_JSON.finditer(text) if found[0][0] == ",")
+def _last(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
+    """As `_first`, of the last one."""
+    return max((found.end() for found in pattern.finditer(text, max(0, low), high)), default=0)
 
 
-def _element_end(ends: Sequence[int], low: int, high: int) -> int:
-    """The end of the first JSON element that ends between two places; 0 if there is none."""
-    at = bisect_left(ends, low)
-    return ends[at] if at < len(ends) and ends[at] <= high else 0
-
-
-def _last_element_end(ends: Sequence[int], low: int, high: int) -> int:
-    """As `_element_end`, of the last one."""
-    at = bisect_right(ends, high) - 1
-    return ends[at] if at >= 0 and ends[at] >= low else 0
-
-
-def with_margins(text: str, start: int, end: int, ends: Sequence[int]) -> Span:
-    """A span with its margins, each up to the end of a line or sentence; of a word where there is none near. `ends`:
-    the text's `json_elements`."""
-    return _margin_before(text, start, ends), _margin_after(text, end, ends)
-
-
-def _margin_before(text: str, start: int, ends: Sequence[int]) -> int:
-    low, high = max(0, start - FAR), start - NEAR
-    if high <= 0:
-        return 0
-    if found := _last_element_end(ends, low, high) or _last_element_end(ends, high, start):
-        return found
-    if (found := _last_end(text, low, high, _LINES)) or (found := _last_end(text, low, high, _ENDS[0])):
-        return found
-    if start <= LINE:
-        return 0
-    for first, last, marks in ((start - LINE, low, _LINES), (high, start, _LINES), (low, high, _ENDS[1])):
-        if found := _last_end(text, first, last, marks):
-            return found
-    return between_words(text, high)
-
-
-def _margin_after(text: str, end: int, ends: Sequence[int]) -> int:
-    low, high, last = end + NEAR, end + FAR, len(text)
-    if low >= last:
-        return last
-    if found := _element_end(ends, low, high) or _element_end(ends, end, low):
-        return found
-    if (found := _first_end(text, low, high, _LINES)) or (found := _first_end(text, low, high, _ENDS[0])):
-        return found
-    if last - end <= LINE:
-        return last
-    near = _last_end(text, end - 1, low, _LINES)  # a line that ends before there is a whole margin
-    if (
-        near
-        or (found := _first_end(text, high, end + LINE, _LINES))
-        or (found := _first_end(text, low, high, _ENDS[1]))
-    ):
-        return near or found
-    return between_words(text, low)
-
-
-def _last_end(text: str, low: int, high: int, marks: Sequence[str]) -> int:
-    """The end of the last of these marks between two places; 0 if there is none. The number of a list ends nothing."""
-    while high > low:
-        end = max((at + len(mark) if (at := text.rfind(mark, low, high)) >= 0 else 0) for mark in marks)
-        if not end or not _LIST_NUMBER.search(text, max(0, end - 8), end):
-            return end
-        high = end - 1
-    return 0
-
-
-def _first_end(text: str, low: int, high: int, marks: Sequence[str]) -> int:
-    """As `_last_end`, of the first of these marks."""
-    while low < high:
-        end = min((at + len(mark) if (at := text.find(mark, low, high)) >= 0 else high + 9) for mark in marks)
-        if end > high + 8:
-            return 0
-        if not _LIST_NUMBER.search(text, max(0, end - 8), end):
-            return end
-        low = end
-    return 0
+def with_margins(text: str, start: int, end: int) -> Span:
+    """A span with its margins, each up to the end of a line or sentence; of a word where there is none near."""
+    before, after, whole = start - NEAR, end + NEAR, (_LINE, _SENTENCE, _BLANK)
+    first = next(filter(None, (_last(one, text, start - FAR, before) for one in whole)), 0) if before > 0 else 0
+    last = (
+        next(filter(None, (_first(one, text, after, end + FAR) for one in whole)), 0)
+        if after < len(text)
+        else len(text)
+    )
+    return first if first or before <= 0 else between_words(text, before), last or between_words(text, after)
 
 
 def between_words(text: str, at: int) -> int:
     """The last place up to this one that is not inside a word; itself if the word is longer than anything readable."""
-    found = _INSIDE.search(text, max(0, at - FAR), at)
-    return at if found is None or not at < len(text) or not _OF_WORD.match(text[at]) else found.start()
+    found = _INSIDE.search(text, max(0, at - FAR), at) if text[at : at + 1].isalnum() else None
+    return at if found is None or found.end() - found.start() == FAR else found.start()
 
 
 def quoted_spans(text: str, spans: list[Span]) -> str:

@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from transom.core.edit import Span
 from transom.core.message import Call
 from transom.strategies.actions.action import Action
-from transom.strategies.actions.arguments import DESCRIBES, REPLACED, SETTINGS
+from transom.strategies.actions.arguments import DESCRIBES, NUMBER, REPLACED, SETTINGS
 from transom.strategies.actions.outcome import HEADER
 from transom.strategies.digest.passages import Argument, arguments_in_text, quoted_spans
+from transom.strategies.text.identifiers import names_of
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.spans import joined
 
 
-def text_quote(text: str, spans: Sequence[Span], *, is_result: bool) -> str:
-    """The quote of these spans of a message or a result; "" if nothing of it is left. Of a shell's result not its
+def text_quotes(text: str, spans: Sequence[Span], *, is_result: bool) -> list[str]:
+    """The quote of these spans of a message or a result, if anything of it is left. Of a shell's result not its
     header."""
     header = HEADER.match(text) if is_result and spans[0][0] == 0 else None
-    return _quote(text, spans, header.end() if header else 0, len(text))
+    quote = _quote(text, spans, header.end() if header else 0, len(text))
+    return [quote] if quote else []
 
 
 def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[str]:
@@ -40,11 +42,12 @@ def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[s
 
 
 def _is_said(one: Argument, said: str, *, is_command: bool) -> bool:
-    """Whether an argument needs no quote: its value stands in the line, or it is a setting without words."""
+    """Whether an argument needs no quote: its value stands in the line, or is a number or a setting without words."""
     value = one.value[: 2 * len(said) + LONGEST_PATH]
     line = " ".join(value.split())
     is_in_line = line in said or (is_command and bool(said) and line.endswith(said))
-    return is_in_line or (one.name in SETTINGS and " " not in line)
+    is_number = bool(NUMBER.fullmatch(line)) and not names_of(line)  # from four digits on it may be an id
+    return is_in_line or is_number or (one.name in SETTINGS and " " not in line)
 
 
 def _quote(text: str, spans: Sequence[Span], first: int, last: int) -> str:

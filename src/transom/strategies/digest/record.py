@@ -1,7 +1,7 @@
 """The text of a digest: a record of what happened, in order, with the words that matter.
 
     [entry 3 to entry 26, a record of 9 turns (6,674 tokens), not instructions. …]
-    3 Bash git diff renderer.py: 214 lines (changed since: 21)
+    3 Bash git diff renderer.py: 214 lines
     «+def _get_enhanced_session_navigation(
     +    current_session_id: str, cache_manager: "CacheManager"»
     9 user «oh, I didn't find those links helpful, can you please replace them with a single link …»
@@ -49,8 +49,8 @@ LINE = 180
 
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
-    its result. `path`: the file in full, where the subject is one. `chosen`: its line stands in for a quote. `changed`:
-    the entries that changed what the result shows. `has_verdict`: it was a test run that says how it ended."""
+    its result. `path`: the file in full, where the subject is one. `chosen`: its line stands in for a quote.
+    `has_verdict`: it was a test run that says how it ended."""
 
     tool: str
     subject: str = ""
@@ -60,18 +60,17 @@ class CallLine(Struct, frozen=True, kw_only=True):
     chosen: bool = False
     failed: bool = False
     has_verdict: bool = False
-    changed: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """The line of the call, without its quotes."""
         about = f"{self.tool} {self.subject}" if self.subject else self.tool
-        return ": ".join(filter(None, (about, self.outcome))) + texts.changed_since(self.changed)
+        return ": ".join(filter(None, (about, self.outcome)))
 
     @property
     def words(self) -> str:
         """The line without the tool."""
-        return ": ".join(filter(None, (self.subject, self.outcome))) + texts.changed_since(self.changed)
+        return ": ".join(filter(None, (self.subject, self.outcome)))
 
 
 class RecordTurn(Struct, frozen=True, kw_only=True):

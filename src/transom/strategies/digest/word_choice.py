@@ -25,16 +25,9 @@ OF_USER, OF_MODEL = "user", "assistant"
 
 
 def cover_words(
-    view: View,
-    index: Index,
-    choice: PassageChoice,
-    left: float,
-    hidden: Sequence[Unit],
-    beside: Sequence[Visible],
-    without: Sequence[bool],
+    view: View, index: Index, choice: PassageChoice, left: float, hidden: Sequence[Unit], beside: Sequence[Visible]
 ) -> None:
-    """Choose on by words, with the tokens that names have left: short messages, and the user's, before long replies.
-    `without`: of each passage, whether it is not chosen for its words."""
+    """Choose on by words, with the tokens that names have left: short messages, and the user's, before long replies."""
     words = index.words.update(view, index)
     entries = dict.fromkeys(passage.entry for passage in choice.passages)
     items = [passage_words for seq in entries for passage_words in words.at(view, index, seq)]
@@ -47,7 +40,7 @@ def cover_words(
         items,
         lambda word: int(words.weight(word) * REPEATED_WORD ** times[word]),
         repeated=REPEATED_WORD,
-        factors=[0.0 if out else factors[one.entry] for one, out in zip(choice.passages, without, strict=True)],
+        factors=[factors[one.entry] for one in choice.passages],
     )
 
 

@@ -7,14 +7,14 @@ guessed. The output of a tool asks for nothing, so its sentences have no score.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 
 from msgspec import Struct
 
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, Handoff, Instruction, Text, User
-from transom.strategies.sentences.patterns import KINDS, found_by
+from transom.strategies.sentences.patterns import KINDS, SIGNALS
 from transom.strategies.text.identifiers import names_in
 
 MAX_SENTENCE, MAX_SINGLE = 400, 160
@@ -59,10 +59,9 @@ def statements(text: str) -> tuple[Statement, ...]:
 
 def _statement(text: str) -> Statement:
     """Each further reason adds less: a sentence that says one thing in many ways is still one sentence."""
-    kinds, signals = found_by(text)
-    values = frozenset(_values(text, kinds))
-    reasons = [(signal.weight, signal.name) for signal in signals if signal.pattern.search(text)]
-    reasons += [(VALUE, kind) for kind in kinds if any(kind == one for one, _ in values)]
+    values = frozenset(_values(text))
+    reasons = [(signal.weight, signal.name) for signal in SIGNALS if signal.pattern.search(text)]
+    reasons += [(VALUE, kind) for kind in KINDS if any(kind == one for one, _ in values)]
     reasons.sort(key=lambda reason: -reason[0])
     value = sum(weight * FURTHER**n for n, (weight, _) in enumerate(reasons))
     if _PASSING.match(text):
@@ -70,9 +69,9 @@ def _statement(text: str) -> Statement:
     return Statement(text, value, tuple(word for _, word in reasons), values)
 
 
-def _values(text: str, kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for kind in kinds:
-        pattern, found = KINDS[kind].pattern, False
+def _values(text: str) -> Iterator[tuple[str, str]]:
+    for kind, pattern in KINDS.items():
+        found = False
         for match in pattern.finditer(text):
             yield kind, match.group().lower().rstrip(".,")
             found = True

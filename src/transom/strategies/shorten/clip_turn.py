@@ -134,10 +134,7 @@ def _covering_passages(
     room = float(size)
     for _ in range(TRIES if len(passages) >= MIN_PASSAGES else 0):
         spans = joined(
-            [
-                with_margins(part.text, passages[at].start, passages[at].end, index.json_elements(part.text))
-                for at in _choose(index, passages, room)
-            ]
+            [with_margins(part.text, passages[at].start, passages[at].end) for at in _choose(index, passages, room)]
         )
         kept = target.counter.count(trimmed_text(part.text, spans, ""))
         note = marker(part.tokens - kept)

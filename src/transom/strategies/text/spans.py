@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from transom.core.edit import Span
 
@@ -16,3 +16,16 @@ def joined(spans: Iterable[Span]) -> list[Span]:
         else:
             whole.append((start, end))
     return whole
+
+
+def without(span: Span, others: Iterable[Span]) -> Iterator[Span]:
+    """What is left of a span where others are taken out of it, in order."""
+    start, stop = span
+    for first, last in sorted(others):
+        if start < first:
+            yield start, min(first, stop)
+        start = max(start, last)
+        if start >= stop:
+            return
+    if start < stop:
+        yield start, stop
