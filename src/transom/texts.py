@@ -84,7 +84,7 @@ def not_approved(why: str) -> str:
 
 
 def agent_needs_approval(tools: Sequence[str]) -> str:
-    """Why a sub-agent stopped: calls of these tools wait for approval, and a sub-agent cannot go on later."""
+    """Why a sub-agent stopped, if its caller does not wait for it: calls of these tools need approval."""
     names = ", ".join(map(plain_name, tools))
     return f"it stopped, because these calls need the user's approval, which a sub-agent cannot wait for: {names}"
 

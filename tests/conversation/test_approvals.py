@@ -272,8 +272,60 @@ def test_a_fork_asks_again() -> None:
     assert till.paid == [5]
 
 
-def test_a_sub_agent_does_not_wait() -> None:
-    conv, till = opened("memory:"), Till()
+@pytest.mark.parametrize("deep", [False, True], ids=["sub-agent", "of a sub-agent"])
+def test_a_sub_agent_waits_for_the_approval_of_calls_in_it(deep: bool) -> None:
+    store, till = MemoryStore(), Till()
+    script = Scripted(ASKS, calls(("pay", {"amount": 300})), "Paid.")
+    agent = SubAgent("banker", "Pays.", provider=script, tools=till.tools)
+    if deep:
+        agent = SubAgent("boss", "Asks.", provider=Scripted(calls(("banker", {"task": "pay"})), "Paid."), tools=[agent])
+    provider = Scripted(calls((agent.name, {"task": "pay"}), ("look", {})), "Fine.")
+    settings: Any = {"provider": provider, "tools": [agent, till.look]}
+    with opened(store) as conv:
+        (call,) = conv.run("Go", **settings).pending
+        assert (call.name, till.paid) == (agent.name, [5])
+    with opened(store) as conv:  # another process
+        conv.approve(*conv.pending())
+        (again,) = conv.run(**settings).pending
+        assert (again.turn, again.index, till.paid) == (call.turn, call.index, [5, 50, 70])
+        conv.approve(again)
+        result = conv.run(**settings)
+        assert (result.text, result.pending) == ("Fine.", ())
+        assert result.usage.agents == conv.view.usage.agents
+        assert "Paid." in shown(conv)
+    assert till.paid[-1] == 300
+    assert (provider.violations, script.violations) == ([], [])
+
+
+def test_a_call_in_a_sub_agent_is_decided_in_its_conversation() -> None:
+    store, till = MemoryStore(), Till()
+    agent = SubAgent("banker", "Pays.", provider=Scripted(ASKS, "Paid one."), tools=till.tools)
+    settings: Any = {"provider": Scripted(calls(("banker", {"task": "pay"})), "Fine."), "tools": [agent]}
+    with opened(store) as conv:
+        (call,) = conv.run("Go", **settings).pending
+        name = f"{conv.log.name}/banker {call.turn}.{call.index}"
+        with Conversation.open(store, name, budget=8_000) as inner:
+            first, last = inner.pending()
+            inner.reject(first, "too much")
+            inner.approve(last, arguments={"amount": 7})
+        conv.approve(call)
+        assert conv.run(**settings).text == "Fine."
+    assert till.paid == [5, 7]
+
+
+def test_a_sub_agent_whose_call_is_rejected_does_not_go_on() -> None:
+    store, till = MemoryStore(), Till()
+    agent = SubAgent("banker", "Pays.", provider=Scripted(ASKS), tools=till.tools)
+    settings: Any = {"provider": Scripted(calls(("banker", {"task": "pay"})), "Pity."), "tools": [agent]}
+    with opened(store) as conv:
+        conv.reject(*conv.run("Go", **settings).pending, "no")
+        assert conv.run(**settings).text == "Pity."
+    assert till.paid == [5]
+
+
+def test_a_sub_agent_of_a_conversation_without_a_store_does_not_wait() -> None:
+    till, log = Till(), MemoryStore().open("c")
+    conv = Conversation(log, budget=8_000)
     inner = SubAgent("banker", "Pays.", provider=Scripted(ASKS), tools=till.tools)
     result = conv.run("Go", provider=Scripted(calls(("banker", {"task": "pay"})), "Pity."), tools=[inner])
     assert (result.text, result.pending, till.paid) == ("Pity.", (), [5])

@@ -3,6 +3,9 @@
 A sub-agent has its own conversation: system prompt, window, budget and tools. Its log is a child of the caller's, in
 the same store. The caller's log gets one fact, the tool result, whose `Meta.extra` names the child log. Several calls
 in one reply run at the same time, as all tools do. Whatever goes wrong in a sub-agent is a failed result.
+
+If a call in a sub-agent waits for a person's approval, the call of the sub-agent waits too. When that is approved, the
+sub-agent goes on in its log: a decision about its call is one about every call in it that nobody has decided.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from contextvars import ContextVar
 from typing import Any, Unpack, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
@@ -43,7 +47,8 @@ class SubAgent(FunctionTool):
     sub-agent has no system prompt, policy, tools, state, memory or summarizer but its own. `max_total_tokens` and
     `max_cost` are at most what is left of the caller's own limits, shared evenly among the calls of one reply. What a
     sub-agent uses counts for the caller, in `TotalUsage.agents` and in the cost. `max_depth`: how deep sub-agents may
-    call sub-agents; 1 means that this one must be called by the main agent. `agent_timeout`: seconds for its whole run.
+    call sub-agents; 1 means that this one must be called by the main agent. A call in it that needs a person's approval
+    makes its own call wait (docs/approvals.md). `agent_timeout`: seconds for its whole run.
     Raises InvalidSetting."""
 
     def __init__(
@@ -90,7 +95,11 @@ class SubAgent(FunctionTool):
             store, of_child = caller.store or "memory:", caller.settings.changed(**self._window)
             with Conversation.open(store, name, of_child) as child:
                 child.tags = Meta(mode=caller.tags.mode, run_id=caller.tags.run_id, agent_id=self.name)
-                return _run(child, task, settings, redact)
+                has_begun = len(child.log) > 0
+                for waiting in child.pending() if has_begun else ():
+                    child.approve(waiting)
+                outcome = _run(child, None if has_begun else task, settings, redact)
+                return outcome if caller.store is not None else replace(outcome, waits=False)  # nothing could go on
         except Exception as error:  # noqa: BLE001 - as for any tool
             return _failed(_shown(error, redact))
 
@@ -121,17 +130,19 @@ class _GivenUp(Struct, frozen=True, eq=False):
         return self.job.outcome is not None or (self.own is not None and self.own.is_set())
 
 
-def _run(child: Conversation, task: str, settings: RunOptions, redact: Redactor | None) -> ToolOutcome:
-    failed = False
+def _run(child: Conversation, task: str | None, settings: RunOptions, redact: Redactor | None) -> ToolOutcome:
+    """The run of a sub-agent. `task`: None if it goes on after an approval."""
+    failed = waits = False
     try:
         result = child.run(task, **settings)
-        content = result.text
-        if result.pending:
+        content, waits = result.text, bool(result.pending)
+        if waits:  # read only if the caller no longer waits for this call
             content, failed = agent_needs_approval([call.name for call in result.pending]), True
     except Exception as error:  # noqa: BLE001 - a failure of the sub-agent is a result for its caller
         content, failed = _shown(error, redact), True
     used = child.view.usage
-    return ToolOutcome(content=content, failed=failed, usage=used.all_tokens, cost=used.cost, log=child.log.name)
+    log = child.log.name
+    return ToolOutcome(content=content, failed=failed, usage=used.all_tokens, cost=used.cost, log=log, waits=waits)
 
 
 def _shown(error: BaseException, redact: Redactor | None) -> str:

@@ -418,8 +418,8 @@ def _approval(builder: ViewBuilder, entry: Entry) -> int:
     approval = entry.body
     assert isinstance(approval, Approval)
     before = builder.calls.approvals.get(approval.place)
-    if approval.state == "pending":
-        applies = before is None and is_open(builder, approval.place)
+    if approval.state == "pending":  # that of a sub-agent waits again if another call in it needs approval
+        applies = (before is None or before[1] == "started") and is_open(builder, approval.place)
     else:
         applies = before is not None and before[1] in _DECIDED_AFTER[approval.state]
     if applies:

@@ -440,11 +440,19 @@ class AgentLoop:
         for _ in waiting:
             job = yield work
             work = NextTool()
-            yield self._log_result(job)
+            if job.outcome.waits:
+                self._log_waiting(job)
+            else:
+                yield self._log_result(job)
         for job in [job for job in jobs if job.outcome is None and job.compacts]:
             if (compacted := (yield from self._compact(job, jobs))) is not None:
                 yield compacted
             yield self._log_result(job)
+
+    def _log_waiting(self, job: ToolJob) -> None:
+        """Log that a sub-agent's call waits: calls in its conversation need a person's approval."""
+        job.is_logged = True
+        self._conv._log_pending([job.call])  # pyright: ignore[reportPrivateUsage] - as for a request
 
     def _stop(self, jobs: Sequence[ToolJob]) -> None:
         """Log of each call that has no result that the run was stopped."""

@@ -34,7 +34,8 @@ R = TypeVar("R")
 class ToolOutcome(Struct, frozen=True, kw_only=True):
     """What became of a call.
 
-    `given_up`: nobody waits for the tool any longer, but it may still be at work. `usage`, `cost`, `log`: of a
+    `waits`: the call is a sub-agent's, and goes on when a person has decided about calls in it. `given_up`: nobody
+    waits for the tool any longer, but it may still be at work. `usage`, `cost`, `log`: of a
     sub-agent's run; None, None and empty for any other tool. The cost is None also if it is not known.
     """
 
@@ -44,6 +45,7 @@ class ToolOutcome(Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     cost: float | None = None
     log: str = ""
+    waits: bool = False
     given_up: bool = False
 
 
