@@ -48,7 +48,7 @@ INVALID_LINES = (
         "chats.jsonl line 3: messages must be a list, but is missing; this looks like a single message",
     ),
     ('{"id": "x", "messages": {}}', "chats.jsonl line 3: messages must be a list, not an object"),
-    ('{"id": 7, "messages": []}', "chats.jsonl line 3: id must be a text, not a number"),
+    ('{"id": 7.5, "messages": []}', "chats.jsonl line 3: id must be a text, not a number"),
     (
         '{"id": "x", "messages": [{"role": "user", "content": "a"}, {"content": "b"}]}',
         "chats.jsonl line 3, message 1: the message has no role",

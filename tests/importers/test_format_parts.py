@@ -176,7 +176,7 @@ def test_what_a_failed_call_said_is_its_result(facts, name):
     [turn] = [fact for fact in found if isinstance(fact, Assistant)]
     [result] = [fact for fact in found if isinstance(fact, ToolResult)]
     assert ([(call.id, call.name, call.args) for call in turn.calls], result.call) == ([("c", "t", "{}")], "c")
-    assert (result.parts, result.failed, skipped) == ((Text("[failed] no disk"),), True, [])
+    assert (result.parts, result.failed, skipped) == ((Text("no disk"),), True, [])
 
 
 def test_calls_of_one_reply_of_openhands_are_one_turn(facts):

@@ -189,3 +189,36 @@ def test_what_is_exported_is_read_again_and_comes_out_the_same(format_name):
     assert calls == [CHAT[2]["tool_calls"][0]["function"]["name"]]
     head, placed = found.facts()
     assert len([*head, *placed]) == len(CHAT) - (format_name in {"claude_code", "pi"})
+
+
+@pytest.mark.parametrize(
+    "part", [{"type": "image", "image": "https://x/y.png"}, {"type": "file", "data": "https://x/y"}]
+)
+def test_a_file_in_a_message_of_the_ai_sdk_is_no_sign_of_an_api(tmp_path, part):
+    """It was taken for Anthropic's image, or OpenAI's file, and the list was refused for its calls."""
+    call = {"type": "tool-call", "toolCallId": "c", "toolName": "look", "input": {}}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "Look."}, {**part, "mediaType": "image/png"}]},
+        {"role": "assistant", "content": [call]},
+    ]
+    for layout in (messages, messages[:1]):
+        (tmp_path / "chat.json").write_text(json.dumps(layout))
+        (record,) = read(tmp_path / "chat.json")
+        kinds = [type(each).__name__ for each in record.facts()[1][0][1].parts]
+        assert (record.format, kinds) == ("ai_sdk", ["Text", "Media"])
+
+
+@pytest.mark.parametrize("is_repeated", [True, False])
+def test_the_system_message_of_a_history_of_semantic_kernel(tmp_path, is_repeated):
+    said = [{"content_type": "message", "role": "user", "items": [{"content_type": "text", "text": "Hi."}]}]
+    ahead = [{"content_type": "message", "role": "system", "items": [{"content_type": "text", "text": "Be brief."}]}]
+    history = {"messages": [*(ahead if is_repeated else ()), *said], "system_message": "Be brief."}
+    (tmp_path / "chat.json").write_text(json.dumps(history))
+    (record,) = read(tmp_path / "chat.json")
+    head, facts = record.facts()
+    assert ([each.parts[0].text for each in head], len(facts)) == (["Be brief."], 1)
+
+
+def test_an_id_may_be_a_whole_number(tmp_path):
+    (tmp_path / "chats.jsonl").write_text('{"id": 17, "messages": [{"role": "user", "content": "Hi."}]}\n')
+    assert [record.id for record in read(tmp_path / "chats.jsonl")] == ["17"]

@@ -279,7 +279,7 @@ def test_what_cannot_be_recognised_is_named_with_the_formats_there_are(tmp_path,
 BROKEN = [
     ("nonsense", "chat.jsonl line 1: not JSON: Expecting value (column 1)"),
     ('{"id": "x", "messages": {}}', "chat.jsonl line 1: messages must be a list, not an object"),
-    ('{"id": 7, "messages": []}', "chat.jsonl line 1: id must be a text, not a number"),
+    ('{"id": 7.5, "messages": []}', "chat.jsonl line 1: id must be a text, not a number"),
     (
         '{"messages": []}\n{"role": "user"}',
         "chat.jsonl line 2: messages must be a list, but is missing; this looks like a single message",

@@ -19,6 +19,14 @@ REFUSED = {
     ],
     "messages of AutoGen": [{"source": "user", "type": "TextMessage", "content": "Hi.", "models_usage": None}],
     "the state of an AutoGen team": {"type": "RoundRobinGroupChat", "agent_states": {"a": {"llm_context": {}}}},
+    "messages of Letta": [{"id": "m1", "message_type": "user_message", "content": "Hi."}],
+    "messages of A2A": {
+        "history": [
+            {"role": "user", "messageId": "1", "parts": [{"kind": "text", "text": "Hi."}]},
+            {"role": "agent", "messageId": "2", "parts": [{"kind": "text", "text": "Hello."}]},
+        ]
+    },
+    "a HAR file of a browser": {"log": {"version": "1.2", "entries": [{"request": {"method": "POST"}}]}},
     "messages of agent-framework": {
         "messages": [{"type": "chat_message", "role": {"value": "user"}, "contents": [{"type": "text", "text": "Hi."}]}]
     },

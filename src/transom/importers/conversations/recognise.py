@@ -288,7 +288,7 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
 
     `whole` false: the object was made of a container, which has decided the format and reports what is left out of it;
     otherwise texts that were left out are reported to `settings.on_skip`. Raises InvalidMessage if its messages are no
-    list, are in no known format or not in the one asked for, or if its `id` is not a text.
+    list, are in no known format or not in the one asked for, or if its `id` is neither a text nor a whole number.
     """
     if is_window(body):
         raise UnrecognisedError(where, description_of(body))
@@ -298,6 +298,7 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
     named = "" if settings.format is None or settings.session else settings.format
     kind = named or _recognised_format(body, messages, where)
     title = body.get("id")
+    title = str(title) if isinstance(title, int) and not isinstance(title, bool) else title
     if title is not None and (not isinstance(title, str) or not title):
         raise InvalidMessage(where, f"id must be a text, {_found(body, 'id')}")
     metas: tuple[Meta | None, ...] = ()
@@ -312,6 +313,8 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
             labels = MESSAGE_FORMATS[kind].labels if kind in MESSAGE_FORMATS else _METADATA
             _report_left_out(where, left_out_texts(source, messages, labels), settings)
     system = request_bodies.system_of(body, kind)
+    if messages and as_dict(messages[0]) == {"role": "system", "content": system}:
+        system = None  # the first message is that, too
     return Recorded(
         id=title or name,
         format=kind,
@@ -397,7 +400,7 @@ def _messages(body: Raw, where: str) -> list[object]:
     if key:
         return cast("list[object]", body[key])
     hint = "; this looks like a single message" if is_message(body) else ""
-    if not hint and body.keys().isdisjoint({"messages", "id"}):
+    if not hint and (body.keys().isdisjoint({"messages", "id"}) or unread_format(body) is not None):
         raise unrecognised(where, body)
     raise InvalidMessage(where, f"messages must be a list, {_found(body, 'messages')}{hint}")
 

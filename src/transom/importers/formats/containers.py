@@ -16,6 +16,7 @@ from transom.importers.formats.chat_exports import chatgpt_messages, chatgpt_pat
 from transom.importers.formats.openhands import OPENHANDS, is_event
 from transom.importers.formats.pieces import parsed_text
 from transom.importers.formats.shapes import found
+from transom.importers.formats.unread import unread_format
 from transom.wire.json_values import as_list, first_of, objects_in
 from transom.wire.violations import as_dict, text
 
@@ -485,6 +486,7 @@ CONTAINERS = (
             isinstance(value.get("history"), list)
             and bool(value["history"])
             and all("parts" in as_dict(each) and "content" not in as_dict(each) for each in value["history"])
+            and unread_format(value) is None
         ),
         bodies=_under("history", "gemini"),
         texts=lambda value: value["history"],

@@ -182,7 +182,10 @@ def _is_ai_sdk(value: object) -> bool:
     parts = fields.get("parts")
     if isinstance(parts, list) and parts and all(text(as_dict(part), "type") for part in cast("list[object]", parts)):
         return not any("content" in part for part in objects_in(cast("object", parts)))  # as OpenTelemetry has it
-    kinds = {text(part, "type") for part in _parts_of(fields)}
+    parts = _parts_of(fields)
+    if any(text(part, "type") in {"image", "file"} and {"mediaType", "mimeType"} & part.keys() for part in parts):
+        return True
+    kinds = {text(part, "type") for part in parts}
     return not _AI_KINDS.isdisjoint(kinds) or "toolInvocations" in fields
 
 

@@ -25,7 +25,11 @@ from transom.wire.violations import as_dict, text
 MESSAGES = {"messages": "", "contents": "gemini", "input": "responses"}
 """The key under which a body has its messages, and the format that this key decides; empty: it decides none."""
 
-SYSTEM = {"gemini": ("systemInstruction", "system_instruction", "system"), "responses": ("instructions", "system")}
+SYSTEM = {
+    "gemini": ("systemInstruction", "system_instruction", "system"),
+    "responses": ("instructions", "system"),
+    "semantic_kernel": ("system_message",),
+}
 """For each format, the keys under which a body may have the system instruction.
 
 A format that is not here has it under `system` (OpenAI Chat only in Transom's own form).
@@ -52,6 +56,8 @@ _ANTHROPIC_BLOCKS = frozenset(
         "mcp_tool_result",
     }
 )
+_MEDIA_KEYS = {"image": "source", "file": "file"}
+"""Types of parts that libraries have too, and the key that such a part has at the API alone."""
 _RESPONSES_PARTS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 _ANTHROPIC_KEYS = ("anthropic_version", "anthropic_beta", "stop_sequences", "thinking", "top_k", "betas")
 
@@ -136,6 +142,8 @@ def _signs_of_parts(parts: Iterable[Raw]) -> Iterator[str]:
         kind = text(part, "type")
         if not kind:
             yield "unknown"
+        elif kind in _MEDIA_KEYS and _MEDIA_KEYS[kind] not in part:
+            continue  # of a library: its messages have other signs
         elif kind in _CHAT_PARTS:
             yield "openai"
         elif kind in _RESPONSES_PARTS:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from transom.core.message import Raw
-from transom.wire.json_values import first_of
+from transom.wire.json_values import first_of, objects_in
 from transom.wire.violations import as_dict, text
 
 
@@ -51,6 +51,24 @@ UNREAD = (
         "the state of an AutoGen team",
         lambda value: isinstance(value.get("agent_states"), dict),
         "save the model's context (model_context) of each agent as role and content",
+    ),
+    UnreadFormat(
+        "messages of Letta",
+        lambda value: text(value, "message_type").endswith("_message"),
+        "write those of the user, the assistant and the tools as role and content, in the form of OpenAI Chat",
+    ),
+    UnreadFormat(
+        "messages of A2A",
+        lambda value: any(
+            text(each, "role") in {"agent", "ROLE_AGENT", "ROLE_USER"} and "parts" in each
+            for each in (value, *objects_in(value.get("history")))
+        ),
+        "write agent as the assistant, and the parts as content",
+    ),
+    UnreadFormat(
+        "a HAR file of a browser",
+        lambda value: isinstance(as_dict(value.get("log")).get("entries"), list),
+        "save the body of the last request to the model",
     ),
     UnreadFormat(
         "messages of agent-framework",
