@@ -26,7 +26,7 @@ class UserData(Struct, frozen=True, kw_only=True):
     damaged: tuple[str, ...] = ()
 
 
-def forget_user(store: str | os.PathLike[str] | Store, user_id: str, *, progress: Progress | None = None) -> UserData:
+def forget_user(store: str | os.PathLike[str] | Store, user_id: str) -> UserData:
     """Remove everything of one user from a store for good; returns what was removed.
 
     That is: the conversations that belong to `user_id`, forks and logs of sub-agents among them, the user's memory
@@ -42,7 +42,7 @@ def forget_user(store: str | os.PathLike[str] | Store, user_id: str, *, progress
     """
     opened = open_store(store)
     try:
-        found = data_of_user(opened, user_id, progress)
+        found = data_of_user(opened, user_id)
         forget_all(opened, (*found.conversations, *found.memory))
         return found
     finally:

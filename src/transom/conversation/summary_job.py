@@ -318,11 +318,14 @@ SummarySteps = Generator[AwaitSummary, SummaryOutcome, R]
 """What may wait for a summary: whoever does the steps makes each summary and sends it back. They return an R."""
 
 
-def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: None, tick: float = 0.1) -> SummaryOutcome:
+_TICK = 0.1
+
+
+def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: None) -> SummaryOutcome:
     """Make a summary in a thread of the pool, and wait for it until its deadline. After that the outcome is an error.
 
-    One that code makes is made in this thread. `check` is called every `tick` seconds; if it raises, the
-    work is given up.
+    One that code makes is made in this thread. `check` is called every tenth of a second; if it raises,
+    the work is given up.
     """
     job = want.job
     if job.summarizer is None:
@@ -332,9 +335,9 @@ def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: Non
     try:
         while left > 0:
             check()
-            if ticket.done.wait(min(tick, left)):
+            if ticket.done.wait(min(_TICK, left)):
                 return ticket.result or job.failed("its work broke off")
-            left -= tick
+            left -= _TICK
     finally:
         if not ticket.done.is_set():
             want.pool.abandon(ticket)

@@ -4,7 +4,6 @@
 any other turn. The policy `recall` has both.
 """
 
-from transom.recall.drop_recalled import DropRecalled
-from transom.recall.recall import Recall
+from transom.recall.recall import DropRecalled, Recall
 
 __all__ = ["DropRecalled", "Recall"]

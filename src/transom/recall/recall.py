@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.budget import Budget
+from transom.core.edit import Edit, Fold
 from transom.core.index_cache import IndexCache
 from transom.core.message import Fact, Recalled, Text, ToolResult, User, role_of
 from transom.core.policy import Target
@@ -21,6 +22,7 @@ from transom.recall.index import RecallIndex, RecallPassage, terms_of
 from transom.recall.vectors import PassageVectors, newest_best
 from transom.search.base import Embedder
 from transom.search.fusion import fused
+from transom.strategies.candidates import RECALLED, is_user_pinned
 from transom.strategies.digest.passages import quoted_spans, readable
 from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import words_in
@@ -286,3 +288,20 @@ def _speaker(view: View, fact: Fact, seq: int) -> str:
     """Return whose words a fact is: its role, or the tool that a result is from."""
     call = view.call_of(view.unit(view.unit_of[seq]), seq) if isinstance(fact, ToolResult) else None
     return role_of(fact) if call is None else texts.plain_name(call.name)
+
+
+class DropRecalled(Struct, frozen=True, kw_only=True):
+    """A strategy that folds text recalled for earlier turns; that of the newest turn only if the window does not fit.
+
+    What it repeats is in the log, and can be recalled again. Recalled text without references is the caller's own and
+    may be nowhere else, so it stays. So does what the user pinned.
+    """
+
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        for slot in view.slots:
+            if not isinstance(slot, Unit) or not isinstance(slot.first_fact, Recalled) or not slot.first_fact.refs:
+                continue
+            is_spared = slot.key > target.newest_unit or view.user_restored(slot)
+            if not is_user_pinned(view, slot) and (target.over_limit or not is_spared):
+                text = texts.recalled_before(target.reference(slot.key))
+                yield Fold(first=slot.key, last=slot.key, text=text, why=RECALLED)

@@ -107,9 +107,9 @@ def stored(outline: Outline) -> Raw:
     return msgspec.to_builtins(outline)
 
 
-def item_text(text: str, most: int = ITEM) -> str:
+def item_text(text: str) -> str:
     """The text of an item: one line, in which nothing passes for a marker of ours."""
-    return texts.disarmed(_shortened(text, most))
+    return texts.disarmed(_shortened(text, ITEM))
 
 
 def _shortened(text: str, most: int) -> str:

@@ -61,9 +61,9 @@ def _newest_turn(view: View) -> Assistant | None:
     return None
 
 
-def render_messages(view: View, dialect: Dialect, indexes: IndexCache | None = None) -> list[dict[str, Any]]:
+def render_messages(view: View, dialect: Dialect) -> list[dict[str, Any]]:
     """The list of messages alone, as `render` has them in its body."""
-    return to_builtins(dialect.join(_rendered(view, dialect, view.slots, indexes or IndexCache())))
+    return to_builtins(dialect.join(_rendered(view, dialect, view.slots, IndexCache())))
 
 
 def message_count(view: View, dialect: Dialect, slots: int, indexes: IndexCache | None = None) -> int:

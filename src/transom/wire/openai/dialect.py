@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, ToolResult, User
-from transom.core.tokens import FormatCounter, TokenCounter
+from transom import texts
+from transom.core.message import Assistant, Fact, Head, Instruction, Media, Raw, Text, ToolResult, User
+from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.dialect_counter import DialectCounter
 from transom.wire.fields import message_list
-from transom.wire.openai.counter import ChatCounter
 from transom.wire.openai.parse import DIALECT_NAME, parse
 from transom.wire.openai.render import message, unit_messages
 from transom.wire.openai.repair import repair
@@ -22,6 +23,22 @@ from transom.wire.sdk_objects import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.translate import translate_fact
 from transom.wire.turns import without_surrogates
+
+
+class ChatCounter(DialectCounter):
+    """Counts for the chat API, with the user message that holds the images and files of a turn's results."""
+
+    moves_media = True
+
+    def count_envelope(self, fact: Fact) -> int:
+        """The tokens beside the parts: for a result with images or files also their user message, and what stands for
+        them in the result."""
+        tokens = super().count_envelope(fact)
+        moved = [part.media for part in fact.parts if isinstance(part, Media)] if isinstance(fact, ToolResult) else []
+        if not moved:
+            return tokens
+        marks = sum(self.count(texts.moved_media(kind, 999)) for kind in moved)
+        return tokens + MESSAGE_TOKENS + self.count(texts.MOVED_MEDIA) + marks
 
 
 class OpenAIChatDialect(Dialect, frozen=True):

@@ -21,8 +21,7 @@ from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolRe
 from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.wire.dialect import Rendered, Violation
-from transom.wire.openai.counter import ChatCounter
-from transom.wire.openai.dialect import OpenAIChatDialect
+from transom.wire.openai.dialect import ChatCounter, OpenAIChatDialect
 from transom.wire.openai.parse import DIALECT_NAME
 from transom.wire.violations import Finding, Must, collect_violations, dicts, short_repr, wrong_fields
 
