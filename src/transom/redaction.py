@@ -145,13 +145,14 @@ _WORDS = r"key|pass|pwd|secret|token|auth|cred|cert"
 _LIKELY = re.compile(rf"(?i){_WORDS}|://|[A-Za-z0-9+/_=.-]{{16}}")
 _BEGIN, _END = (rf"-----{side} [A-Z ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----" for side in ("BEGIN", "END"))
 _UNQUOTED = r"[\w!@#%^&*+~?-]"
-_PREFIXED = re.compile(r"(?<![A-Za-z0-9])((?:(?:sk|pk)[-_]|gsk_|xai-|AIza)[A-Za-z0-9_-]{12,400})")
+_PREFIXED = re.compile(r"(?<![A-Za-z0-9])((?:(?:sk|pk)[-_]|gsk_|xai-|AIza|hf_|npm_|pypi-|nvapi-)[A-Za-z0-9_-]{12,400})")
 _KEYS = (
     ("private key", re.compile(rf"{_BEGIN}(?:[A-Za-z0-9+/=\s\\:,.()-]{{0,4000}}?{_END}|[A-Za-z0-9+/=\s\\]{{0,4000}})")),
     ("API key", _PREFIXED),
     ("API key", re.compile(r"(?i)\bapi[-_ ]?key[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"',;<>]{8,400})")),
     ("bearer token", re.compile(r"(?i)\bbearer\s{1,4}([A-Za-z0-9._~+/-]{16,2000}=*)")),
     ("password", re.compile(r"://[^\s/:@]{0,100}:([^\s/@]{3,200})@")),
+    ("token", re.compile(r"(?i)[?&](?:access_|auth_|id_)?(?:token|key|sig|signature)=([^\s\"'&#<>]{12,400})")),
 )
 """Keys of providers, as they stand in headers, in errors and in text; credentials in an address. What has no digit in a
 long word is no key (`_is_random`): a parameter, the name of a model or of a branch."""
@@ -194,11 +195,11 @@ def _matches(patterns: Iterable[tuple[str, re.Pattern[str]]], text: str) -> Iter
     for kind, pattern in patterns:
         for match in pattern.finditer(text):
             start, end = match.span(1 if match.lastindex else 0)
-            if kind not in _GUESSED or _is_random(text[start:end], needs_word=pattern is _PREFIXED):
+            if kind not in _GUESSED or _is_random(text[start:end], needs_word=pattern is _PREFIXED or kind == "token"):
                 yield Span(start, end, kind)
 
 
-_GUESSED = frozenset(("API key", "bearer token"))
+_GUESSED = frozenset(("API key", "bearer token", "token"))
 """Kinds whose pattern also fits ordinary words."""
 
 _SKIPPED = frozenset(("Base64 High Entropy String", "Hex High Entropy String", "Public IP (ipv4)", "Private Key"))
