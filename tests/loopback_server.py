@@ -44,6 +44,12 @@ class PostHandler(BaseHTTPRequestHandler):
         """Nothing on stderr."""
 
 
+class _Server(ThreadingHTTPServer):
+    """Takes as many connections at once as a test opens: the kernel resets some of those that nobody has accepted."""
+
+    request_queue_size = 1_024
+
+
 def is_streamed(path: str, body: Json) -> bool:
     return bool(body.get("stream")) or path.endswith(":streamGenerateContent")
 
@@ -67,7 +73,7 @@ def serving(
     """The URL of a running server, which calls `post` for each POST, and `get` for each GET and HEAD."""
     methods = {"post": staticmethod(post), "get": None if get is None else staticmethod(get)}
     handler = type("Handler", (PostHandler,), methods)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = _Server(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
