@@ -124,17 +124,13 @@ class _ToolResults(FunctionMiddleware):
 async def _called(call: ModelCall, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
     """Call the model, and log its reply. The context has all messages again afterwards."""
     messages = context.messages
+
+    async def ask(window: list[Any]) -> None:
+        context.messages = window
+        await call_next()
+
     try:
-        while True:
-            context.messages = call.messages
-            try:
-                await call_next()
-            except Exception as error:
-                if not await run_sync(call.failed, error):
-                    raise
-                continue
-            await run_sync(call.observe, context.result)
-            return
+        await call.send_async(ask, lambda _: context.result)
     finally:
         context.messages = messages
 

@@ -2,16 +2,11 @@
 
 A framework keeps a list of messages, and gives all of it to each model call. For each call an adapter does this:
 
-    call = sessions.begin(session_id, messages, system=system, tools=schemas, model="openai:gpt-5")
-    while True:
-        try:
-            reply = send(call.messages)       # those of the window: originals, unless a window shows them differently
-        except Exception as error:
-            if not call.failed(error):        # True: it was too long, and `call.messages` are fewer now
-                raise
-            continue
-        call.observe(reply)
-        return reply
+    call = session.begin(messages, system=system, tools=schemas, model="openai:gpt-5")
+    return call.send(ask, reply_of)
+
+`ask` gets the messages of the window: originals, unless the window shows them differently. It is called again with
+fewer messages if they were too long. A stream does the same by itself with `messages`, `failed` and `observe`.
 
 The framework's list decides what the conversation is. What is new in the list is appended to the log of the session. If
 messages are gone from the list (a crash before they were saved, an edited history), the log is forked at the last
@@ -33,11 +28,12 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from os import PathLike
-from typing import Any, NamedTuple, Unpack, cast
+from typing import Any, NamedTuple, TypeVar, Unpack, cast
 
+from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from transom.conversation.conversation import Conversation
@@ -59,6 +55,8 @@ from transom.readback import TOOLS
 from transom.stores import Store, open_store
 from transom.wire.frameworks import FrameworkFormat, Piece
 from transom.wire.frameworks.sources import Key, is_said, key_of
+
+R = TypeVar("R")
 
 MOST_OPEN = 100
 """How many sessions stay open. The one that was used longest ago is closed; its log is read again when it is needed."""
@@ -470,6 +468,37 @@ class ModelCall:
         except BudgetImpossible:
             self._session.is_waiting = False
             raise
+
+    def send(self, ask: Callable[[list[Any]], R], reply_of: Callable[[R], Any]) -> R:
+        """Ask the model, again with fewer messages if they were too long, and log its reply.
+
+        `ask`: sends messages. `reply_of`: the reply in what it returns, None if it has none. Raises what `ask` raises.
+        """
+        while True:
+            try:
+                answer = ask(self.messages)
+            except Exception as error:
+                if not self.failed(error):
+                    raise
+                continue
+            self._observe(reply_of(answer))
+            return answer
+
+    async def send_async(self, ask: Callable[[list[Any]], Awaitable[R]], reply_of: Callable[[R], Any]) -> R:
+        """As `send`. Plans are made in a worker thread."""
+        while True:
+            try:
+                answer = await ask(self.messages)
+            except Exception as error:
+                if not await run_sync(self.failed, error):
+                    raise
+                continue
+            await run_sync(self._observe, reply_of(answer))
+            return answer
+
+    def _observe(self, reply: Any) -> None:
+        if reply is not None:
+            self.observe(reply)
 
     def observe(self, reply: Any) -> None:
         """Log the reply, with its usage if the framework reports it. Raises InvalidMessage."""

@@ -56,30 +56,14 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Send the window in place of all messages, and once more with a smaller one if it was too long."""
         call = self._begin(request)
-        while True:
-            try:
-                response = handler(request.override(messages=call.messages))
-            except Exception as error:
-                if not call.failed(error):
-                    raise
-                continue
-            _observe(call, response)
-            return response
+        return call.send(lambda messages: handler(request.override(messages=messages)), _reply)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`. Plans are made in a worker thread."""
         call = await run_sync(self._begin, request)
-        while True:
-            try:
-                response = await handler(request.override(messages=call.messages))
-            except Exception as error:
-                if not await run_sync(call.failed, error):
-                    raise
-                continue
-            await run_sync(_observe, call, response)
-            return response
+        return await call.send_async(lambda messages: handler(request.override(messages=messages)), _reply)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         """Answer the readback tools from the log. Log the results of all others, and clip the long ones."""
@@ -132,11 +116,9 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
         return ToolMessage(answer, name=asked["name"], tool_call_id=asked["id"])
 
 
-def _observe(call: ModelCall, response: Any) -> None:
+def _reply(response: Any) -> AIMessage | None:
     messages: Sequence[Any] = [response] if isinstance(response, AIMessage) else response.result
-    reply = next((each for each in messages if isinstance(each, AIMessage)), None)
-    if reply is not None:
-        call.observe(reply)
+    return next((each for each in messages if isinstance(each, AIMessage)), None)
 
 
 def _model_name(model: Any) -> str:

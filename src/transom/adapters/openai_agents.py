@@ -158,15 +158,10 @@ class TransomModel(Model):
         if _is_on_server(state):
             return await self._model.get_response(system_instructions, input, *rest, **state)
         call = await run_sync(self._begin, system_instructions, input, tools, handoffs)
-        while True:
-            try:
-                response = await self._model.get_response(system_instructions, call.messages, *rest, **state)
-            except Exception as error:
-                if not await run_sync(call.failed, error):
-                    raise
-                continue
-            await run_sync(call.observe, response)
-            return response
+        return await call.send_async(
+            lambda messages: self._model.get_response(system_instructions, messages, *rest, **state),
+            lambda response: response,
+        )
 
     async def stream_response(
         self,
