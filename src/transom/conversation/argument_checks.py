@@ -125,7 +125,8 @@ def clock(value: object) -> Clock:
 
 
 def number(name: str, entry: object) -> int:
-    """Return the number of an entry as an int. Raises InvalidEdit if it is none, or no log can have so many entries."""
+    """Return the number of an entry as an int. Raises InvalidEdit if it is no whole number, or no
+    log can be that long."""
     if not isinstance(entry, int) or isinstance(entry, bool):
         raise InvalidEdit(f"{name}: the number of an entry is needed, not {kind_of(entry)}")
     if abs(entry) >= UNLIMITED:
@@ -234,7 +235,7 @@ def call_id(value: object) -> str:
 
 
 def view(where: str, value: object) -> View:
-    """Return a view. Raises InvalidSetting for what is none."""
+    """Return a view. Raises InvalidSetting for any other value."""
     if not isinstance(value, View):
         raise InvalidSetting(f"{where}: must be a View, not {kind_of(value)}")
     return value

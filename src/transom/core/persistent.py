@@ -176,7 +176,7 @@ class Vector(Sequence[T]):
 
 
 def _cut(items: Sequence[T], size: int) -> tuple[tuple[T, ...], ...]:
-    """These items in chunks of so many; the last one may be shorter."""
+    """These items in chunks of `size`; the last one may be shorter."""
     return tuple([tuple(items[at : at + size]) for at in range(0, len(items), size)])
 
 

@@ -43,7 +43,7 @@ def pieces(fact: Fact, start: int, most: int = MOST_READ) -> Iterator[MessagePie
 
 
 class PieceLimit(Struct, frozen=True):
-    """How much of each piece a window shows: at most so many characters and lines, from the first on."""
+    """How much of each piece a window shows: the most characters and lines, from the first on."""
 
     characters: int = MOST_SHOWN
     lines: int = MOST_LINES

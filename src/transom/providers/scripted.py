@@ -31,8 +31,8 @@ __all__ = ["Fault", "Reply", "Scripted", "ScriptedCall", "ScriptedStep", "call",
 class Fault(Struct, frozen=True, kw_only=True):
     """What a scripted provider does instead of a reply: it raises ProviderError.
 
-    `kind`, `status`, `body`, `retry_after`: of that error. `after`: in a stream, first give so many chunks of `reply`,
-    but never its last two; 0: raise at once.
+    `kind`, `status`, `body`, `retry_after`: of that error. `after`: in a stream, the number of chunks of `reply` that
+    come before the error, but never its last two; 0: raise at once.
     """
 
     kind: ProviderErrorKind = "server"

@@ -23,8 +23,8 @@ class LeasedLog(Protocol):
     """A log of a store that has leases."""
 
     def take_lease(self, holder: str, seconds: float) -> str:
-        """Take or renew the lease of this conversation for so many seconds, and return who has it then: `holder`, or
-        another holder whose time is not over. The conversation need not exist yet."""
+        """Take or renew the lease of this conversation for this number of seconds. Return who has it then: `holder`,
+        or another holder whose time is not over. The conversation need not exist yet."""
         ...
 
     def release_lease(self, holder: str) -> None:

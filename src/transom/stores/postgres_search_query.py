@@ -31,7 +31,8 @@ Ranking = Callable[[int], list[Place]]
 """Gives the best entries of one ranking, the best first: as many as it is asked for, or all."""
 
 MOST_ROWS = 2_000
-"""The most rows that one query ranks. The server looks at every row from the newest on until so many have a word."""
+"""The most rows that one query ranks. The server looks at every row, from the newest on, until it has found that
+many with a word."""
 MAX_WORD = 64
 """Characters of a word that are indexed and searched for; the rest is cut off."""
 
@@ -228,7 +229,7 @@ def _phrase(words: str) -> str:
 
 
 def _any(phrases: Sequence[str]) -> LiteralString:
-    """Return an expression for rows that have any of so many phrases."""
+    """Return an expression for rows that have at least one of these phrases."""
     found = _IS
     for _ in phrases[1:]:
         found += " || " + _IS

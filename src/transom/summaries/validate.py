@@ -18,9 +18,12 @@ CHARACTERS_PER_TOKEN = 12
 CHANGES = 200
 """The most changes that an answer may name."""
 
-WORDS, SHARE, SHARE_CJK = 15, 0.25, 0.1
-"""Of an answer with so many different words, the share that must occur in the conversation. Of the pairs of letters in
-Chinese, Japanese and Korean fewer recur."""
+CHECKED_FROM = 15
+"""An answer with at least this number of different words is checked for words of the conversation."""
+
+KNOWN_SHARE, KNOWN_SHARE_CJK = 0.25, 0.1
+"""The share of its words that must occur in the conversation; of pairs of letters in Chinese, Japanese and Korean,
+where fewer recur."""
 
 LEAST_TERMS = 3
 """Different words that a line must have to be known as one that repeats the task: shorter ones are alike by chance."""
@@ -92,13 +95,13 @@ def check_words(delta: Delta, source: Iterable[str]) -> None:
     something else, or in another language."""
     added = " ".join([*(one.text for one in delta.add), *(change.text or "" for change in delta.update)])
     words = words_in(added)
-    if len(words) < WORDS:
+    if len(words) < CHECKED_FROM:
         return
     known: set[str] = set()
     for text in source:
         known.update(words_in(text))
     share = sum(word in known for word in words) / len(words)
-    least = SHARE_CJK if len(_CJK.findall(added)) > len(added) / 4 else SHARE
+    least = KNOWN_SHARE_CJK if len(_CJK.findall(added)) > len(added) / 4 else KNOWN_SHARE
     if share < least:
         raise Unusable(f"only {share:.0%} of its words are in the conversation: nonsense, or another language", added)
 

@@ -283,7 +283,7 @@ def _sdk_arguments(given: object) -> Mapping[str, Any]:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """True if a value has more than so many levels of objects and lists, as one that contains itself has.
+    """True if objects and lists are nested in a value deeper than `levels`; a value that contains itself is.
 
     A list that stands in many places of one level is looked at once, so that the time does not double with each level.
     """

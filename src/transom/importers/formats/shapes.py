@@ -25,7 +25,7 @@ class MessageFormat(Struct, frozen=True, kw_only=True):
     """The messages of a library, none of an API.
 
     `name` and `title`: as in `FORMATS`. `is_message`: true for a message that only this library has, whatever the name
-    of its file. `to_chat`: translates a list of them to OpenAI Chat messages; what is none of them is left out.
+    of its file. `to_chat`: translates a list of them to OpenAI Chat messages; other values are left out.
     `labels`: keys under which the library has words for its own program.
     """
 

@@ -221,8 +221,7 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     def _summary_tokens(self, view: View, target: Target, free: float) -> float:
         """Tokens of the summary: its share of the whole room of the budget, also if this compaction has a lower limit;
-        but not so many that the records get none. With prices, its share of the room up to the size at which they
-        compact."""
+        but the records keep some of it. With prices, its share of the room up to the size at which they compact."""
         if target.budget.prices is not None:
             return summary_cap(self.summary, free)
         most = summary_cap(self.summary, whole_room(view, target))
