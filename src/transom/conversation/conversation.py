@@ -560,7 +560,8 @@ class Conversation:
         state: Mapping[str, State] | None = None,
         view: View | None = None,
     ) -> Window:
-        """The window that `request` would send now, or on another `view` of this log. Nothing is appended."""
+        """The window that `request` would send now, or on another `view` of this log. Nothing is appended, and no model
+        is asked: a compaction that waits for a new summary is shown without it."""
         self._guard.must_be_open()
         return self._planner.window(tools, state, None if view is None else check.view("view", view))
 
