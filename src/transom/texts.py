@@ -324,7 +324,8 @@ ADDED, TAKEN_AWAY = "+", "-"
 def quote_marks(text: str) -> str:
     """A text as a quote in a record, between « and ». No mark in it ends the quote, and no line of it looks like one of
     the record."""
-    return f"{_LIKE_OURS.sub(_escaped, OPEN + text.translate(_QUOTE_MARKS))}{CLOSE}"
+    inner = text.replace(OPEN, "‹").replace(CLOSE, "›")
+    return f"{_LIKE_OURS.sub(_escaped, OPEN + inner)}{CLOSE}"
 
 
 def in_a_line(text: str) -> str:
@@ -422,8 +423,7 @@ def _spelt(words: str) -> str:
     return rf"[{_UNSEEN}]*+".join(rf"\s{_BLANK}" if letter == " " else re.escape(letter) for letter in words)
 
 
-_QUOTE_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
-_MARKS = _QUOTE_MARKS | {ord(BETWEEN_CALLS.strip()): "."}
+_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›", BETWEEN_CALLS.strip(): "."})
 _LINE_ENDS = dict.fromkeys(map(ord, "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 _NOT_IN_A_NAME = re.compile(rf"(?:[^\w.:/@+#$-]|[{_UNSEEN}])+")
 _ROLES = frozenset(("user", "assistant", "system", "developer", "tool", "note", "summary", "changed", "plan", "entry"))

@@ -246,10 +246,10 @@ def pins_turn_by_turn(n: int) -> None:
 
 
 def notes_of_one_key(n: int) -> None:
-    conversation = opened(8_000)
+    conversation = opened(4_000)
     for i in range(n):
-        conversation.user(f"{i} go on")
-        conversation.request(state={"step": f"step {i} of {n}"})
+        conversation.user(f"{i} go on. {WORDS}")
+        conversation.request(state={"step": f"step {i}"})
         conversation.observe({"role": "assistant", "content": "ok"})
 
 
@@ -279,9 +279,9 @@ def small_messages_in_a_wide_window(n: int) -> None:
 def failures(n: int) -> None:
     conversation = opened(8_000)
     conversation.user("go")
-    for _ in range(n):
+    for i in range(n):
         conversation.request()
-        conversation.user("go")
+        conversation.user(f"{i} go on. {WORDS * 3}")
 
 
 def stray_results(n: int) -> None:

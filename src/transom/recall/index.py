@@ -115,15 +115,16 @@ class RecallIndex:
 
     def scores(self, weights: dict[str, float]) -> dict[int, float]:
         """Score the passages that have any of these terms, by BM25. A score is about the sum of the weights at most."""
-        mean = max(1.0, self._terms / max(1, len(self.alive)))
-        sums: dict[int, float] = {}
+        mean, first = max(1.0, self._terms / max(1, len(self.alive))), self._first
+        sums = [0.0] * len(self.alive)
         for term, weight in weights.items():
             for at in self._where(term):
-                sums[at] = sums.get(at, 0.0) + weight
+                sums[at - first] += weight
         found: dict[int, float] = {}
-        for at, total in sums.items():
-            length = 1 - LENGTHS + LENGTHS * self.passages[at].terms / mean
-            found[at] = total * (SATURATION + 1) / (1 + SATURATION * length)
+        for at, total in enumerate(sums, first):
+            if total:
+                length = 1 - LENGTHS + LENGTHS * self.passages[at].terms / mean
+                found[at] = total * (SATURATION + 1) / (1 + SATURATION * length)
         return found
 
     def _where(self, term: str) -> Sequence[int]:

@@ -5,6 +5,7 @@ end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import nlargest
 from itertools import pairwise
 
 from msgspec import Struct
@@ -98,11 +99,11 @@ class Recall(Struct, frozen=True, kw_only=True):
         assert isinstance(message, User)
         asking = "\n".join(part.text for part in message.parts if isinstance(part, Text))
         index = RecallIndex.of(view, target.indexes)
-        found = _Found(view, index, asking, self.neighbours)
+        found = _Found(view, index, asking, self.neighbours, self.least)
         if self.embedder is not None:
             found.compare(target.indexes.of(PassageVectors), self.embedder, self.alike)
         room = target.budget.share(self.tokens, self.share)
-        chosen = found.lacking(room, self.least)
+        chosen = found.lacking(room)
         is_question = any(mark in asking for mark in QUESTION_MARKS)
         enough = self.asked if is_question else self.said
         if not chosen or not (found.part(chosen) >= enough or found.alike.intersection(chosen)):
@@ -135,9 +136,10 @@ def _share_of_talk(view: View) -> float:
 
 
 class _Found:
-    """The passages that a message may refer to, best first in `ranked`."""
+    """The passages that a message may refer to: in `ranked`, best first, those with the share `least` of the best
+    score."""
 
-    def __init__(self, view: View, index: RecallIndex, asking: str, neighbours: float) -> None:
+    def __init__(self, view: View, index: RecallIndex, asking: str, neighbours: float, least: float) -> None:
         self.view, self.index = view, index
         weights = {term: index.weight(term) for term in terms_of(asking)}
         rarest = sorted(weights, key=lambda term: (-weights[term], term))[:TERMS]
@@ -145,8 +147,9 @@ class _Found:
         self.own = index.scores(self.weights)
         phrases = self._with_phrases(asking)
         self.scores = _with_neighbours(phrases, neighbours, index.alive)
-        self.ranked = sorted(self.scores, key=lambda at: (-self.scores[at], -at))
-        self.best = self.scores[self.ranked[0]] if self.ranked else 0.0
+        self.enough = least * max(self.scores.values(), default=0.0)
+        good = (at for at, score in self.scores.items() if score >= self.enough)
+        self.ranked = sorted(good, key=lambda at: (-self.scores[at], -at))
         self.asking = asking
         self.alike = frozenset[int]()
         """The passages that are like the message in meaning, whatever their words."""
@@ -168,24 +171,22 @@ class _Found:
         message.
         """
         found, wanted = dict(self.own), set(pairwise(words_in(asking)))
-        for at in sorted(found, key=lambda at: (-found[at], -at))[:RANKED_BY_PHRASES]:
+        for at in nlargest(RANKED_BY_PHRASES, found, key=lambda at: (found[at], at)):
             shared = wanted & set(pairwise(words_in(self.text_of(self.index.passages[at]))))
             weights = (self.weights.get(one, 0.0) + self.weights.get(other, 0.0) for one, other in sorted(shared))
             found[at] += PHRASE * sum(weights)
         return found
 
-    def lacking(self, room: int, least: float) -> list[int]:
-        """Return the passages that the window lacks, best first, as many as fit in `room` tokens.
-
-        `least`: the share of the best score below which a passage is left out, unless it is in `alike`.
-        """
+    def lacking(self, room: int) -> list[int]:
+        """Return the ranked passages that the window lacks, best first, as many as fit in `room` tokens. One with too
+        low a score is left out, unless it is in `alike`."""
         chosen: list[int] = []
         seen = set[str]()
         window = _AlreadyShown(self.view)
         used = float(TITLE_TOKENS)
         for at in self.ranked:
             passage = self.index.passages[at]
-            if self.scores.get(at, 0.0) < least * self.best and at not in self.alike:
+            if self.scores.get(at, 0.0) < self.enough and at not in self.alike:
                 continue
             quote = escaped(self.view, self.text_of(passage))
             if quote in seen or window.shows(passage, quote):
@@ -265,12 +266,13 @@ def _with_neighbours(scores: dict[int, float], share: float, alive: range) -> di
 
     Passages without a score of their own get one too.
     """
-    near = {other for at in scores for other in range(at - 2, at + 3) if other in alive}
-
-    def beside(at: int, steps: int) -> float:
-        return share**steps * max(scores.get(at - steps, 0.0), scores.get(at + steps, 0.0))
-
-    return {at: scores.get(at, 0.0) + beside(at, 1) + beside(at, 2) for at in near}
+    row = [0.0, 0.0, *(scores.get(at, 0.0) for at in alive), 0.0, 0.0]
+    near = zip(alive, row, row[1:], row[2:], row[3:], row[4:], strict=False)
+    raised = (
+        (at, own + share * max(before, after) + share**2 * max(first, last))
+        for at, first, before, own, after, last in near
+    )
+    return {at: score for at, score in raised if score}
 
 
 def escaped(view: View, text: str) -> str:

@@ -168,8 +168,8 @@ class Dialect(Struct, frozen=True):
         any."""
         return {"messages": messages, **self._tools(tools)}
 
-    def continuation(self, turn: Assistant) -> Raw:  # noqa: ARG002 - most APIs need none
-        """Fields beside the messages that a request needs after `turn`, the model's newest turn."""
+    def continuation(self, slots: Sequence[Slot]) -> Raw:  # noqa: ARG002 - most APIs need none
+        """Fields beside the messages that a request with these slots needs, because of the model's newest turn."""
         return {}
 
     def _tools(self, tools: Sequence[Raw]) -> Raw:

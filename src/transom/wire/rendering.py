@@ -8,8 +8,7 @@ from typing import Any, cast
 from msgspec import to_builtins
 
 from transom.core.index_cache import IndexCache
-from transom.core.message import Assistant
-from transom.core.unit import FoldedSlot, Slot
+from transom.core.unit import Slot
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import InvalidSetting, quote
@@ -47,18 +46,7 @@ def shared_body(view: View, dialect: Dialect, indexes: IndexCache | None = None)
     """As `render`, without the copy: most of it belongs to the cache, so encode it, and change nothing in it."""
     rendered = _rendered(view, dialect, view.slots, indexes or IndexCache())
     body = dialect.body(view.head, dialect.join(rendered), view.head.tools)
-    turn = _newest_turn(view)
-    return body if turn is None else {**body, **dialect.continuation(turn)}
-
-
-def _newest_turn(view: View) -> Assistant | None:
-    """The newest turn of the model that the window shows itself; None if a fold hides it, or there is none."""
-    for slot in reversed(view.slots):
-        if isinstance(slot, FoldedSlot):
-            return None
-        if isinstance(turn := slot.first_fact, Assistant):
-            return turn
-    return None
+    return {**body, **dialect.continuation(view.slots)}
 
 
 def render_messages(view: View, dialect: Dialect) -> list[dict[str, Any]]:

@@ -34,6 +34,7 @@ from transom.strategies.digest.passages import (
     MARGIN,
     MOST,
     Passage,
+    is_readable,
     is_repeated,
     readable,
     replaced_spans,
@@ -343,8 +344,7 @@ def _first(view: View, n: int, reach: int) -> int:
         seq -= 1
         entry = view.fetch(seq)
         fact = entry.body
-        is_indexed = isinstance(fact, Fact) and any(text for text, _ in readable(fact))
-        tokens += _counted(sum(entry.tokens)) if is_indexed else 0
+        tokens += _counted(sum(entry.tokens)) if isinstance(fact, Fact) and is_readable(fact) else 0
     return seq
 
 

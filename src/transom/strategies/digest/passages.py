@@ -82,6 +82,16 @@ def readable(fact: Fact) -> list[tuple[str, int]]:
     return texts
 
 
+def is_readable(fact: Fact) -> bool:
+    """Whether `readable` finds any text in a fact. A call always has one: its name."""
+    if is_repeated(fact):
+        return False
+    if own_text(fact):
+        return True
+    parts = (part for _, part in addressed_parts(fact))
+    return any(isinstance(part, Call) or (isinstance(part, Text) and part.text) for part in parts)
+
+
 def is_repeated(fact: Fact) -> bool:
     """Whether a fact says nothing of its own: announced state is announced again when a fold hides it, and what was
     recalled from the log is in the log."""

@@ -43,7 +43,9 @@ def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str,
 def _is_line_number(text: str, match: re.Match[str]) -> bool:
     """Whether a run is the number of the line that it begins, as readers of files and searches print it."""
     start, run = match.start(), match.group()
-    if not run.rstrip("-").isdecimal() or not (run[-1] == "-" or text[match.end() : match.end() + 1] in _BEHIND_NUMBER):
+    if not run[0].isdecimal() or not run.rstrip("-").isdecimal():
+        return False
+    if run[-1] != "-" and text[match.end() : match.end() + 1] not in _BEHIND_NUMBER:
         return False
     before = text[max(0, start - INDENT) : start]
     line = before[before.rfind("\n") + 1 :]

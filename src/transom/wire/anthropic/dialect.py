@@ -9,7 +9,7 @@ from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
 from transom.core.tokens import FormatCounter, TokenCounter
-from transom.core.unit import Unit
+from transom.core.unit import Slot, Unit
 from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
 from transom.wire import translate, turns
@@ -124,13 +124,15 @@ class AnthropicDialect(Dialect, frozen=True):
         fields: Raw = {"system": system} if system else {}
         return with_valid_marks({**fields, "messages": messages, **self._tools(tools)})
 
-    def continuation(self, turn: Assistant) -> Raw:
+    def continuation(self, slots: Sequence[Slot]) -> Raw:
         """The container, while a tool of the provider's waits: calls that its code has made are answered in it."""
-        return (
-            {"container": turn.container}
-            if turn.dialect == DIALECT_NAME and turn.container and turn.pending_calls
-            else {}
-        )
+        for slot in reversed(slots):
+            if not isinstance(slot, Unit):
+                break  # what a fold hides is not gone on with
+            if isinstance(turn := slot.first_fact, Assistant):
+                waits = turn.dialect == DIALECT_NAME and turn.pending_calls
+                return {"container": turn.container} if waits and turn.container else {}
+        return {}
 
     def compaction_request(self, live: Raw, instructions: str = "") -> Raw | None:
         """The live request with `compaction`: nothing is sampled but the block. Instructions take the place of the
