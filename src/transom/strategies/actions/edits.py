@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -14,7 +15,8 @@ SCANNED_EDIT = 8_000
 
 PATCH = "*** "
 _SECTION = re.compile(r"^\*\*\* (?:(Add|Update|Delete) File|Move to): (\S[^\n]{0,300})\n?", re.MULTILINE)
-_HUNK = re.compile(r"^(?:@@|\*\*\* )[^\n]*\n?", re.MULTILINE)
+_HEADS = ("@@", PATCH)
+"""How the lines between the hunks of a file begin."""
 
 _NAME = re.compile(r"[^\W\d]\w{2,}")
 
@@ -48,9 +50,9 @@ def _of_patch(patch: str) -> Iterator[FileEdit]:
     for at, found in enumerate(sections):
         body = patch[found.end() : sections[at + 1].start() if at + 1 < len(sections) else len(patch)]
         file, kind = found[2].strip(), found[1]
-        hunks = [hunk for hunk in _HUNK.split(body) if hunk.strip()] if kind == "Update" or not kind else [body]
-        for hunk in hunks or [""]:
-            lines = hunk.splitlines()
+        whole = kind in {"Add", "Delete"}
+        between = groupby(body.splitlines(), key=lambda line: not whole and line.startswith(_HEADS))
+        for lines in [list(hunk) for is_head, hunk in between if not is_head] or [[]]:
             old, new = ("\n".join(line[1:] for line in lines if line[:1] in (sign, " ")) for sign in "-+")
             yield FileEdit(file, old, new, whole=kind == "Add", deletes=kind == "Delete")
 

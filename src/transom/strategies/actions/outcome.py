@@ -94,7 +94,6 @@ _MADE = re.compile(
     re.MULTILINE,
 )
 """A commit, a push, a pull request."""
-_LETTERS = re.compile(r"[^\W\d_]{3}|\d")
 _TAG = re.compile(r"\A\s*<[a-zA-Z][\w-]{0,40}>\s*")
 """A tag in front of an error, as in "<tool_use_error>File does not exist"."""
 _OBJECT = re.compile(r'"(status|(?:\w{1,40}_)?id)"\s*:\s*"([^"\\\n]{1,60})"')
@@ -163,7 +162,7 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
     shown = ""
     if failed or result.synthetic:
         shown = red or ("" if is_said or code else error) or key_line(body) or (found[-1][0] if found else "")
-        shown = _TAG.sub("", shown if _LETTERS.search(shown) else body)
+        shown = _TAG.sub("", shown if any(map(str.isalnum, shown)) else body)
     says = one_line(shown, OUTCOME)
     if not says and not (running and running[2]):
         says = _says(
@@ -242,7 +241,7 @@ def _says(body: str, lines: int, action: Action, verdict: str) -> str:
         if body.lstrip()[:1] in {"{", "["} and len(body) > OUTCOME:
             states = [one[0] for one in _OBJECT.finditer(body[:SCANNED_OUTPUT]) if one[1] == "status"]
             return states[0] if len(states) == 1 else ""
-        first = next((line for line in body[:SCANNED_OUTPUT].splitlines() if _LETTERS.search(line)), body)
+        first = next((line for line in body[:SCANNED_OUTPUT].splitlines() if any(map(str.isalnum, line))), body)
         return one_line(verdict or first, OUTCOME)
     most = {"search": SHORT_MATCHES, "run": SHORT_OUTPUT, "type": SHORT_OUTPUT}.get(action.kind, ONE_LINER)
     is_short = 0 < lines <= (SHORT_LINES if most > ONE_LINER else 1) and len(body) <= 2 * SHORT_OUTPUT

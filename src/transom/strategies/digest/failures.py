@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from transom.strategies.actions.relations import Deed, answers, deeds_of
 from transom.strategies.digest.index import DoneCall
@@ -23,17 +23,13 @@ def answered_failures(calls: Iterable[DoneCall]) -> dict[tuple[int, int], int]:
             for name, deed in deeds:
                 later[name].append((deed, done))
         elif done.outcome is not None and done.outcome.failed:
-            turns = [
-                next(
-                    (
-                        after.turn
-                        for one, after in reversed(later[name][-NEAR:])
-                        if answers(one, after.outcome, deed, done.outcome)
-                    ),
-                    -1,
-                )
-                for name, deed in deeds
-            ]
+            turns = [_answer(later[name][-NEAR:], deed, done) for name, deed in deeds]
             if turns and min(turns) >= 0:
                 found[done.turn, done.at] = max(turns)
     return found
+
+
+def _answer(later: Sequence[tuple[Deed, DoneCall]], deed: Deed, failed: DoneCall) -> int:
+    """The first turn that did what a failed call was to do; -1 if none of these did. `later`: the newest first."""
+    found = (done.turn for one, done in reversed(later) if answers(one, done.outcome, deed, failed.outcome))
+    return next(found, -1)

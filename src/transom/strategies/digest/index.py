@@ -41,7 +41,7 @@ from transom.strategies.digest.passages import (
     sentences,
     split,
 )
-from transom.strategies.text.identifiers import names_in
+from transom.strategies.text.identifiers import all_names, names_in
 from transom.strategies.text.spans import without
 from transom.strategies.text.terms import words_in
 
@@ -127,7 +127,8 @@ class Index:
         self._older: dict[int, Indexed] = {}
         self._older_tokens = 0
         self._calls: dict[int, tuple[int, list[DoneCall]]] = {}
-        self._names = lru_cache(CACHED_TEXTS)(_names_in)
+        self.names = lru_cache(CACHED_TEXTS)(all_names)
+        """The names in a text of the window, cached."""
 
     @staticmethod
     def of(view: View, usable: int, indexes: IndexCache, tools: Sequence[ToolRow] | None = None) -> Index:
@@ -198,10 +199,6 @@ class Index:
             left -= _counted(self.entries[seq].tokens)
             first = seq
         return max(0, view.unit_of[first]) if self.entries else view.length
-
-    def names(self, text: str) -> frozenset[str]:
-        """The names in a text of the window, cached."""
-        return self._names(text)
 
     def weight(self, name: str) -> int:
         """The weight of a name, in thousandths: by who mentioned it, and by how often."""
@@ -319,10 +316,6 @@ def _passages(
         tokens, names = (end - start) * rate + 1, tuple(dict.fromkeys(runs))
         place = offset + start, offset + end
         yield Passage(entry, number, *place, tokens, MARGIN * rate, names, at == 0, at == last)
-
-
-def _names_in(text: str) -> frozenset[str]:
-    return frozenset(name for _, names in names_in(text) for name in names)
 
 
 def _words_in(text: str) -> frozenset[str]:

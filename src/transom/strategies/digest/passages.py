@@ -41,8 +41,8 @@ _SENTENCE = re.compile(rf"{_STOP}|,\s?(?=[\"{{\[])")
 """The end of a sentence, or of an element of JSON. The number of a list ends nothing."""
 _OF_MESSAGE = re.compile(rf"\n\s*|(?:{_STOP})\s*")
 _BLANK = re.compile(r"[\s,;，、]")
-_INSIDE = re.compile(r"\w{1,160}\Z")
-"""The beginning of the word that a place is in."""
+_BREAKS = _LINE, _SENTENCE, _BLANK
+"""Where a margin may end, the best places first."""
 
 
 class Passage(Struct, frozen=True, order=True, gc=False):
@@ -175,20 +175,22 @@ def _last(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
 
 def with_margins(text: str, start: int, end: int) -> Span:
     """A span with its margins, each up to the end of a line or sentence; of a word where there is none near."""
-    before, after, whole = start - NEAR, end + NEAR, (_LINE, _SENTENCE, _BLANK)
-    first = next(filter(None, (_last(one, text, start - FAR, before) for one in whole)), 0) if before > 0 else 0
-    last = (
-        next(filter(None, (_first(one, text, after, end + FAR) for one in whole)), 0)
-        if after < len(text)
-        else len(text)
-    )
-    return first if first or before <= 0 else between_words(text, before), last or between_words(text, after)
+    first, last = 0, len(text)
+    if (before := start - NEAR) > 0:
+        breaks = (_last(one, text, start - FAR, before) for one in _BREAKS)
+        first = next(filter(None, breaks), 0) or between_words(text, before)
+    if (after := end + NEAR) < len(text):
+        breaks = (_first(one, text, after, end + FAR) for one in _BREAKS)
+        last = next(filter(None, breaks), 0) or max(end, between_words(text, after))
+    return first, last
 
 
 def between_words(text: str, at: int) -> int:
     """The last place up to this one that is not inside a word; itself if the word is longer than anything readable."""
-    found = _INSIDE.search(text, max(0, at - FAR), at) if text[at : at + 1].isalnum() else None
-    return at if found is None or found.end() - found.start() == FAR else found.start()
+    start = at
+    while 0 < start < len(text) and at - start < FAR and text[start - 1 : start + 1].replace("_", "x").isalnum():
+        start -= 1
+    return start if at - start < FAR else at
 
 
 def quoted_spans(text: str, spans: list[Span]) -> str:

@@ -7,7 +7,6 @@ Some tools get the whole plan at every call (`PLAN_TOOLS`). With others an agent
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import cast
 
@@ -31,7 +30,8 @@ DELETED = "deleted"
 LONGEST, SHORTEST = 2 * OUTCOME, 20
 """Characters of an item of a plan, about: at most, and where many have to have room."""
 
-_CREATED = re.compile(r"\s*Task #(\S{1,40}) created successfully: (\S[^\n]*)")
+_NUMBER, _CREATED = "Task #", " created successfully: "
+"""What the result of a call that makes a task has in front of its number, and behind it, in front of its words."""
 
 Items = list[tuple[str, str]]
 """The items of a plan: the status and the words of each."""
@@ -120,8 +120,9 @@ def _tasks(view: View, index: Index, last: Unit) -> Items:
 def change_task(tasks: dict[str, tuple[str, str]], call: Call, result: str) -> None:
     """What a call that adds or changes a task does to `tasks`: by number, the status and the words of each."""
     given = dict(arguments(call))
-    if call.name == CREATE and (made := _CREATED.match(result)):
-        tasks[made[1]] = ("pending", made[2])
+    number, made, words = result.strip().removeprefix(_NUMBER).partition(_CREATED)
+    if call.name == CREATE and made:
+        tasks[number] = ("pending", words.partition("\n")[0])
     elif call.name == UPDATE and (number := given.get("taskId", "")):
         status, words = tasks.pop(number, ("", "")) if given.get("status") == DELETED else tasks.get(number, ("", ""))
         if given.get("status") != DELETED and given.get("subject", words):

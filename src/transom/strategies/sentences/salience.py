@@ -15,7 +15,7 @@ from msgspec import Struct
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, Handoff, Instruction, Text, User
 from transom.strategies.sentences.patterns import KINDS, SIGNALS
-from transom.strategies.text.identifiers import names_in
+from transom.strategies.text.identifiers import all_names
 
 MAX_SENTENCE, MAX_SINGLE = 400, 160
 """Characters of the longest sentence (a longer one is material), and of a text that is one statement as a whole."""
@@ -108,6 +108,4 @@ def names_of_unit(entries: tuple[Entry, ...]) -> frozenset[str]:
     return frozenset[str]().union(*map(_names, found))
 
 
-@lru_cache(maxsize=1 << 14)
-def _names(text: str) -> frozenset[str]:
-    return frozenset(name for _, group in names_in(text) for name in group)
+_names = lru_cache(maxsize=1 << 14)(all_names)

@@ -40,6 +40,11 @@ def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str,
             yield match.start(), (quoted,)
 
 
+def all_names(text: str) -> frozenset[str]:
+    """The names of a text."""
+    return frozenset(name for _, names in names_in(text) for name in names)
+
+
 def _is_line_number(text: str, match: re.Match[str]) -> bool:
     """Whether a run is the number of the line that it begins, as readers of files and searches print it."""
     start, run = match.start(), match.group()
