@@ -77,7 +77,9 @@ def fit_or_empty(
         return f"message {_position(log, seq)}"
 
     head = [*(settings.system or ()), *head]
-    conversation = Conversation(log, replace(settings, system=tuple(head), clock=lambda: 0.0, ref=ref))
+    conversation = Conversation(
+        log, replace(settings, system=tuple(head), clock=lambda: 0.0, ref=ref, learned_limits=None)
+    )
     for _ in replay(conversation, facts, tools=tools):
         pass
     view = conversation.plan_request(tools=tools).view

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
+from transom.conversation.learned_limits import LearnedLimits
 from transom.conversation.state_and_head_parts import HeadPart, State, checked_head_parts, checked_state
 from transom.conversation.summary_job import SummarizedBy, SummarySettings, summary_settings
 from transom.core.budget import Budget
@@ -96,9 +97,9 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
     owner: Owner | None = None
     """None if neither `user_id` nor `session_id` was given."""
     clock: Clock = system_clock
-    learned_limits: dict[str, int] = {}
-    """The tokens that models take, by name: learned when one refused a request as too long. All conversations with
-    these settings share it and add to it, so that a fork or a sub-agent need not be refused again."""
+    learned_limits: LearnedLimits | None = None
+    """What refusals taught the other conversations of a client or an adapter about its models. None: a conversation
+    shares what it learns with its forks and sub-agents only."""
     ref: Ref = entry_ref
     """How texts name an entry of the log."""
 

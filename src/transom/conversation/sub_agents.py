@@ -43,7 +43,7 @@ class SubAgent(FunctionTool):
         conv.run("Who built it?", provider=…, tools=[research])
 
     `settings` are those of `Conversation.run`; `provider`, `approve` and the `budget` of the window are the caller's if
-    not given. Store, token counter, redaction, `user_id` and `session_id` are always the caller's. Nothing else is: a
+    not given. Store, token counter, redaction, owner and learned limits are always the caller's. Nothing else is: a
     sub-agent has no system prompt, policy, tools, state, memory or summarizer but its own. `max_total_tokens` and
     `max_cost` are at most what is left of the caller's own limits, shared evenly among the calls of one reply. What a
     sub-agent uses counts for the caller, in `TotalUsage.agents` and in the cost. `max_depth`: how deep sub-agents may

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
+from transom.conversation.learned_limits import LearnedLimits
 from transom.conversation.lock_and_lease import pauses
 from transom.conversation.settings import ASSUMED, Settings
 from transom.core.budget import Budget
@@ -54,7 +55,7 @@ WAIT = 30
 RESERVED_SHARE = 4
 """At most a quarter of a context window is kept free for the answer, unless the budget has a reserve."""
 
-FEWEST_TOKENS = 100
+LEAST_BUDGET = 100
 """Tokens that a budget has at least. Below it the newest message would be sent as a reference to itself."""
 
 _OPTIONS = frozenset({"summarizer", "digest_role", "counter", "redact"})
@@ -131,8 +132,8 @@ class Gateway:
         if session is not None:
             check.names(store, session)
         self.budget = None if budget is None else check.limits(budget)
-        if self.budget is not None and self.budget.context < FEWEST_TOKENS:
-            few = f"must be at least {FEWEST_TOKENS} tokens, not {self.budget.context}"
+        if self.budget is not None and self.budget.usable < LEAST_BUDGET:
+            few = f"a window must have at least {LEAST_BUDGET} tokens, not {self.budget.usable}"
             raise InvalidSetting(f'budget: {few}: write 32_000 or "32k" for thirty-two thousand')
         self.dialect = None if dialect is None else dialect_named(dialect)
         self.session, self.user_id, self.on_error = session, user_id, on_error
@@ -145,7 +146,7 @@ class Gateway:
         self._busy: set[str] = set()
         self._lock = Lock()
         self._warned: set[str] = set()
-        self._limits_of = lru_cache(maxsize=MOST_TENANTS)(_no_limits)
+        self._limits_of = lru_cache(maxsize=MOST_TENANTS)(lambda _tenant: LearnedLimits())
 
     def close(self) -> None:
         """Close the conversations, and the store if it was given as a URL or a path."""
@@ -347,10 +348,12 @@ class Gateway:
         """
         try:
             if opened.conversation is None:
+                with self._lock:
+                    learned = self._limits_of(tenant)
                 opened.conversation = Conversation.open(
                     self.store,
                     opened.name,
-                    Settings(learned_limits=self._limits_of(tenant)),
+                    Settings(learned_limits=learned),
                     budget=self.budget_of(body),
                     dialect=body.dialect,
                     user_id=tenant or self.user_id,
@@ -362,11 +365,6 @@ class Gateway:
         except BaseException:
             self.leave(opened)
             raise
-
-
-def _no_limits(_tenant: str) -> dict[str, int]:
-    """What the models of a tenant have taught so far: nothing."""
-    return {}
 
 
 def _owned(tenant: str, name: str) -> str:

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from transom import BudgetImpossible, Conversation, InvalidMessage, InvalidSetting, Retry
+from transom.conversation.fit import fit
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.stores import open_store
 
@@ -233,7 +234,26 @@ def test_a_limit_of_a_named_model_holds_for_forks_and_conversations_with_the_sam
 
 
 def test_a_limit_without_the_name_of_a_model_is_not_shared() -> None:
-    with opened() as conv:
-        asked(conv).failed(400, body=OVERFLOW)
+    with asked(opened()) as conv:
+        conv.failed(400, body=OVERFLOW)
         assert set(conv.view.learned_limits) == {"openai"}
-        assert conv.settings.learned_limits == {}
+        learned = conv.settings.learned_limits
+        assert learned is not None
+        with conv.fork() as fork:
+            assert fork.settings.learned_limits is learned
+        assert (learned.of("openai"), learned.of("")) == (None, None)
+
+
+def test_of_two_learned_limits_the_lower_one_counts_and_fit_knows_none() -> None:
+    messages = [{"role": "user", "content": "a room with a view of the harbour " * 40}] * 3
+    with asked(opened()) as conv, conv.fork() as fork:
+        shared = conv.settings.learned_limits
+        assert shared is not None
+        for limit in (900, 700, 800):
+            shared.learn("small", limit)
+        assert shared.of("small") == 700
+        fork.request()
+        fork.failed(400, body=OVERFLOW, model="small")
+        assert shared.of("small") == fork.view.learned_limits["small"]
+        shared.learn("openai", 10)
+        assert fit(messages, settings=conv.settings, budget=32_000) == messages

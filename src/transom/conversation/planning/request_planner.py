@@ -11,9 +11,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
-from transom.conversation.appending.log_writer import LogWriter, Subscriber, tagged
+from transom.conversation.appending.log_writer import LogWriter, tagged
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import ToolLike, tool_schemas
+from transom.conversation.learned_limits import LearnedLimits
 from transom.conversation.planning.modes import (
     Directive,
     Mode,
@@ -70,9 +71,10 @@ class RequestPlanner:
     """Has the next request of one log planned by `core/plan.py`, and appends the plan."""
 
     def __init__(self, log: StoredLog, settings: Settings) -> None:
-        self.settings = settings
+        learned = settings.learned_limits or LearnedLimits()
+        self.settings = replace(settings, learned_limits=learned)  # forks and sub-agents get it from there
         self.writer = LogWriter(log, settings.dialect.format_counter(settings.counter), settings.clock, settings.owner)
-        self.writer.subscribe(_limit_learner(settings))
+        self.writer.subscribe(self._share_limits)
         self.indexes = IndexCache()
         self.mode: ModeSettings | None = None
         self.cache_marks = False  # whether the last request had Anthropic's cache marks
@@ -100,7 +102,7 @@ class RequestPlanner:
     def fork(self, log: StoredLog) -> RequestPlanner:
         """A planner with these settings for another log."""
         for model, limit in self.view.learned_limits.items():  # also those of an earlier process
-            self.settings.learned_limits.setdefault(model, limit)
+            self._share_limit(model, limit)
         other = RequestPlanner(log, self.settings)
         other.writer.tags, other.mode = self.writer.tags, self.mode
         other._known_context, other._model = self._known_context, self._model
@@ -338,8 +340,23 @@ class RequestPlanner:
     def _learned_limit(self) -> int | None:
         if not self._trusts_learned:
             return None
-        own = self.view.learned_limits.get(self.model)
-        return self.settings.learned_limits.get(self.model, own)
+        own, shared = self.view.learned_limits.get(self.model), self._shared_limits.of(self.model)
+        return min((limit for limit in (own, shared) if limit is not None), default=None)
+
+    @property
+    def _shared_limits(self) -> LearnedLimits:
+        assert self.settings.learned_limits is not None, "made when the planner was"
+        return self.settings.learned_limits
+
+    def _share_limits(self, _before: View, _after: View, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if isinstance(failure := entry.body, Failure) and failure.limit:
+                self._share_limit(failure.model, failure.limit)
+
+    def _share_limit(self, model: str, limit: int) -> None:
+        """Share a limit, unless it is without the name of a model: another conversation may have another one."""
+        if model not in {"", self.settings.dialect.name}:
+            self._shared_limits.learn(model, limit)
 
     def _plan(
         self, view: View, options: WindowOptions, asked: SummaryOptions | None = None, summary: Summary | None = None
@@ -430,19 +447,6 @@ def _left(view: View, at: float, seq: int, why: str) -> tuple[Entry, ...]:
     for edit in list(without_compaction(view, seq, why)):
         draft.add(edit)
     return tuple(draft.entries)
-
-
-def _limit_learner(settings: Settings) -> Subscriber:
-    """What shares a learned limit with all conversations of these settings. One without the name of a model is not
-    shared: another conversation may have another model."""
-
-    def learn(_before: View, _after: View, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            failure = entry.body
-            if isinstance(failure, Failure) and failure.limit and failure.model not in {"", settings.dialect.name}:
-                settings.learned_limits[failure.model] = failure.limit
-
-    return learn
 
 
 def _with_context(budget: Budget, context: int) -> Budget:
