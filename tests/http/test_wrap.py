@@ -362,9 +362,9 @@ def test_only_clients_are_wrapped(client: Any) -> None:
         transom.wrap(client)
 
 
-@pytest.mark.parametrize("budget", [20, "99", transom.Budget(context=60)])
+@pytest.mark.parametrize("budget", [20, "99", transom.Budget(context=60), transom.Budget(context=200, reserve=190)])
 def test_a_budget_without_room_for_a_message_is_refused_at_once(budget: Any) -> None:
-    with pytest.raises(InvalidSetting, match=r"must be at least 100 tokens, not \d\d: write 32_000"):
+    with pytest.raises(InvalidSetting, match=r"must leave at least 100 tokens for a window, not \d\d: write 32_000"):
         transom.wrap(openai_client("http://127.0.0.1:9"), budget=budget)
 
 

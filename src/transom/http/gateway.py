@@ -133,7 +133,7 @@ class Gateway:
             check.names(store, session)
         self.budget = None if budget is None else check.limits(budget)
         if self.budget is not None and self.budget.usable < LEAST_BUDGET:
-            few = f"a window must have at least {LEAST_BUDGET} tokens, not {self.budget.usable}"
+            few = f"must leave at least {LEAST_BUDGET} tokens for a window, not {self.budget.usable}"
             raise InvalidSetting(f'budget: {few}: write 32_000 or "32k" for thirty-two thousand')
         self.dialect = None if dialect is None else dialect_named(dialect)
         self.session, self.user_id, self.on_error = session, user_id, on_error
@@ -146,7 +146,7 @@ class Gateway:
         self._busy: set[str] = set()
         self._lock = Lock()
         self._warned: set[str] = set()
-        self._limits_of = lru_cache(maxsize=MOST_TENANTS)(lambda _tenant: LearnedLimits())
+        self._limits_of = lru_cache(maxsize=MOST_TENANTS)(_nothing_learned)
 
     def close(self) -> None:
         """Close the conversations, and the store if it was given as a URL or a path."""
@@ -365,6 +365,10 @@ class Gateway:
         except BaseException:
             self.leave(opened)
             raise
+
+
+def _nothing_learned(_tenant: str) -> LearnedLimits:
+    return LearnedLimits()
 
 
 def _owned(tenant: str, name: str) -> str:
