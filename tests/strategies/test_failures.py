@@ -9,7 +9,7 @@ import pytest
 import transom
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.commands import commands_in
-from transom.strategies.actions.relations import answers, deeds_of
+from transom.strategies.actions.relations import answers, work_of
 
 PASSES = "".join(f"tests/test_part_{at}.py::test_case_{at} PASSED [{at}%]\n" for at in range(60))
 FAILS = (
@@ -92,12 +92,17 @@ def test_a_failure_that_a_later_success_answered_says_so():
         ("python - <<'E'\nprint(1)\nE", "python - <<'E'\nprint(2)\nE", False),
         ("python -c 'import a'", "uv run python -c 'import a'", True),
         ("git push", "git push -n", False),
+        ("go test ./...", "go test ./... -short", False),
+        ("go test ./...", "go test -v -count=1 ./...", True),
+        ("go test ./...", "go test ./... -skip TestOne", False),
+        ("pytest tests -n 4", "pytest -xvs -n4 tests", False),
+        ("pytest tests", "pytest -xvs -n4 tests", True),
         ("npm test", "npm test -- a.test.ts", False),
         ("npm test -- a.test.ts", "npm test", True),
     ],
 )
 def test_which_later_run_answers_an_earlier_one(earlier, later, is_answer):
-    first, then = (deeds_of(Action("Bash", "run", commands=commands_in(command))) for command in (earlier, later))
+    first, then = (work_of(Action("Bash", "run", commands=commands_in(command))) for command in (earlier, later))
     assert any(answers(one, None, other, None) for _, one in then for _, other in first) is is_answer
 
 

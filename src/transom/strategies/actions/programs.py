@@ -71,8 +71,10 @@ PREFIXES = frozenset(
 )
 """Words in front of a program, with their options and numbers."""
 
-HARMLESS = ("-q", "-v", "-s", "-x", "-n", "--tb", "--no-header", "--color", "-count", "--quiet", "--verbose")
-"""How the options of a check begin that do not make it cover less."""
+SHOWS_ONLY = frozenset(("--tb", "--no-header", "--color", "--quiet", "--verbose", "-count", "-n", "--numprocesses"))
+"""Options of a check that do not narrow it, without their values."""
+SHOWS_ONLY_LETTERS = frozenset("qvsx")
+"""Likewise, options of one letter, which may stand together: `-xvs`."""
 
 VERB_WITHIN = 4
 """The verb of a command is one of its first words: `git -C folder diff`."""
@@ -85,6 +87,13 @@ for _row in sorted(PROGRAMS, key=lambda row: -len(row.split())):
 def is_shell(program: str) -> bool:
     """Whether a program is a shell. Its last argument is then a command."""
     return program.rpartition("/")[2] in {"bash", "sh", "zsh"}
+
+
+def narrows(option: str) -> bool:
+    """Whether an option of a check, or another word of it, says what the check covers."""
+    name = option.partition("=")[0].rstrip("0123456789")
+    letters = option.startswith("-") and len(option) > 1 and SHOWS_ONLY_LETTERS.issuperset(option[1:])
+    return not (letters or name in SHOWS_ONLY)
 
 
 def program_of(words: Sequence[str]) -> tuple[str, Role]:

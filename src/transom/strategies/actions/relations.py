@@ -13,12 +13,12 @@ from transom.strategies.actions.action import Action
 from transom.strategies.actions.commands import Command
 from transom.strategies.actions.edits import SCANNED_EDIT, FileEdit
 from transom.strategies.actions.outcome import Outcome
-from transom.strategies.actions.programs import HARMLESS
+from transom.strategies.actions.programs import narrows
 
 RARE = 12
 """Characters of a line that is unlikely to stand in two places of a file, at least."""
 
-Deed = Command | FileEdit
+Work = Command | FileEdit
 """One of the things that a call did."""
 
 
@@ -65,7 +65,7 @@ def _ends(path: str) -> Iterator[str]:
         at = path.find("/", at + 1)
 
 
-def deeds_of(action: Action) -> list[tuple[str, Deed]]:
+def work_of(action: Action) -> list[tuple[str, Work]]:
     """What a call did, each thing with the file or the program that it is found by: edits, or the commands that it is
     about, which are not those that stand beside or filter, nor those whose end it does not wait for."""
     if action.is_edit:
@@ -75,7 +75,7 @@ def deeds_of(action: Action) -> list[tuple[str, Deed]]:
     return [(one.program, one) for one in action.commands if one.program and one.role not in beside and one.end != "&"]
 
 
-def answers(later: Deed, ended: Outcome | None, earlier: Deed, failed: Outcome | None) -> bool:
+def answers(later: Work, ended: Outcome | None, earlier: Work, failed: Outcome | None) -> bool:
     """Whether what succeeded later did what an earlier thing was to do. `ended`, `failed`: how both calls ended."""
     if isinstance(later, FileEdit) or isinstance(earlier, FileEdit):
         return isinstance(later, FileEdit) and isinstance(earlier, FileEdit) and _edit_answers(later, earlier)
@@ -86,13 +86,13 @@ def answers(later: Deed, ended: Outcome | None, earlier: Deed, failed: Outcome |
         return False
     # without a package, `go test` is about its folder
     covers_more = later.role == "check" and not later.program.startswith("go ") and not (failed and failed.is_missing)
-    mine, other = _telling(later), _telling(earlier)
+    mine, other = _target_words(later), _target_words(earlier)
     return mine == other or (covers_more and mine < other)
 
 
-def _telling(run: Command) -> set[str]:
+def _target_words(run: Command) -> set[str]:
     """The words of a run that say what it covers."""
-    return {word for word in run.words if run.role != "check" or not word.startswith(HARMLESS)}
+    return {word for word in run.words if run.role != "check" or narrows(word)}
 
 
 def _edit_answers(later: FileEdit, earlier: FileEdit) -> bool:
