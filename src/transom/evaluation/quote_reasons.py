@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 
 from msgspec import Struct
 
@@ -66,6 +67,7 @@ def record_shares(view: View) -> dict[int, RecordShare]:
     if not records:
         return {}
     reasons = _Reasons(view, list(records.values()))
+    text_of = cache(partial(_text_of, view))  # each quote looks through the turns of its line, which may be hundreds
     lines: dict[int, list[str]] = {}
     quotes: dict[int, list[QuoteReason]] = {}
     for fold, record in records.items():
@@ -76,7 +78,7 @@ def record_shares(view: View) -> dict[int, RecordShare]:
                 if line.first <= seq <= line.last and _begins_a_turn(view, seq):
                     lines.setdefault(seq, []).append(f"{numbers} {line.text}")
         for quote in record.quotes:
-            entry = _entry_of(view, quote)
+            entry = _entry_of(view, quote, text_of)
             if entry is not None:
                 quotes.setdefault(entry, []).append(reasons.of(quote))
     return {
@@ -90,18 +92,23 @@ def _begins_a_turn(view: View, seq: int) -> bool:
     return key >= 0 and view.unit(key).seqs[0] == seq
 
 
-def _entry_of(view: View, quote: Quote) -> int | None:
-    """Return the entry that a quote is from; None if the log has no such turn."""
+def _entry_of(view: View, quote: Quote, text_of: Callable[[int], str]) -> int | None:
+    """Return the entry that a quote is from; None if the log has no such turn. `text_of`: the text of each entry."""
     if not 0 <= quote.first < view.length or view.unit_of[quote.first] < 0:
         return None
     unit = view.unit(view.unit_of[quote.first])
     passages = [_plain(piece).strip("…\n") for piece in _GAP.split(quote.text)]
     rest = [seq for seq in range(quote.first, min(quote.line.last + 1, view.length)) if view.unit_of[seq] >= 0]
     for seq in dict.fromkeys((*unit.seqs, *rest)):
-        text = "\n".join(_plain(text) for text in _texts_of(view, seq))
+        text = text_of(seq)
         if all(passage in text for passage in passages):
             return seq
     return unit.seqs[0]
+
+
+def _text_of(view: View, seq: int) -> str:
+    """The texts of a fact as a quote would have them."""
+    return "\n".join(_plain(text) for text in _texts_of(view, seq))
 
 
 def _texts_of(view: View, seq: int) -> Iterator[str]:
