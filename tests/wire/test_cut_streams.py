@@ -122,6 +122,15 @@ def test_a_gemini_call_in_pieces_is_open_until_its_last_one(caplog):
             ],
             [0, 1, 2, 3],
         ),
+        (
+            [
+                {"executableCode": {"language": "PYTHON", "code": "1"}},
+                {"text": "It runs."},
+                {"codeExecutionResult": {"outcome": "OUTCOME_OK"}},
+                {"executableCode": {"language": "PYTHON", "code": "2"}},
+            ],
+            [0, 1, 2],
+        ),
     ],
 )
 def test_geminis_own_tools_without_a_result_are_no_part_of_a_reply_that_ended_early(
@@ -140,5 +149,16 @@ def test_a_call_of_openais_own_tools_that_was_running_is_no_part_of_a_reply_that
     code = {"type": "code_interpreter_call", "id": "ci", "code": "1", "container_id": "c", "status": status}
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "status": "incomplete"}
     reply = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": [code, call]}
-    turn = dialect_named("responses").parse_reply(reply)
-    assert (len(turn.parts), len(turn.calls)) == (status == "completed", 1)
+    done = [
+        {"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate((code, call))
+    ]
+    end = {"type": "response.incomplete", "response": {**reply, "output": []}}
+    for each in (reply, done, [*done, end], [*done, {**end, "response": reply}]):
+        turn = dialect_named("responses").parse_reply(each)
+        assert (len(turn.parts), len(turn.calls)) == (status == "completed", 1)
+
+
+def test_a_whole_call_is_a_reply_also_if_the_stream_broke_off_behind_it() -> None:
+    delta = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]}
+    turn = dialect_named("openai").parse_reply([{"choices": [{"index": 0, "delta": delta}]}])
+    assert [(call.name, call.args) for call in turn.calls] == [("f", "{}")]

@@ -207,6 +207,16 @@ def test_an_index_may_be_written_as_a_text_and_arguments_may_come_first() -> Non
     assert [(call.name, call.args) for call in turn.calls] == [("f", '{"k":0}'), ("g", '{"k":1}')]
 
 
+def test_arguments_whose_call_never_began_do_not_cost_the_text() -> None:
+    events = (
+        block(0, type="text", text=""),
+        delta(0, "text_delta", text="x"),
+        delta(1, "input_json_delta", partial_json='{"k":1}'),
+    )
+    turn = anthropic(*events)
+    assert ([part.text for part in turn.parts], turn.calls) == (["x"], ())
+
+
 def test_the_first_candidate_of_gemini_is_the_one_with_index_0_and_pieces_of_calls_may_be_mixed() -> None:
     def chunk(*calls: dict, **end: object) -> dict:
         other = {"index": 1, "content": {"parts": [{"text": "another"}]}}

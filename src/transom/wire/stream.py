@@ -219,7 +219,7 @@ def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistan
     if empty:
         raise InvalidMessage("reply", "the list of chunks is empty")
     turn = accumulator.final_turn()
-    if not turn.parts and accumulator.stop == "unknown" and not accumulator.open_calls:
+    if not (turn.parts or turn.calls) and accumulator.stop == "unknown" and not accumulator.open_calls:
         raise InvalidMessage("reply", _NOTHING)
     return turn
 

@@ -104,7 +104,8 @@ class Outcome(Struct, frozen=True, gc=False):
 
     - `status`: "failed" if its exit code or its words say so; "refused" if somebody did not let it run; "running" if it
       still ran when this came (in `session`). `code`: its exit code, if it is known.
-    - `says`: the words that its line has of the result; "" if the number of `lines` says more.
+    - `says`: the words that its line has of the result; "" if the number of `lines` says more. Of a refusal: who refused
+      it, in our words.
     - `has_verdict`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
       summary says that something passed and nothing failed.
     - `made`: what was made or changed, with its state: `("HATHAT", "booked")`, `("3f2a1bc", "")` of a commit.
@@ -138,8 +139,10 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
         text = text.removeprefix(texts.FAILED).lstrip()
     header = HEADER.match(text)
     body = _output(text[header.end() :] if header else text)
+    if body.lstrip().startswith(texts.NOT_APPROVED):
+        return Outcome("refused", says="not approved")
     if _REFUSED.match(body):
-        return Outcome("refused", says=one_line(key_line(body), OUTCOME))
+        return Outcome("refused", says="refused by the user")
     is_run = action.is_run and not action.is_view
     code, is_stated = _code(text, header.end() if header else 0, body, action)
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
@@ -272,7 +275,7 @@ def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> s
     if outcome is None:
         return "no result"
     if outcome.status == "refused":
-        return "refused by the user"
+        return outcome.says
     is_below = " ".join(quoted[: 2 * SCANNED_OUTPUT].split()).startswith(outcome.says.removesuffix(" …"))
     own = _own(outcome.says) if outcome.says and not (quoted and is_below) else ""
     if outcome.failed:

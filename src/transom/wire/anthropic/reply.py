@@ -39,7 +39,7 @@ def parse_reply(reply: object, *, bound: bool) -> Assistant:
     if any(key in fields for key in _RESPONSE):  # its id, model and the like are not part of the turn
         turn: Raw = {key: fields[key] for key in ("role", "content") if key in fields}
     if stop_reason(fields.get("stop_reason")) in ("length", "filter") and isinstance(turn.get("content"), list):
-        turn = {**turn, "content": without_loose_ends(turn["content"])}
+        turn = {**turn, "content": without_refused_blocks(turn["content"])}
     fact = as_assistant(parse(turn, "reply")[0], turn)
     if bound:
         fact = as_assistant(bind(fact, fields.get("model")), turn)
@@ -62,7 +62,7 @@ def _storable_block(block: Raw) -> Raw:
     return {**block, "input": storable(block["input"])} if "input" in block else block
 
 
-def without_loose_ends(content: list[Any]) -> list[Any]:
+def without_refused_blocks(content: list[Any]) -> list[Any]:
     """The blocks of a message that ended too early, without what the API refuses: calls of the provider's own tools
     without a result, and thinking at the end."""
     answered = {result_of(block) for block in dicts(content)} - {""}

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
-from transom.wire.anthropic.reply import USAGE, parse_reply, without_loose_ends
+from transom.wire.anthropic.reply import USAGE, parse_reply, without_refused_blocks
 from transom.wire.arguments import read_object
 from transom.wire.sdk_objects import dumped, read_usage
 from transom.wire.stop_reason import stop_reason
@@ -68,7 +68,7 @@ class AnthropicAccumulator(Accumulator):
     def turn(self) -> Assistant:
         content = [block for at in sorted(self._blocks) if (block := self._whole(at)) is not None]
         if not self.finished:
-            content = without_loose_ends(content)
+            content = without_refused_blocks(content)
         reply: Raw = {"role": "assistant", "content": content, "usage": self._usage, "model": self._model}
         return parse_reply({**reply, "stop_reason": self._stop, "container": self._container}, bound=self._bound)
 
@@ -120,6 +120,8 @@ class AnthropicAccumulator(Accumulator):
     def _whole(self, at: Place) -> Raw | None:
         """A block as it may be stored now; None if it is not complete."""
         block: Raw = self._blocks[at]
+        if not block:  # arguments whose call never began
+            return None
         if at not in self._ended and not self.finished and block.get("type") != "text":
             return None
         arguments = self._arguments.get(at, "")

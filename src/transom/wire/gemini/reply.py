@@ -46,7 +46,7 @@ def parse_response(reply: object) -> Assistant:
     usage = response.get("usageMetadata") or response.get("usage_metadata")
     turn = _with_storable_args(require_reply(content, _NEEDED))
     if stop_reason_of(response) in ("length", "filter"):
-        turn = {**turn, "parts": without_loose_ends(as_list(turn.get("parts")))}
+        turn = {**turn, "parts": without_unanswered_calls(as_list(turn.get("parts")))}
     return with_usage(parse.turn(turn, "reply"), usage, USAGE)
 
 
@@ -72,20 +72,30 @@ def _storable_part(part: object) -> object:
     return {**fields, key: {**as_dict(fields[key]), "args": storable(fields[key]["args"])}}
 
 
-def without_loose_ends(parts: list[Any]) -> list[Any]:
+def without_unanswered_calls(parts: list[Any]) -> list[Any]:
     """The parts of a content that ended too early, without calls of the provider's own tools that have no result."""
     results = [each for each in map(as_dict, parts) if key_of_part(each, TOOL_RESULT)]
     answered = {_id_under(each, TOOL_RESULT) for each in results}
     out = list[Any]()
     for at, part in enumerate(parts):
         fields = as_dict(part)
-        if key_of_part(fields, CODE):  # its result is the next part
-            is_loose = at + 1 == len(parts) or not key_of_part(as_dict(parts[at + 1]), CODE_RESULT)
+        if key_of_part(fields, CODE):
+            is_unanswered = not _begins_with_result(parts[at + 1 :])
         else:
-            is_loose = bool(key_of_part(fields, TOOL_CALL)) and _id_under(fields, TOOL_CALL) not in answered
-        if not is_loose:
+            is_unanswered = bool(key_of_part(fields, TOOL_CALL)) and _id_under(fields, TOOL_CALL) not in answered
+        if not is_unanswered:
             out.append(part)
     return out
+
+
+def _begins_with_result(parts: list[Any]) -> bool:
+    """Whether a result of code comes before the next code. Neither has an id, and a text may stand between the two."""
+    for fields in map(as_dict, parts):
+        if key_of_part(fields, CODE_RESULT):
+            return True
+        if key_of_part(fields, CODE):
+            return False
+    return False
 
 
 def _id_under(part: Raw, keys: tuple[str, ...]) -> str:

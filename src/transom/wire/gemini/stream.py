@@ -7,7 +7,7 @@ from typing import Any
 from transom.core.message import Assistant, Raw, Usage
 from transom.wire.gemini.keys import CALL, key_of_part, kinds_of
 from transom.wire.gemini.partial_calls import begins_another, call_in, is_piece, with_piece
-from transom.wire.gemini.reply import USAGE, parse_response, plain, without_loose_ends
+from transom.wire.gemini.reply import USAGE, parse_response, plain, without_unanswered_calls
 from transom.wire.sdk_objects import dumped, read_usage
 from transom.wire.stop_reason import stop_reason, stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
@@ -48,7 +48,7 @@ class GeminiAccumulator(Accumulator):
             return parse_response({**self._last, "usageMetadata": self._usage}) if self.finished else _NOTHING
         said = [part for part in self._parts if part != _EMPTY]  # the last chunk often has an empty text
         if not self.finished or self.stop in ("length", "filter"):
-            said = without_loose_ends(said)
+            said = without_unanswered_calls(said)
         content = {"role": "model", "parts": said or [_EMPTY]}
         return parse_response({"candidates": [{"content": content}], "usageMetadata": self._usage})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -52,7 +52,7 @@ def parse_response(reply: object, *, bound: bool) -> Assistant:
     compacted = response.get("object") == "response.compaction"
     items: list[object] = response["output"]
     if stop_reason_of(response) in ("length", "filter"):
-        items = [item for item in items if not _is_unfinished(as_dict(as_item(item)))]
+        items = without_unfinished_calls(items)
     turn = _turn(items, bound=bound, model=response.get("model"), compacted=compacted)
     if changes := tuple(dicts(response.get(TRANSFORMATIONS))):
         turn = replace(turn, input_transformations=changes)
@@ -62,6 +62,11 @@ def parse_response(reply: object, *, bound: bool) -> Assistant:
 def as_item(value: object) -> object:
     """An object of a client library as a dict, without fields that were not sent; any other value as it is."""
     return dumped(value, mode="json", exclude_unset=True, by_alias=True)
+
+
+def without_unfinished_calls(items: list[Any]) -> list[Any]:
+    """The items of a response that ended too early, without calls of the provider's own tools that have not ended."""
+    return [item for item in items if not _is_unfinished(as_dict(as_item(item)))]
 
 
 def _is_unfinished(item: Raw) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from transom.core.message import Assistant, Raw, Usage
 from transom.wire.responses.built_in import is_clients
 from transom.wire.responses.parse import CALLS
-from transom.wire.responses.reply import TRANSFORMATIONS, USAGE, as_item, parse_response
+from transom.wire.responses.reply import TRANSFORMATIONS, USAGE, as_item, parse_response, without_unfinished_calls
 from transom.wire.sdk_objects import dumped, read_usage
 from transom.wire.stop_reason import stop_reason_of
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields
@@ -21,6 +21,8 @@ _ARGUMENTS = {"response.function_call_arguments": "arguments", "response.custom_
 _REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _ITEMS = frozenset({"response.output_item.added", "response.output_item.done"})
 _ENDS = frozenset({"response.completed", "response.incomplete"})
+_BESIDE = ("model", "status", "incomplete_details", TRANSFORMATIONS)
+"""The fields of a response that are read beside its output and its usage."""
 
 
 class ResponsesAccumulator(Accumulator):
@@ -75,9 +77,11 @@ class ResponsesAccumulator(Accumulator):
             return parse_response(self._response, bound=self._bound)
         places = sorted({*self._done, *self._open, *(self._arguments if self.finished else ())})
         items = [item for place, after in zip_longest(places, places[1:]) for item in self._item(place, after)]
+        if not self.finished:
+            items = without_unfinished_calls(items)
         while items and items[-1].get("type") == "reasoning":
             items.pop()
-        rest = {key: self._response.get(key) for key in ("model", TRANSFORMATIONS)}
+        rest = {key: self._response.get(key) for key in _BESIDE}
         return parse_response({**rest, "output": items, "usage": self._usage}, bound=self._bound)
 
     @property
