@@ -82,6 +82,8 @@ OTHER_MATTERS = (
         r"parallel|"
         r"\b(?:tokens?|requests?) ?(?:per|/) ?(?:min|day|hour|sec)|"
         r"per.(?:minute|day|hour|\w+ limit)|"
+        r"\b(?:par|pro|por|al|all.|в|за) ?"
+        r"(?:minut|heure|jour|stunde|tag\b|hora|d[ií]a\b|ora\b|giorno|минут|час|день|сутки)|"
         r"this minute|"
         r"\b[tr]p[md](?:\b|_)|"
         r"限流|"
@@ -151,8 +153,16 @@ ANSWER = _rule(
 """A text with this says that the wanted answer is longer than the model can write. That says nothing about the input,
 unless the text mentions the input too."""
 
-_TOO_MANY = r"(?:trop de|demasiados|muitos|troppi|zu viele|слишком много) (?:\w+ ){0,2}(?:token|токен)"
-"""Too many tokens, in other languages."""
+_TOO_MANY = (
+    r"(?:(?:trop de|demasiados|troppi|zu viele|слишком много) "
+    r"(?:(?:eingabe|input|prompt|kontext|входных)[- ]?)?(?:token|токен)\w*|\btokens demais)"
+    r"(?: (?:envoyés|gesendet|enviados|inviati))?"
+    r"(?= ?(?:[.:;,!(]|$)|"
+    r"(?: \w+){0,2} (?:entr[aé]|input|prompt|conte|kontext|requ[eê]|anfrage|eingabe|richiesta|solicitud|контекст|"
+    r"запрос|вход))"
+)
+"""Too many tokens, in other languages: nothing follows, or the input does. (Other words that follow may speak of
+minutes, of the answer, or of tokens that are keys.)"""
 
 INPUT_WORDS = re.compile(
     r"context|"
