@@ -144,6 +144,9 @@ def test_a_result_that_says_so_is_read_as_failed_and_comes_out_unchanged(dialect
         ("[failed]", "[failed]"),
         ("[failed]no blank", "[failed]no blank"),
         ("[failed] ", "[failed] "),
+        ("[failed]\nTraceback", "[failed]\nTraceback"),
+        ("[failed]: x", "[failed]: x"),
+        ("[failed] [failed] x", "[failed] [failed] x"),
     ],
 )
 def test_a_mark_that_was_read_comes_out_unchanged_and_not_beside_the_field_of_another_api(

@@ -83,8 +83,9 @@ def without_failed_mark(fact: Fact) -> Fact:
     """The fact as the log has it: a tool result that begins with the mark is a failed one, and its text is what stands
     behind the mark. Any other fact is returned as it is.
 
-    `with_failed_mark` must give the same text again. So a text that is only the mark, or has another blank behind it,
-    keeps the mark.
+    Only the mark and one blank behind it are taken away, because `with_failed_mark` must give the same text again. A
+    text keeps the mark if a line break, a colon or anything else than a blank stands behind it, or nothing, or the mark
+    again.
     """
     first = fact.parts[0] if isinstance(fact, m.ToolResult) and fact.parts else None
     if not isinstance(first, Text) or not first.text.startswith(texts.FAILED):

@@ -104,8 +104,8 @@ class Outcome(Struct, frozen=True, gc=False):
 
     - `status`: "failed" if its exit code or its words say so; "refused" if somebody did not let it run; "running" if it
       still ran when this came (in `session`). `code`: its exit code, if it is known.
-    - `says`: the words that its line has of the result; "" if the number of `lines` says more. Of a refusal: who refused
-      it, in our words.
+    - `says`: the words that its line has of the result; "" if the number of `lines` says more. Of a refusal, in
+      our words, that it was one.
     - `has_verdict`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
       summary says that something passed and nothing failed.
     - `made`: what was made or changed, with its state: `("HATHAT", "booked")`, `("3f2a1bc", "")` of a commit.
