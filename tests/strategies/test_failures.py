@@ -95,7 +95,7 @@ def test_a_failure_that_a_later_success_answered_says_so():
         ("go test ./...", "go test ./... -short", False),
         ("go test ./...", "go test -v -count=1 ./...", True),
         ("go test ./...", "go test ./... -skip TestOne", False),
-        ("pytest tests -n 4", "pytest -xvs -n4 tests", False),
+        ("pytest tests", "pytest -m fast -n4 tests", False),
         ("pytest tests", "pytest -xvs -n4 tests", True),
         ("npm test", "npm test -- a.test.ts", False),
         ("npm test -- a.test.ts", "npm test", True),
