@@ -27,6 +27,8 @@ _TO_FIT: tuple[tuple[PartKind, Form], ...] = (
 """What is left of each kind of part, the first to go first."""
 
 LAST_RESORT: tuple[Strategy, ...] = (
+    # a first task larger than half of the window may not drive out all that is newer
+    Shorten(PartsOf("text", "required before newest"), ClipToFit(deep=True, keep=0.5), "elide"),
     Omit(),
     Shorten(Media(), marker, "media"),
     *(Shorten(PartsOf(kind, "newest"), form, "elide") for kind, form in _TO_FIT),

@@ -98,16 +98,20 @@ class Clip(Struct, frozen=True, kw_only=True):
 
 class ClipToFit(Struct, frozen=True):
     """The start and the end of each text, as much as the goal has room for. The longest texts are clipped first, to one
-    length. `deep`: clip down to the deep goal, so that the next request need not shorten them again."""
+    length. `deep`: clip down to the deep goal, so that the next request need not shorten them again. `keep`: the share
+    of the limit beside the head that they keep together, whatever the goal."""
 
     deep: bool = False
+    keep: float = 0.0
 
     def __call__(self, view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:
         goal, least = (target.deep_goal, EXCERPT) if self.deep else (target.goal, 0)
         over, over_bytes = view.total.tokens - goal.tokens, view.total.bytes - goal.bytes
         sizes = [text_bytes(part.text) * part.shown_tokens // max(1, part.tokens) for part in parts]
-        most = level([part.shown_tokens for part in parts], sum(part.shown_tokens for part in parts) - max(0, over))
-        most_bytes = level(sizes, sum(sizes) - max(0, over_bytes))
+        room = target.limit.minus(view.head_size)
+        left = max(sum(part.shown_tokens for part in parts) - max(0, over), int(self.keep * room.tokens))
+        left_bytes = max(sum(sizes) - max(0, over_bytes), int(self.keep * room.bytes))
+        most, most_bytes = level([part.shown_tokens for part in parts], left), level(sizes, left_bytes)
         for part, size in zip(parts, sizes, strict=True):
             share = min(1.0, most / max(1, part.shown_tokens), most_bytes / max(1, size))
             tokens = max(least, int(part.shown_tokens * share))

@@ -17,7 +17,7 @@ from transom.strategies.candidates import is_large, is_user_pinned, may_trim, un
 from transom.strategies.shorten.observations import observations
 from transom.strategies.text.parts import PartKind, ShownPart, is_read_back, result_texts, shown_parts
 
-Where = Literal["newest", "required", "others"]
+Where = Literal["newest", "required", "required before newest", "others"]
 
 
 class FreshResults(Struct, frozen=True, kw_only=True):
@@ -121,8 +121,8 @@ class Media(Struct, frozen=True):
 
 class PartsOf(Struct, frozen=True):
     """All parts of one kind, `kind`, in some units. `where` says in which: "newest" is the newest unit, "required" the
-    first task and the newest user message, "others" all the rest. No parts where shorter texts do not help, because
-    only messages or images are too many.
+    first task and the newest user message, "required before newest" these without the newest unit, "others" all the
+    rest. No parts where shorter texts do not help, because only messages or images are too many.
     """
 
     kind: PartKind
@@ -134,13 +134,15 @@ class PartsOf(Struct, frozen=True):
                 yield from shown_parts(view, unit, self.kind)
 
     def _units(self, view: View, target: Target) -> Iterator[Unit]:
+        # The last message of a long task is no less than those before it: they are shortened together.
+        is_of_long_task = len(view.first_task) > 1 and target.newest_unit in view.first_task
         if self.where == "newest":
             slot = view.slots[view.slot_index(target.newest_unit)]
-            # The last message of a long task is no less than those before it: they are shortened together.
-            is_of_long_task = len(view.first_task) > 1 and slot.first in view.first_task
             yield from (slot,) if isinstance(slot, Unit) and not is_of_long_task else ()
             return
+        if self.where == "required before newest" and is_of_long_task:
+            return
         for unit in view.visible_units():
-            is_required = unit.key in target.required
-            if is_required if self.where == "required" else not is_required and unit.key != target.newest_unit:
+            is_wanted = (unit.key in target.required) is (self.where != "others")
+            if is_wanted and (self.where == "required" or unit.key != target.newest_unit):
                 yield unit
