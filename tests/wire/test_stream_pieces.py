@@ -163,6 +163,26 @@ def test_calls_under_one_index_are_told_apart(case: str) -> None:
     assert [call.args for call in turn.calls] == ['{"k":0}', '{"k":1}']
 
 
+NO_ARGUMENTS = {
+    "in one piece": ([piece(0, '{"k":0}', "f", id="a"), piece(0, "", "f", id="b")], ['{"k":0}', ""]),
+    "in two pieces": (
+        [piece(0, '{"k":0}', "f", id="a"), piece(0, "", "f", id="b"), piece(0, "", id="b")],
+        ['{"k":0}', ""],
+    ),
+    "the last piece, where each has another id": (
+        [piece(0, '{"k"', "f", id="a"), piece(0, ":0}", "f", id="x"), piece(0, "", "f", id="y")],
+        ['{"k":0}'],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NO_ARGUMENTS)
+def test_a_call_without_arguments_under_the_index_of_another_is_one(case: str) -> None:
+    pieces, arguments = NO_ARGUMENTS[case]
+    turn = dialect_named("openai").parse_reply(chat(*pieces, stop="tool_calls"))
+    assert [call.args for call in turn.calls] == arguments
+
+
 def test_a_signature_may_come_ahead_of_its_text() -> None:
     turn = dialect_named("openai").parse_reply(
         chat(*({"reasoning_details": [each]} for each in (detail(signature="s", index=0), detail(text="a", index=0))))

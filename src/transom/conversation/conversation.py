@@ -530,6 +530,7 @@ class Conversation:
             with self._guard.lock:
                 self._guard.must_be_open()
                 self._writer.catch_up()  # another writer may have said something
+        # what has no content has no slot: with a slot there is a message
         if not self.view.slots and not render_messages(self.window(tools=tools, state=state).view, self.dialect):
             raise InvalidMessage("messages", "none has content or calls, so there is nothing to send")
 

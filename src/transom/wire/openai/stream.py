@@ -32,6 +32,8 @@ class ChatAccumulator(Accumulator):
         """The calls in the order in which they began. Each has its `index` as the stream gave it."""
         self._newest: dict[tuple[str, str], Raw] = {}
         """The newest call with each index and each id, and the newest of all."""
+        self._has_an_id_a_piece = False
+        """Whether a piece of a call had another id than the call."""
         self._usage: object = None
 
     def feed(self, chunk: object) -> None:
@@ -89,17 +91,18 @@ class ChatAccumulator(Accumulator):
     def _is_shown(self, call: Raw) -> bool:
         """Whether the turn has a call: its arguments are complete, or the provider has ended the reply.
 
-        A call without arguments is not, if one with arguments has its name and index: some servers give each piece
-        another id, also the last one, which is empty.
+        Where each piece of a call has another id, a call without arguments is not, if one with arguments has its name
+        and index: it is an empty last piece.
         """
         body = _body(call)
         if is_whole_object(body.get("arguments")):
             return True
         if not self.finished or not body:
             return False
+        if not self._has_an_id_a_piece or body.get("arguments"):
+            return True
         beside = [_body(one) for one in self._calls if one.get("index") == call.get("index") is not None]
-        is_said = any(one.get("name") == body.get("name") and one.get("arguments") for one in beside)
-        return not is_said or bool(body.get("arguments"))
+        return not any(one.get("name") == body.get("name") and one.get("arguments") for one in beside)
 
     def _open_function(self) -> Raw | None:
         """The call in the API's old form, if its arguments are not complete; else None."""
@@ -122,6 +125,8 @@ class ChatAccumulator(Accumulator):
             call = Raw()
             self._calls.append(call)
             self._newest["last", ""] = call
+        elif label and text(call, "id") not in ("", label):
+            self._has_an_id_a_piece = True
         for name, value in piece.items():
             _add(call, name, value)
         call["type"] = "custom" if "custom" in call else "function"
@@ -136,8 +141,11 @@ def _body(call: Raw) -> Raw:
 def _begins_another(call: Raw, piece: Raw) -> bool:
     """Whether a piece with the index of a call begins another one. (Some servers give all calls one index, or none.)
 
-    It does so if it brings a name, and the arguments of the call have begun under another name, or are complete while
-    it brings more of them or another id. It does so too if it has another name and another id.
+    A piece without a name never does. A piece with a name does
+
+    - if it has another name than the call, and the call has arguments already;
+    - if it has another name and another id than the call;
+    - if the arguments of the call are complete, and the piece has arguments, another name or another id.
     """
     so_far, more = _body(call), _body(piece)
     name, label, arguments = more.get("name"), piece.get("id"), so_far.get("arguments")
