@@ -131,12 +131,13 @@ def gather(entries: Sequence[Entry], prefixes: dict[int, str], dialect: str) -> 
 
 def _gather_approval(facts: Facts, seq: int, approval: Approval) -> None:
     """Note a step of a call's approval, if it is the next one: a call without a result waits; then it is approved or
-    rejected; then, if it was approved, rejected or started."""
+    rejected; then, if it was approved, rejected or started. A sub-agent's call that was started may wait again."""
     _, before = facts.approvals.get(approval.place, (0, "none"))
     key, index = approval.place
     is_open = any(unit.key == key and index in unit.open_calls() for unit in facts.units)
     steps = {("pending", "approved"), ("pending", "rejected"), ("approved", "rejected"), ("approved", "started")}
-    if (before, approval.state) in steps or ((before, approval.state) == ("none", "pending") and is_open):
+    waits = approval.state == "pending" and before in ("none", "started") and is_open
+    if waits or (before, approval.state) in steps:
         facts.approvals[approval.place] = seq, approval.state
 
 

@@ -273,6 +273,29 @@ def test_a_fork_asks_again() -> None:
 
 
 @pytest.mark.parametrize("deep", [False, True], ids=["sub-agent", "of a sub-agent"])
+def test_a_fork_goes_on_with_the_sub_agent_that_waits(deep: bool) -> None:
+    store, till = MemoryStore(), Till()
+    agent = SubAgent("banker", "Pays.", provider=Scripted(ASKS, "Paid.", "Paid."), tools=till.tools)
+    if deep:
+        boss = Scripted(calls(("banker", {"task": "pay"})), "Paid.", "Paid.")
+        agent = SubAgent("boss", "Asks.", provider=boss, tools=[agent])
+    settings: Any = {"provider": Scripted(calls((agent.name, {"task": "pay"})), "Fine.", "Fine."), "tools": [agent]}
+    with opened(store) as conv:
+        (call,) = conv.run("Go", **settings).pending
+        with conv.fork(name="fork") as fork:
+            fork.approve(*fork.pending())
+            assert fork.run(**settings).text == "Fine."
+        assert till.paid == [5, 50, 70], "what had run before the fork is not run again"
+        assert conv.pending() == [call], "the source waits as before"
+        early = conv.fork(at=0, name="early")
+        assert [name for name in store.names() if name.startswith("early")] == [early.log.name]
+        store.open("other/" + call.conversation.partition("/")[2]).append(list(conv.log.read(0, 1)), 0)
+        with pytest.raises(InvalidSetting, match="already"):
+            conv.fork(name="other")
+        assert "other" not in store.names()
+
+
+@pytest.mark.parametrize("deep", [False, True], ids=["sub-agent", "of a sub-agent"])
 def test_a_sub_agent_waits_for_the_approval_of_calls_in_it(deep: bool) -> None:
     store, till = MemoryStore(), Till()
     script = Scripted(ASKS, calls(("pay", {"amount": 300})), "Paid.")
@@ -303,8 +326,10 @@ def test_a_call_in_a_sub_agent_is_decided_in_its_conversation() -> None:
     settings: Any = {"provider": Scripted(calls(("banker", {"task": "pay"})), "Fine."), "tools": [agent]}
     with opened(store) as conv:
         (call,) = conv.run("Go", **settings).pending
-        name = f"{conv.log.name}/banker {call.turn}.{call.index}"
-        with Conversation.open(store, name, budget=8_000) as inner:
+        assert conv.pending() == [call]
+        with pytest.raises(InvalidSetting, match="has begun its task"):
+            conv.approve(call, arguments={"task": "pay less"})
+        with Conversation.open(store, call.conversation, budget=8_000) as inner:
             first, last = inner.pending()
             inner.reject(first, "too much")
             inner.approve(last, arguments={"amount": 7})

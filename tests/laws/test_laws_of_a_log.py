@@ -78,3 +78,12 @@ def test_a_reply_that_comes_behind_the_compaction_which_its_request_precedes_has
     log = LogBuilder().write(late)
     check_definition(log)
     check_kept(log)
+
+
+def test_a_started_call_of_a_sub_agent_waits_again_until_it_has_a_result() -> None:
+    told = [Step("approval", b=state) for state in (0, 1, 2, 8, 1, 2)]  # waits, approved, started; twice
+    builder = LogBuilder()
+    builder.write([Step("user"), Step("turn", b=1), *told[:4]])
+    assert [state for _, state in builder.view.approvals.values()] == ["pending"]
+    builder.write([*told[4:], Step("approval", d=3), Step("approval", b=8)])
+    check_definition(builder.log)

@@ -21,6 +21,8 @@ from transom.core.message import Assistant, Text, ToolResult
 from transom.core.pairing import call_labels
 from transom.core.view import View
 from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.stores.base import Store
+from transom.stores.fork import sub_agent_name
 from transom.wire.arguments import read_object, schema_faults
 from transom.wire.dialect import Dialect
 from transom.wire.tools import tools_in
@@ -29,9 +31,19 @@ MOST_NAMED = 8
 """How many pending calls an error names."""
 
 
-def pending_calls(view: View) -> list[ToolCalled]:
-    """The calls that wait for a decision, in the order of their turns."""
-    return [_call_at(view, place) for place, (_, state) in sorted(view.approvals.items()) if state == "pending"]
+def pending_calls(view: View, log: str, store: Store | None) -> list[ToolCalled]:
+    """The calls that wait for a decision, in the order of their turns. `log`: the name of the conversation in `store`,
+    which may have conversations of sub-agents."""
+    waiting = [place for place, (_, state) in sorted(view.approvals.items()) if state == "pending"]
+    return [_with_sub_agent(_call_at(view, place), log, store) for place in waiting]
+
+
+def _with_sub_agent(call: ToolCalled, log: str, store: Store | None) -> ToolCalled:
+    """The call, with the name of its sub-agent's conversation if it has begun one."""
+    if store is None:
+        return call
+    name = sub_agent_name(log, call.name, (call.turn, call.index))
+    return replace(call, conversation=name) if len(store.open(name)) else call
 
 
 def approved_calls(view: View) -> list[ToolCalled]:
@@ -102,7 +114,13 @@ def _behind(line: str, result: ToolResult) -> ToolResult:
     return replace(result, parts=(Text(line), *result.parts), shape="parts")
 
 
-def approve(writer: LogWriter, call: ToolCalled | str, arguments: Mapping[str, object] | str | None, why: str) -> int:
+def approve(
+    writer: LogWriter,
+    call: ToolCalled | str,
+    arguments: Mapping[str, object] | str | None,
+    why: str,
+    store: Store | None,
+) -> int:
     """Log that a pending call is approved; the number of the entry. Raises InvalidSetting."""
     changed = "" if arguments is None else _json_object(arguments)
     reason = check.reason("approve", why)
@@ -113,6 +131,11 @@ def approve(writer: LogWriter, call: ToolCalled | str, arguments: Mapping[str, o
         new = "" if changed == found.arguments else changed
         if new:
             _check_arguments(view, found.name, new)
+            if begun := _with_sub_agent(found, writer.log.name, store).conversation:
+                raise InvalidSetting(
+                    f"approve: arguments: the sub-agent {quote(found.name)} has begun its task; "
+                    f"decide about the calls in its conversation {quote(begun)}"
+                )
         return list(_entries(view, at, None, [_step(found, "approved", arguments=new, why=reason)]))
 
     return writer.append_new(entries_for)[0].seq

@@ -723,11 +723,12 @@ class Conversation:
     def pending(self) -> list[ToolCalled]:
         """The tool calls that wait for a person's approval, the oldest first, also those that another process logged.
 
-        Each has its name, its arguments and an id. A call that was approved does not wait any more: see `approved`.
+        Each has its name, its arguments and an id. That of a sub-agent in which calls wait has the name of its
+        `conversation`. A call that was approved does not wait any more: see `approved`.
         """
         self._guard.must_be_open()
         self._writer.catch_up()
-        return approvals.pending_calls(self.view)
+        return self._pending_calls()
 
     @_locked
     def approved(self) -> list[ToolCalled]:
@@ -747,10 +748,11 @@ class Conversation:
         `arguments`: what the tool gets in place of the model's arguments. The call stays in the log as the model wrote
         it, and the result tells the model what was changed. `why`: for people. Raises InvalidSetting if the call does
         not wait, because it never did or somebody has decided already; and if a required argument is missing, or one
-        has a name or a plain type that the tool's schema excludes. The tool checks the rest when it runs.
+        has a name or a plain type that the tool's schema excludes. The tool checks the rest when it runs. A sub-agent
+        that has begun takes no other arguments: that raises InvalidSetting too.
         """
         self._guard.must_be_open()
-        return approvals.approve(self._writer, call, arguments, why)
+        return approvals.approve(self._writer, call, arguments, why, self._home)
 
     @_locked
     def reject(self, call: ToolCalled | str, why: str = "") -> int:
@@ -776,6 +778,9 @@ class Conversation:
         self._guard.must_be_open()
         self._writer.catch_up()
         return approvals.take_approved(self._writer)
+
+    def _pending_calls(self) -> list[ToolCalled]:
+        return approvals.pending_calls(self.view, self.log.name, self._home)
 
     @_locked
     def _log_pending(self, calls: Sequence[ToolCalled]) -> None:
@@ -870,7 +875,8 @@ class Conversation:
         are equal, with the same numbers; the next one, `Forked`, names this conversation. Calls that are open at `at`
         are closed before the next request, as after a crash. `name`: its id; by default as in "trip@41".
 
-        Close it like any other. Logs of sub-agents are not copied. Raises InvalidSetting if there is no entry `at`, or
+        Close it like any other. Of the conversations of sub-agents those are forked whose call waits for approval at
+        `at`. Raises InvalidSetting if there is no entry `at`, or
         a conversation by that name already, or if this one was made of a log and has no store.
         """
         self._guard.must_be_open()

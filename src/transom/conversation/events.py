@@ -129,6 +129,8 @@ class ToolCalled(Struct, frozen=True, kw_only=True, tag=True):
     index: int
     needs_approval: bool = False
     """Whether the tool says that a person must approve this call."""
+    conversation: str = ""
+    """The conversation of the sub-agent that this call has begun, if calls in it wait for approval; else empty."""
 
 
 class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):

@@ -28,6 +28,7 @@ from transom.core.entry import Meta
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, no_setting, quote
 from transom.redaction import Redactor
+from transom.stores.fork import sub_agent_name
 from transom.texts import agent_needs_approval
 
 MAX_DEPTH = 3
@@ -88,8 +89,7 @@ class SubAgent(FunctionTool):
             return _failed(f"sub-agents may not be nested deeper than {self._max_depth}")
         _depth.set(depth)
         caller, redact = job.caller, job.caller.settings.redact
-        call = f"{job.call.turn}.{job.call.index}"
-        name = f"{caller.log}/{self.name} {call}"
+        name = sub_agent_name(caller.log, self.name, (job.call.turn, job.call.index))
         try:
             settings = self._limited(caller, job)
             store, of_child = caller.store or "memory:", caller.settings.changed(**self._window)

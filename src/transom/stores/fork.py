@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from typing import Protocol, cast
 
 from transom.clock import Clock, system_clock
-from transom.core.entry import Entry, Forked
+from transom.core.entry import Approval, CallPlace, Entry, Forked
 from transom.errors import Conflict, InvalidSetting, quote
 from transom.search.source import check_name
 from transom.stores.base import Store, StoredLog
+
+_SUB_AGENT = re.compile(r"[^/]* (\d+)\.(\d+)")
+"""What follows the name of a conversation and a slash in the name of its sub-agent's: see `sub_agent_name`."""
+
+
+def sub_agent_name(conversation: str, tool: str, place: CallPlace) -> str:
+    """The name of the conversation of a sub-agent: that of its caller's, of the tool, and the place of the call."""
+    return f"{conversation}/{tool} {place[0]}.{place[1]}"
 
 
 class _Copying(Protocol):
@@ -34,6 +43,9 @@ def fork_log(
     source's, with the same seqs. One more entry, `Forked`, follows them and names the source. All of it is stored, or
     nothing. Forgetting one of the two conversations leaves the other whole.
 
+    A sub-agent whose call waits for approval at `at` has a conversation of its own: that is forked too, as it is now,
+    so that the fork can go on with it.
+
     `name`: of the new conversation. By default it is made of the source's name and `at`, as in "trip@41"; if that is
     taken, "trip@41 (2)", and so on.
 
@@ -56,8 +68,27 @@ def fork_log(
             if name is not None:
                 raise InvalidSetting(f"fork: there is a conversation {quote(name)} already") from None
         else:
+            _fork_sub_agents(store, source, wanted, then.seq, clock)
             return store.open(wanted)
     raise AssertionError
+
+
+def _fork_sub_agents(store: Store, source: StoredLog, name: str, stop: int, clock: Clock) -> None:
+    """Fork the conversations of sub-agents whose calls wait in the fork `name`. If one cannot be forked, the fork is
+    forgotten. Raises InvalidSetting."""
+    prefix = f"{source.name}/"
+    of_agents = {at[len(prefix) :]: at for at in store.names(prefix)}
+    found = {at: match for rest, at in of_agents.items() if (match := _SUB_AGENT.fullmatch(rest))}
+    if not found:
+        return
+    waiting = {entry.body.place for entry in source.read(0, stop) if isinstance(entry.body, Approval)}
+    try:
+        for at, match in found.items():
+            if (int(match[1]), int(match[2])) in waiting:
+                fork_log(store, store.open(at), name=f"{name}/{at[len(prefix) :]}", clock=clock)
+    except BaseException:
+        store.forget(name)
+        raise
 
 
 def _copy(store: Store, source: StoredLog, name: str, then: Entry) -> None:

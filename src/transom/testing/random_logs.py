@@ -249,11 +249,12 @@ def _synthetic(builder: LogBuilder, step: Step) -> None:
 
 
 def _approval(builder: LogBuilder, step: Step) -> None:
-    """a: which call, the newest first; b: 0 that it waits, else a step for one that waits; c: from 8 on, with other
-    arguments; d: from 13 on, any place; 3 to 6, its result by its place, with d = 6 a synthetic one; 7, a fork."""
+    """a: which call, the newest first; b: 0 that it waits, from 8 on one of those that had steps, else a step for one
+    of them; c: from 8 on, with other arguments; d: from 13 on, any place; 3 to 6, its result by its place, with d = 6 a
+    synthetic one; 7, a fork."""
     turns = [(entry.seq, entry.body) for entry in builder.facts() if isinstance(entry.body, Assistant)]
     places = [(builder.view.key_of(seq), index) for seq, turn in turns for index in range(len(turn.calls))]
-    places = sorted(builder.view.approvals) if step.b % 4 and builder.view.approvals else places
+    places = sorted(builder.view.approvals) if (step.b % 4 or step.b >= 8) and builder.view.approvals else places
     place = places[-1 - step.a % len(places)] if places and step.d < 13 else (step.a, step.c)
     if step.d == 7:
         builder.append(Forked(source="before"))

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation.appending.parse_messages import parse_result, user_message
-from transom.conversation.approvals import approved_calls, blocks_the_model, pending_calls, with_change
+from transom.conversation.approvals import approved_calls, blocks_the_model, with_change
 from transom.conversation.events import (
     Compacted,
     Event,
@@ -233,7 +233,7 @@ class AgentLoop:
             failures=used.failures,
             entries=(self._first, self._conv.view.length),
             summary="" if self._conv.summary is None else self._conv.summary.text,
-            pending=tuple(pending_calls(self._conv.view)),
+            pending=tuple(self._conv._pending_calls()),  # pyright: ignore[reportPrivateUsage] - as for a request
         )
 
     # ---- the model
