@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +17,20 @@ def install_command(extra: str) -> str:
     is_clone = (_ROOT / "pyproject.toml").is_file()
     what = f"-e {shlex.quote(f'{_ROOT}[{extra}]')}" if is_clone else f"'transom[{extra}]'"
     return f"{_installer()} install {what}"
+
+
+@contextmanager
+def imports_of(extra: str) -> Generator[None]:
+    """Around the imports of an extra: if its packages are missing or too old, the ImportError says how to install
+    them."""
+    try:
+        yield
+    except ImportError as error:
+        why = f"{error.msg}: {install_command(extra)}"
+        missing = type(error)(why, name=error.name, path=error.path)
+    else:
+        return
+    raise missing
 
 
 def package_command(requirement: str) -> str:

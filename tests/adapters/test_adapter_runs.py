@@ -6,6 +6,8 @@ there.
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from framework_runs import LIMIT, PACKAGES, RUNS, Files, set_environment
 from scripted_api import ANSWER, FAULTS, LONG_EVERY, output_of, report, scripted_api
 
 from transom.core.message import Text, ToolResult
+from transom.extras import install_command
 from transom.stores import open_store
 
 
@@ -42,6 +45,16 @@ def test_a_run_with_an_overflow_a_crash_and_a_resume(name: str, tmp_path: Path) 
     whole = {text_of(entry.body) for entries in logs for entry in entries if isinstance(entry.body, ToolResult)}
     store.close()
     assert [at for at in kept if output_of(at, 0) not in whole] == []
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_without_its_packages_an_adapter_says_how_to_install_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = f"transom.adapters.{name}"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, PACKAGES[name].partition(".")[0], None)
+    with pytest.raises(ImportError) as caught:
+        import_module(module)
+    assert str(caught.value).endswith(install_command(name.replace("_", "-")))
 
 
 def text_of(result: ToolResult) -> str:

@@ -50,7 +50,8 @@ def main() -> int:
                     error = repr(raised)
             row = report(", ".join([name, *(f"{key}: {value}" for key, value in options.items())]), api, error)
             print(row, flush=True)
-            wrong += "own" not in options and any(row[fault] for fault in FAULTS)
+            sent_none = not row["reasoning sent"] and "chat" not in options  # Chat has no reasoning
+            wrong += "own" not in options and (sent_none or any(row[fault] for fault in FAULTS))
     return int(wrong > 0)
 
 

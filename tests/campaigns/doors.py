@@ -46,16 +46,19 @@ from transom.stores.prefix_index import KnownPrefix
 BUDGET, LIMIT = 30_000, 20_000
 DOORS = ("wrap", "proxy")
 KEPT = {"openai": "messages", "responses": "items", "anthropic": "messages", "gemini": "contents"}
+REASONING = ("responses", "anthropic", "gemini")
+"""The APIs whose replies have reasoning that is bound to its prefix."""
 MOST_CPU_MS = 5.0
 
 
 class Outcome(NamedTuple):
-    """What came of one run. All but the first four must be 0. `reasoned`: 0 over Chat, which has no reasoning."""
+    """What came of one run. All but the first four must be 0."""
 
     requests: int
     refused: int
     conversations: int
     reasoned: int
+    """Parts with a signature that were sent."""
     invalid: int
     stale: int
     over: int
@@ -63,6 +66,8 @@ class Outcome(NamedTuple):
     unanswered: int
     breaks_unsaid: int
     """Requests that do not begin with the one before, and whose `Sent` says no break."""
+    unproven: int
+    """1 if no reasoning was sent over an API that has it: then `stale` says nothing."""
 
     @property
     def faults(self) -> int:
@@ -117,6 +122,7 @@ def outcome(api: str, door: str, steps: int) -> Outcome:
             lost=server.lost,
             unanswered=int(last.stdout.strip() != ANSWER),
             breaks_unsaid=max(0, server.breaks - said - killed),
+            unproven=int(api in REASONING and not server.reasoned),
         )
 
 

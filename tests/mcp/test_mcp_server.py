@@ -86,7 +86,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("read", {"conversation": "trip", "ref": "1"}, "Lisbon"),
     ("grep", {"conversation": "trip", "pattern": "TAP"}, "TAP 1037"),
     ("list", {"conversation": "trip"}, "assistant"),
-    ("list", {}, "trip"),
+    ("list", {}, "[1 conversation, 1 of them from 0]\ntrip"),
     ("explain", {"conversation": "trip"}, "kept"),
     ("explain", {"conversation": "trip", "at": 1}, "entry 0 user kept"),
     ("notes", {"conversation": "trip"}, "goal: "),
@@ -161,6 +161,19 @@ ANSWERED: list[tuple[str, dict[str, Any]]] = [
 ]
 """Arguments that are odd, and are answered with what the user may see, or refused."""
 
+URIS = ("entry/-1", "entry/1e9", "entry/0x1", "entry/", "window?user_id=ann", "window/../../private/window")
+"""Odd addresses in a conversation of the user's own."""
+
+OTHERS = ("private", "..%2Fprivate", "%2Fetc%2Fpasswd")
+"""Conversations, or none, that the user may not see."""
+
+
+def unasked(text: str, arguments: dict[str, Any]) -> str:
+    """An answer without the arguments that it quotes: what is left is not the client's own."""
+    for each in arguments.values():
+        text = text.replace(str(each), "").replace(repr(each), "")
+    return text
+
 
 async def hostile(client: Client) -> list[str]:
     found: list[str] = []
@@ -168,12 +181,12 @@ async def hostile(client: Client) -> list[str]:
         try:
             result = await client.call_tool(name, arguments)
         except Exception as error:  # noqa: BLE001 - the protocol's own refusal
-            found.append(str(error))
+            found.append(unasked(str(error), arguments))
             continue
-        text = "".join(getattr(each, "text", "") for each in result.content)
+        text = unasked("".join(getattr(each, "text", "") for each in result.content), arguments)
         refused = result.is_error or text.startswith("[error")
         found.append(text if refused else f"NOT REFUSED: {name} {text[:100]}")
-    for conversation in ("private", "..%2Fprivate", "%2Fetc%2Fpasswd"):
+    for conversation in OTHERS:
         try:
             await client.read_resource(f"transom://{conversation}/window")
             found.append(f"NOT REFUSED: {conversation}")
@@ -181,9 +194,9 @@ async def hostile(client: Client) -> list[str]:
             found.append(str(error))
     for name, arguments in ANSWERED:
         result = await client.call_tool(name, arguments)
-        text = "".join(getattr(each, "text", "") for each in result.content)
+        text = unasked("".join(getattr(each, "text", "") for each in result.content), arguments)
         found.append(f"TOO LONG: {name}" if len(text) > 100_000 else text)
-    for uri in ("entry/-1", "entry/1e9", "entry/0x1", "entry/", "window?user_id=ann", "window/../../private/window"):
+    for uri in URIS:
         try:
             read = await client.read_resource(f"transom://trip/{uri}")
             found.append(read.contents[0].text)  # type: ignore[union-attr]
@@ -195,8 +208,8 @@ async def hostile(client: Client) -> list[str]:
 
 def test_hostile_arguments_are_refused_and_nothing_of_another_user_is_said(http: str) -> None:
     said = over_http(http, hostile)
-    assert len(said) == len(HOSTILE) + 3 + len(ANSWERED) + 6
-    wrong = ("NOT REFUSED", "TOO LONG", "password", "Traceback")
+    assert len(said) == len(HOSTILE) + len(OTHERS) + len(ANSWERED) + len(URIS)
+    wrong = ("NOT REFUSED", "TOO LONG", "password", "TANGERINE", "Traceback")
     assert [each for each in said if any(word in each for word in wrong)] == []
 
 

@@ -42,6 +42,17 @@ def test_an_address_of_the_environment_counts_likewise(monkeypatch: pytest.Monke
     assert Anthropic("m", api_key="x").dialect == "anthropic_unsigned"
 
 
+def test_a_server_of_the_environment_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(InvalidSetting, match="set OPENAI_API_KEY"):
+        OpenAIChat("m")
+    given = OpenAIChat("m", base_url="http://127.0.0.1:8000/v1")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
+    named = OpenAIChat("m")
+    assert [each._arguments({}, 9, 1.0)["max_tokens"] for each in (given, named)] == [9, 9]
+
+
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidSetting) as caught:
         OpenAIChat("m", base_url="http://[::1", api_key="x")

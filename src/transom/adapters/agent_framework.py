@@ -18,18 +18,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from os import PathLike
 from typing import Any, Unpack
 
-from agent_framework import (
-    ChatContext,
-    ChatMiddleware,
-    ChatResponse,
-    Content,
-    ContextProvider,
-    FunctionInvocationContext,
-    FunctionMiddleware,
-    FunctionTool,
-    Message,
-    ResponseStream,
-)
 from anyio.to_thread import run_sync
 
 from transom.adapters.base import ModelCall, Session, Sessions
@@ -37,8 +25,23 @@ from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool
 from transom.errors import InvalidSetting
+from transom.extras import imports_of
 from transom.stores import Store
 from transom.wire.frameworks import FORMATS
+
+with imports_of("agent-framework"):
+    from agent_framework import (
+        ChatContext,
+        ChatMiddleware,
+        ChatResponse,
+        Content,
+        ContextProvider,
+        FunctionInvocationContext,
+        FunctionMiddleware,
+        FunctionTool,
+        Message,
+        ResponseStream,
+    )
 
 __all__ = ["TransomProvider"]
 

@@ -17,21 +17,24 @@ from os import PathLike
 from typing import Any, Unpack
 
 from anyio.to_thread import run_sync
-from google.adk.agents.callback_context import CallbackContext
-from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
-from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools.base_tool import BaseTool
-from google.adk.tools.tool_context import ToolContext
-from google.genai import types
 
 from transom.adapters.base import ModelCall, Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool
+from transom.extras import imports_of
 from transom.stores import Store
 from transom.wire.frameworks import FORMATS
 from transom.wire.sdk_objects import dumped
+
+with imports_of("google-adk"):
+    from google.adk.agents.callback_context import CallbackContext
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.tool_context import ToolContext
+    from google.genai import types
 
 __all__ = ["TransomPlugin"]
 

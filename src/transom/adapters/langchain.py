@@ -18,20 +18,23 @@ from os import PathLike
 from typing import Any, Unpack, cast
 
 from anyio.to_thread import run_sync
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain.agents.middleware.types import ToolCallRequest
-from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from transom.adapters.base import ModelCall, Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool
+from transom.extras import imports_of
 from transom.stores import Store
 from transom.texts import READ_BACK
 from transom.wire.frameworks import FORMATS
 from transom.wire.violations import as_dict
+
+with imports_of("langchain"):
+    from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+    from langchain.agents.middleware.types import ToolCallRequest
+    from langchain_core.messages import AIMessage, ToolMessage
+    from langchain_core.tools import BaseTool, StructuredTool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
 
 __all__ = ["TransomMiddleware"]
 

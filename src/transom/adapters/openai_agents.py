@@ -20,30 +20,33 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from os import PathLike
 from typing import Any, Unpack
 
-from agents import (
-    FunctionTool,
-    Handoff,
-    Model,
-    ModelProvider,
-    ModelResponse,
-    Tool,
-    ToolGuardrailFunctionOutput,
-    ToolOutputFileContent,
-    ToolOutputGuardrail,
-    ToolOutputGuardrailData,
-    ToolOutputImage,
-    ToolOutputText,
-)
-from agents.models.multi_provider import MultiProvider
-from agents.tool_context import ToolContext
 from anyio.to_thread import run_sync
 
 from transom.adapters.base import ModelCall, Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool as ToolSchema
+from transom.extras import imports_of
 from transom.stores import Store
 from transom.wire.frameworks import FORMATS
+
+with imports_of("openai-agents"):
+    from agents import (
+        FunctionTool,
+        Handoff,
+        Model,
+        ModelProvider,
+        ModelResponse,
+        Tool,
+        ToolGuardrailFunctionOutput,
+        ToolOutputFileContent,
+        ToolOutputGuardrail,
+        ToolOutputGuardrailData,
+        ToolOutputImage,
+        ToolOutputText,
+    )
+    from agents.models.multi_provider import MultiProvider
+    from agents.tool_context import ToolContext
 
 __all__ = ["SessionProvider", "TransomModel", "TransomProvider"]
 

@@ -18,21 +18,24 @@ from os import PathLike
 from typing import Any, Unpack, cast
 
 from anyio.to_thread import run_sync
-from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import RetryModelRequest
-from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturn, ToolReturnPart
-from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
-from pydantic_ai.tools import Tool as FunctionTool
-from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AgentToolset, FunctionToolset
 
 from transom.adapters.base import ModelCall, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool
+from transom.extras import imports_of
 from transom.stores import Store
 from transom.wire.frameworks import FORMATS
+
+with imports_of("pydantic-ai"):
+    from pydantic_ai import RunContext
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.exceptions import RetryModelRequest
+    from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturn, ToolReturnPart
+    from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+    from pydantic_ai.tools import Tool as FunctionTool
+    from pydantic_ai.tools import ToolDefinition
+    from pydantic_ai.toolsets import AgentToolset, FunctionToolset
 
 __all__ = ["TransomCapability"]
 

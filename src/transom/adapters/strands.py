@@ -19,18 +19,21 @@ from os import PathLike
 from typing import Any, Unpack
 
 from anyio.to_thread import run_sync
-from strands import Agent
-from strands.hooks import AfterToolCallEvent
-from strands.middleware import InvokeModelContext, InvokeModelStage, ModelStopReason
-from strands.models.model import Model
-from strands.plugins import Plugin
-from strands.tools.tools import PythonAgentTool
 
 from transom.adapters.base import ModelCall, Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.tool import Tool
+from transom.extras import imports_of
 from transom.stores import Store
 from transom.wire.frameworks import FORMATS
+
+with imports_of("strands"):
+    from strands import Agent
+    from strands.hooks import AfterToolCallEvent
+    from strands.middleware import InvokeModelContext, InvokeModelStage, ModelStopReason
+    from strands.models.model import Model
+    from strands.plugins import Plugin
+    from strands.tools.tools import PythonAgentTool
 
 __all__ = ["TransomPlugin"]
 

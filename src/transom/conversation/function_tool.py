@@ -44,11 +44,12 @@ class FunctionTool:
     parameters.
 
     `parameters`: the JSON schema of the arguments, of type object, for a function whose type hints do not say it. The
-    function is then called with the arguments as keywords, as the model wrote them: only that they are an object with
-    all `required` properties is checked. `timeout`: seconds until the call counts as failed. `needs_approval`: whether
-    a person must approve a call before it runs: True, or a function that is called with the arguments of the call, as
-    keywords. The call runs at once only if it returns `False`; if it returns anything else or fails, the call waits. It
-    must not be async. See `Conversation.approve`. Raises InvalidSetting for a function that has no schema.
+    function is then called with the arguments that the model wrote, as keywords. A call is refused if a `required` one
+    is missing, or if one has a name or a plain type that the schema excludes. `timeout`: seconds until the call counts
+    as failed. `needs_approval`: whether a person must approve a call before it runs: True, or a function that is called
+    with the arguments of the call, as keywords. The call runs at once only if it returns `False`; if it returns
+    anything else or fails, the call waits. It must not be async. See `Conversation.approve`. Raises InvalidSetting for
+    a function that has no schema.
     """
 
     def __init__(

@@ -93,8 +93,9 @@ class StoreTools:
         names = list(self._names())
         if not names and not self._user_id:
             return "[no conversations without a user; those of a user are served with --user ID]"
+        noun = "conversation" if len(names) == 1 else "conversations"
         shown = names[max(0, first) :][: max(1, min(limit, MAX_LISTED))]
-        return "\n".join([f"[{len(names):,} conversations, {len(shown):,} of them from {max(0, first):,}]", *shown])
+        return "\n".join([f"[{len(names):,} {noun}, {len(shown):,} of them from {max(0, first):,}]", *shown])
 
     def _names(self) -> Iterator[str]:
         for name in self._store.names():

@@ -25,7 +25,8 @@ class OpenAIChat(_OpenAI):
     "openai:qwen3@http://localhost:8000/v1".
 
     The key is in OPENAI_API_KEY; with an address none is needed. OpenAI's own API calls the limit of the answer
-    `max_completion_tokens`, other servers call it `max_tokens`.
+    `max_completion_tokens` and refuses `max_tokens`, as other servers call it. It is taken for OpenAI's own if there is
+    a key and no `base_url`: OPENAI_BASE_URL may name a proxy before it, as that of `transom run`.
     """
 
     name = "openai"
@@ -36,7 +37,7 @@ class OpenAIChat(_OpenAI):
         if max_tokens is not None:
             arguments.pop("max_tokens", None)
             arguments.pop("max_completion_tokens", None)
-            is_openais = self._base_url is None and self.dialect == OpenAIChat.dialect
+            is_openais = self._key and self._base_url is None and self.dialect == OpenAIChat.dialect
             arguments["max_completion_tokens" if is_openais else "max_tokens"] = max_tokens
         return arguments
 

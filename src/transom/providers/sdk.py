@@ -31,7 +31,7 @@ class SdkProvider:
     (`address_name`) may name it too. Some hosts speak it in a form of their own (`transom.wire.dialects.HOSTS`): for
     them `dialect` is that form. `api_key`: by default from the environment
     (`key_names`). `timeout`: seconds without a byte from the server. Raises InvalidSetting if `base_url` is no address,
-    and if there is neither a key nor a `base_url`: a server of the user's own often needs no key.
+    and if there is neither a key nor an address: a server of the user's own often needs no key.
     """
 
     name = ""
@@ -49,7 +49,7 @@ class SdkProvider:
         self.dialect = dialect_at(self._host(address), self.dialect)
         self._base_url, self._timeout = base_url, timeout
         self._key = api_key or next(filter(None, map(os.environ.get, self.key_names)), "")
-        if not self._key and base_url is None:
+        if not self._key and not address:
             raise InvalidSetting(f"provider {self.name}: set {' or '.join(self.key_names)} in the environment")
         self._lock = threading.Lock()
         self._client: Any = None

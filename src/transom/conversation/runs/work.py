@@ -34,8 +34,8 @@ R = TypeVar("R")
 class ToolOutcome(Struct, frozen=True, kw_only=True):
     """What became of a call.
 
-    `waits`: the call is a sub-agent's, and goes on when a person has decided about calls in it. `given_up`: nobody
-    waits for the tool any longer, but it may still be at work. `usage`, `cost`, `log`: of a
+    `waits`: the call is a sub-agent's, in which calls wait for approval. It goes on when it is approved itself.
+    `given_up`: nobody waits for the tool any longer, but it may still be at work. `usage`, `cost`, `log`: of a
     sub-agent's run; None, None and empty for any other tool. The cost is None also if it is not known.
     """
 

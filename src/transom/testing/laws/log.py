@@ -85,9 +85,13 @@ def check_bound(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
 
     A turn with a compaction of the provider is not checked: what precedes it is in the compaction, so its reasoning
     stays valid although the window does not show the request any more.
+
+    The hash itself is trusted: a prefix has the fingerprint that Transom computes, also in the `Sent` of the log. That
+    this hash sees everything before a turn is part of law 15, which compares it with one computed from the definition.
     """
     view = build_view(Entries(log), counter)
-    for slot, (_, fingerprint) in zip(view.slots, prefixes(view.head_entry, view.slots), strict=False):
+    *before, _ = prefixes(view.head_entry, view.slots)  # the last one is that of the whole window
+    for slot, (_, fingerprint) in zip(view.slots, before, strict=True):
         for unit in (slot,) if isinstance(slot, Unit) else slot.pinned_units:
             turn = unit.shown_facts()[0]
             if isinstance(turn, Assistant) and any(thought.bound for thought in turn.reasoning):
