@@ -128,3 +128,19 @@ def test_of_a_skill_in_the_users_place_only_the_arguments_are_the_users():
     )
     assert "user «…the login page, without a database»" in text
     assert text.count("# Plan") <= 1
+
+
+def test_what_came_of_each_request_comes_before_names_that_nobody_said():
+    messages = []
+    for at in range(18):
+        listing = "\n".join(f"def function_{at}_{line}(): pass" for line in range(30))
+        messages += [
+            {"role": "user", "content": f"Task {at}: please mend module_{at}.py, and leave secrets_{at}.env alone."},
+            *tool_turn("Read", {"path": f"module_{at}.py"}, listing, id_=f"a{at}", text="I look at it."),
+            *tool_turn("Read", {"path": f"test_{at}.py"}, listing, id_=f"b{at}", text=f"I look at {at} again."),
+            {"role": "assistant", "content": f"Task {at} is done; the cause was in line {at * 13 + 100}."},
+        ]
+    window = transom.fit([*messages, {"role": "user", "content": "What was the cause of task 3?"}], budget=4_000)
+    text = "\n".join(message["content"] or "" for message in window)
+    assert [at for at in range(18) if f"in line {at * 13 + 100}." not in text] == []
+    assert "function_9_" in text, "names have the rest"

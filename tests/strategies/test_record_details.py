@@ -45,6 +45,16 @@ def test_what_the_line_says_is_not_quoted_again():
     assert head == [], "a header and a blank line are no quote"
 
 
+def test_one_or_two_characters_or_a_number_are_no_quote_of_a_call_or_its_result():
+    args = {"path": "a.py", "q": "ü", "in": "xy", "n": 3, "for": "é\n" * 9}
+    search = Call(name="look", args=json.dumps(args), id="c")
+    assert quotes(search, (0, call_text(search).index("é") + 1)) == []
+    for text in ("ü", "3\n", "-120"):
+        assert text_quotes(text, [(0, len(text))], is_result=True) == []
+    assert text_quotes("40412", [(0, 5)], is_result=True) == ["40412"], "it may be an id"
+    assert text_quotes("1", [(0, 1)], is_result=False) == ["1"], "the reply of a user"
+
+
 def text_of(messages):
     return "\n".join(message["content"] for message in messages if isinstance(message["content"], str))
 

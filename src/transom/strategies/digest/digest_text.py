@@ -44,6 +44,10 @@ LINES = 0.125
 OF_USER, OF_AGENT = 0.4, 0.18
 """The most of a record for the user's words, and for the agent's; these also have what the user's leave."""
 
+OF_ANSWERS = 0.1
+"""The most of a record beside these that the agent's answers have at their shortest: what came of a request tells more
+than names that nobody said."""
+
 MOSTLY_TALK = 0.5
 """How far talk outweighs work where the conversation counts as talk: its passages quote what was said in any case."""
 
@@ -101,7 +105,9 @@ def digest_text(
     # Too large: quote less. Too small: more room. After one that fits, a larger one that does not ends the search.
     for _ in range(TRIES):
         messages = (
-            QuotedMessages() if is_talk else found.messages.chosen(share * OF_USER * size, share * OF_AGENT * size)
+            QuotedMessages()
+            if is_talk
+            else found.messages.chosen(*(share * part * size for part in (OF_USER, OF_AGENT, OF_ANSWERS)))
         )
         rest = share * (size - fixed - lines - messages.tokens)
         passages = found.quotes(rest + more, names, messages.spans, by_words=is_talk or more > 0)

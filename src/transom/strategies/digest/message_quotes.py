@@ -43,7 +43,7 @@ NOTICE = REMARK
 OF_REMARKS = 0.5
 """The share of the agent's room for its remarks, where it has answers too; what these leave is for the answers."""
 
-TAG = 9
+TAG = 7
 """Tokens that a quoted message takes beside the quote, about: its line, and that it splits the lines around it."""
 
 LONGER = 1.15
@@ -76,14 +76,14 @@ class MessageQuotes:
     def __init__(self, view: View, index: Index, units: Sequence[Unit]) -> None:
         self.view, self.index, self.units = view, index, units
 
-    def chosen(self, of_user: float, of_agent: float) -> QuotedMessages:
+    def chosen(self, of_user: float, of_agent: float, of_answers: float) -> QuotedMessages:
         """Quotes of the user in at most `of_user` tokens, and of the agent in at most `of_agent` and what these
-        leave."""
+        leave. Answers that do not fit have `of_answers` more, at their shortest."""
         said = self._whole(of_user) or self._by_words(of_user)
         left = of_agent + max(0.0, of_user - said.tokens)
         remarks = self._fitting(_each_once(self._of("calls")), REMARK, left * OF_REMARKS if self._answers else left)
         left -= remarks.tokens
-        answers = self._fitting(self._answers, ANSWER, left)
+        answers = self._fitting(self._answers, ANSWER, left, of_answers)
         notices = self._fitting(_each_once(self._of("note")), NOTICE, left - answers.tokens)
         spans: Spans = {}
         for part in (said, remarks, answers, notices):
@@ -118,9 +118,11 @@ class MessageQuotes:
         whole = {seq: {number: joined(of) for number, of in some.items()} for seq, some in spans.items()}
         return QuotedMessages(whole, choice.spent)
 
-    def _fitting(self, messages: Sequence[OwnWords], most: Sequence[int], room: float) -> QuotedMessages:
+    def _fitting(
+        self, messages: Sequence[OwnWords], most: Sequence[int], room: float, more: float = 0.0
+    ) -> QuotedMessages:
         """Quotes of these messages in this many tokens, the older ones shorter than the newer ones where there is no
-        room for all; then the oldest are left out."""
+        room for all. Where all are as short as can be they may have `more`; then the oldest are left out."""
         limits = [most[0]] * len(messages)
 
         def cost(at: int) -> float:
@@ -136,7 +138,7 @@ class MessageQuotes:
                 limits[at] = limit
                 total += cost(at)
         first = 0
-        while total > room and first < len(messages):
+        while total > room + more and first < len(messages):
             total -= cost(first)
             first += 1
         return self._quoted(list(zip(messages, limits, strict=True))[first:])

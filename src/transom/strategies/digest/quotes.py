@@ -14,13 +14,16 @@ from transom.strategies.text.identifiers import names_of
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.spans import joined
 
+LEAST = 3
+"""Characters that are quoted of an argument or a result, at least: fewer say nothing alone."""
+
 
 def text_quotes(text: str, spans: Sequence[Span], *, is_result: bool) -> list[str]:
     """The quote of these spans of a message or a result, if anything of it is left. Of a shell's result not its
-    header."""
+    header, and nothing that is too short. A message may be short: a reply of the user may be `1`."""
     header = HEADER.match(text) if is_result and spans[0][0] == 0 else None
     quote = _quote(text, spans, header.end() if header else 0, len(text))
-    return [quote] if quote else []
+    return [quote] if quote and not (is_result and _says_nothing(quote)) else []
 
 
 def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[str]:
@@ -36,18 +39,24 @@ def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[s
         ):
             continue
         inside = [(start - one.start, end - one.start) for start, end in spans]
-        if quote := _quote(one.value, inside, 0, len(one.value)):
+        quote = _quote(one.value, inside, 0, len(one.value))
+        if quote and not _says_nothing(quote):
             found.append(quote)
     return found
 
 
 def _is_said(one: Argument, said: str, *, is_command: bool) -> bool:
-    """Whether an argument needs no quote: its value stands in the line, or is a number or a setting without words."""
+    """Whether an argument needs no quote: its value stands in the line, or is a setting without words."""
     value = one.value[: 2 * len(said) + LONGEST_PATH]
     line = " ".join(value.split())
     is_in_line = line in said or (is_command and bool(said) and line.endswith(said))
-    is_number = bool(NUMBER.fullmatch(line)) and not names_of(line)  # from four digits on it may be an id
-    return is_in_line or is_number or (one.name in SETTINGS and " " not in line)
+    return is_in_line or (one.name in SETTINGS and " " not in line)
+
+
+def _says_nothing(quote: str) -> bool:
+    """Whether a quote is one or two characters, or a number and nothing else: from four digits on it may be an id."""
+    words = quote.strip("… \n")
+    return len(words) < LEAST or (bool(NUMBER.fullmatch(words)) and not names_of(words))
 
 
 def _quote(text: str, spans: Sequence[Span], first: int, last: int) -> str:
