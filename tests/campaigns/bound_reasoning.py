@@ -5,8 +5,8 @@
 The server speaks the Messages API and the Responses API, over the real SDKs. It remembers for every signature the exact
 system prompt, tools and messages before it (without cache marks), and looks at each request for reasoning that stands
 behind others. A run has 30 tool turns with reasoning, in a room so small that it is compacted again and again. The mode
-and the system prompt change on the way. No request may have stale reasoning. With `--refuse` the server refuses one
-request that has reasoning, whatever it is: the run must go on, and the log must say so.
+and the system prompt change on the way. No request may have stale reasoning. Then the server refuses one request of the
+run that has reasoning: the run must go on, and the log must say so.
 """
 
 from __future__ import annotations
@@ -89,12 +89,16 @@ class Server:
         self._made_on: dict[str, str] = {}
 
     def post(self, handler: PostHandler, path: str, body: Json) -> None:
+        if path.endswith("/compact"):
+            handler.reply(404, "application/json", b'{"error": {"message": "no such path"}}')
+            return
         self.requests += 1
         api = "responses" if path.endswith("/responses") else "anthropic"
         found = list(_reasoning(api, body))
         self.reasoning += len(found)
         self.stale += sum(self._made_on[signature] != prefix for signature, prefix in found)
-        if self.refuse_at is not None and self.requests >= self.refuse_at and found:
+        is_of_run = bool(body.get("tools")) and "compaction" not in body  # of a summary no refusal is logged
+        if self.refuse_at is not None and self.requests >= self.refuse_at and found and is_of_run:
             self.refuse_at = None
             handler.reply(400, "application/json", json.dumps(REFUSALS[api]).encode())
             return
@@ -190,7 +194,8 @@ def provider_of(api: str, url: str) -> Provider:
 
 
 def outcome(api: str, policy: str, *, turns: int = TURNS, refuse_at: int | None = None) -> Outcome:
-    """Play the runs under a policy. `refuse_at`: the first request with reasoning from this number on is refused."""
+    """Play the runs under a policy. `refuse_at`: the first request with reasoning from this number on is refused, of
+    those that are not for a summary."""
     server, looked = Server(refuse_at), iter(range(10**6))
 
     def look() -> str:

@@ -227,6 +227,11 @@ def test_an_index_may_be_written_as_a_text_and_arguments_may_come_first() -> Non
     assert [(call.name, call.args) for call in turn.calls] == [("f", '{"k":0}'), ("g", '{"k":1}')]
 
 
+def test_true_is_no_index() -> None:
+    events = (block(1, type="text", text=""), block(2, type="text", text=""), delta(True, "text_delta", text="x"))
+    assert [part.text for part in anthropic(*events).parts] == ["", "x"]
+
+
 def test_arguments_whose_call_never_began_do_not_cost_the_text() -> None:
     events = (
         block(0, type="text", text=""),

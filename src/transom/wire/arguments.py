@@ -10,7 +10,7 @@ from typing import cast
 from transom.core.message import Raw
 from transom.errors import InvalidMessage, quote
 from transom.wire.fields import DEPTH, compact_json, json_copy
-from transom.wire.violations import as_dict
+from transom.wire.violations import as_dict, as_list
 
 WRAPPED = "arguments"
 """The key under which arguments stand that are not a JSON object: text that was cut off, free text, a list."""
@@ -95,8 +95,7 @@ def schema_faults(schema: Raw, given: Mapping[str, object]) -> list[str]:
     """What is wrong with arguments by a JSON schema, as far as that is plain: a name that is required and missing, a
     name that the schema excludes, and the plain `type` of a value. A null for what may be missing is no fault: models
     write it for "not given"."""
-    known, named = as_dict(schema.get("properties")), schema.get("required")
-    required = cast("list[object]", named) if isinstance(named, list) else []
+    known, required = as_dict(schema.get("properties")), as_list(schema.get("required"))
     wrong = [f"{quote(each)} is missing" for each in required if each not in given]
     if schema.get("additionalProperties") is False and not schema.get("patternProperties"):
         takes = ", ".join(known) or "none"
@@ -104,7 +103,7 @@ def schema_faults(schema: Raw, given: Mapping[str, object]) -> list[str]:
     for each, value in given.items():
         kinds = as_dict(known.get(each)).get("type")
         names = cast("list[object]", kinds if isinstance(kinds, list) else [kinds])
-        types = [kind for named in names if isinstance(named, str) for kind in _JSON_TYPES.get(named, ())]
+        types = [kind for name in names if isinstance(name, str) for kind in _JSON_TYPES.get(name, ())]
         is_left_out = value is None and each not in required
         if types and not is_left_out and not _has_type(value, types):
             wrong.append(f"{quote(each)} must be {' or '.join(map(str, names))}, not {quote(value)}")

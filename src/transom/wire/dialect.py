@@ -19,7 +19,7 @@ from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.wire.sdk_objects import UsageFields, usage_of_reply
 from transom.wire.stream import Accumulator
 from transom.wire.tools import CHAT, rendered_tools
-from transom.wire.turns import Rendered, without_surrogates
+from transom.wire.turns import Rendered, messages_without_surrogates
 from transom.wire.violations import Violation
 
 __all__ = ["Dialect", "Placed", "Rendered", "Violation"]
@@ -114,7 +114,7 @@ class Dialect(Struct, frozen=True):
         if slot.sealed:
             return []
         if slot.compaction is None:
-            text = without_surrogates([self.digest_message(slot)])
+            text = messages_without_surrogates([self.digest_message(slot)])
         else:
             text = self.render_unit(slot.compaction)
         return [*text, *chain.from_iterable(map(self.render_unit, slot.pinned_units))]

@@ -40,7 +40,8 @@ _HELPERS = {
 
 
 _MOST_DIGITS = 9
-"""Digits of an index that is written as a text. A longer one is no index."""
+"""Digits of an index that is written as a text. A longer one is no index: no reply has so many blocks, and Python
+refuses to read a number of some thousand digits."""
 
 _logger = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ def _number(at: object) -> int | None:
     """An index as a number; None if it is none. Some gateways write it as a text."""
     if isinstance(at, str) and at.isascii() and at.isdigit() and len(at) <= _MOST_DIGITS:
         return int(at)
-    return at if isinstance(at, int) else None
+    return at if isinstance(at, int) and not isinstance(at, bool) else None
 
 
 class Accumulator:

@@ -129,7 +129,7 @@ def without_lone_surrogates(value: Any) -> Any:
     return replace_surrogates(value) if isinstance(value, str) else value
 
 
-def without_surrogates(messages: list[Rendered]) -> list[Rendered]:
+def messages_without_surrogates(messages: list[Rendered]) -> list[Rendered]:
     """The messages with lone surrogates replaced. Without any, the same list."""
     try:
         _encoder.encode(messages)

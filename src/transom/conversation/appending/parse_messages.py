@@ -68,7 +68,9 @@ def _content(where: str, value: object) -> str | list[Any] | Raw:
         parts = list(cast("Sequence[Any]", value))
         for at, part in enumerate(parts):
             if isinstance(part, dict) and "role" in part and ("content" in part or "parts" in part):
-                raise InvalidMessage(where, f"content[{at}] is a message, no part of one: `extend([...])` takes it")
+                raise InvalidMessage(
+                    where, f"content[{at}] is a whole message, not a content part: pass it to extend([...])"
+                )
         return parts
     raise InvalidMessage(where, f"content must be a string or a list of parts, not {kind_of(value)}")
 

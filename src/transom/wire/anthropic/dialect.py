@@ -27,7 +27,7 @@ from transom.wire.fields import kind_of
 from transom.wire.sdk_objects import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
-from transom.wire.turns import without_surrogates
+from transom.wire.turns import messages_without_surrogates
 
 COMPACTION_PROMPT = (
     "Summarize the conversation so that you can go on from your summary alone: what the user asked and forbade, what "
@@ -64,7 +64,7 @@ class AnthropicDialect(Dialect, frozen=True):
         return Rendered(words(text))
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return without_surrogates(unit_messages(unit, mid_system=self.mid_system, unsigned=self.unsigned))
+        return messages_without_surrogates(unit_messages(unit, mid_system=self.mid_system, unsigned=self.unsigned))
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         """Join neighbours of one role into one message, so that all results of a turn stand together, before any text

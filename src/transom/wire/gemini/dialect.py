@@ -21,7 +21,7 @@ from transom.wire.gemini.stream import GeminiAccumulator
 from transom.wire.sdk_objects import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
-from transom.wire.turns import without_surrogates
+from transom.wire.turns import messages_without_surrogates
 
 
 class GeminiDialect(Dialect, frozen=True):
@@ -45,7 +45,7 @@ class GeminiDialect(Dialect, frozen=True):
         return render.by_user({"text": text})
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return without_surrogates(render.unit_contents(unit, sign=self.sign, strict=self.strict))
+        return messages_without_surrogates(render.unit_contents(unit, sign=self.sign, strict=self.strict))
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         return render.joined(messages)

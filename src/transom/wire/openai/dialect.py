@@ -22,7 +22,7 @@ from transom.wire.openai.stream import ChatAccumulator
 from transom.wire.sdk_objects import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.translate import translate_fact
-from transom.wire.turns import without_surrogates
+from transom.wire.turns import messages_without_surrogates
 
 
 class ChatCounter(DialectCounter):
@@ -62,10 +62,10 @@ class OpenAIChatDialect(Dialect, frozen=True):
 
     def render_head(self, head: Head) -> list[Rendered]:
         messages = [repair(message(translate_fact(instruction, DIALECT_NAME))) for instruction in head.messages]
-        return without_surrogates([Rendered(each) for each in messages])
+        return messages_without_surrogates([Rendered(each) for each in messages])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return without_surrogates(
+        return messages_without_surrogates(
             [Rendered(each) for each in unit_messages(unit, move_media=not self.media_in_results)]
         )
 
@@ -96,7 +96,7 @@ class OpenAIChatDialect(Dialect, frozen=True):
     def parse_tool_result(self, call: str, content: object) -> Fact:
         if type(content) is str and call:
             return ToolResult(parts=(Text(content),), call=call)
-        return parse({"role": "tool", "tool_call_id": call, "content": content}, "tool_result", marked=False)
+        return parse({"role": "tool", "tool_call_id": call, "content": content}, "tool_result", reads_failed_mark=False)
 
     def accumulator(self) -> ChatAccumulator:
         return ChatAccumulator()

@@ -58,9 +58,9 @@ _KINDS: dict[str, type[Fact]] = {
 }
 
 
-def parse(message: object, where: str = "message", *, marked: bool = True) -> Fact:
-    """The fact of one message. `where`: what errors say first. `marked`: a tool result whose text begins with the mark
-    of failed ones is one.
+def parse(message: object, where: str = "message", *, reads_failed_mark: bool = True) -> Fact:
+    """The fact of one message. `where`: what errors say first. `reads_failed_mark`: whether a tool result whose text
+    begins with the mark of failed ones is one.
 
     Raises InvalidMessage if the message is not an object with a known role, is another dialect's, or a field has the
     wrong type.
@@ -77,7 +77,7 @@ def parse(message: object, where: str = "message", *, marked: bool = True) -> Fa
         return turn_of([*beside, *parts, *calls], shape=shape, extra=fields or None)
     own = _beside(role, fields, where)
     fact = _KINDS[role](parts=cast("tuple[m.Part, ...]", parts), shape=shape, extra=fields or None, **own)
-    return without_failed_mark(fact) if marked else fact
+    return without_failed_mark(fact) if reads_failed_mark else fact
 
 
 def body_keys(call: Raw) -> tuple[str, str]:

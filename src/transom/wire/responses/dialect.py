@@ -24,7 +24,7 @@ from transom.wire.sdk_objects import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.translate import translate_fact
-from transom.wire.turns import without_surrogates
+from transom.wire.turns import messages_without_surrogates
 from transom.wire.violations import as_dict, as_list
 
 
@@ -45,10 +45,10 @@ class ResponsesDialect(Dialect, frozen=True):
 
     def render_head(self, head: Head) -> list[Rendered]:
         items = [repair(item(translate_fact(each, DIALECT_NAME))) for each in head.messages if not _is_beside(each)]
-        return without_surrogates([Rendered(each) for each in items])
+        return messages_without_surrogates([Rendered(each) for each in items])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return without_surrogates([Rendered(each) for each in unit_items(unit, strict=self.strict)])
+        return messages_without_surrogates([Rendered(each) for each in unit_items(unit, strict=self.strict)])
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         """The items as they are. An id that was used before is taken off: the API refuses an id twice. An approval
@@ -87,7 +87,7 @@ class ResponsesDialect(Dialect, frozen=True):
         """Read the output of a call. Rendering gives it the type that its call needs: of a function or a custom
         tool."""
         output = {"type": "function_call_output", "call_id": call, "output": content}
-        return read([output], "tool_result, ", marked=False)[0][1]
+        return read([output], "tool_result, ", reads_failed_mark=False)[0][1]
 
     def accumulator(self) -> ResponsesAccumulator:
         return ResponsesAccumulator(bound=self.bound)

@@ -103,13 +103,15 @@ def is_models(item: Raw) -> bool:
     return item.get("role") == "assistant" if type_ == "message" else type_ not in outputs | SETTINGS
 
 
-def read(items: Sequence[object], prefix: str = "", *, compacted: bool = False, marked: bool = True) -> list[Placed]:
+def read(
+    items: Sequence[object], prefix: str = "", *, compacted: bool = False, reads_failed_mark: bool = True
+) -> list[Placed]:
     """The facts of a list of items, each with the index of its first item. `prefix`: what errors say first.
 
     Messages that `responses.compact` has kept in front of its compaction belong to the turn of the compaction.
     `compacted`: the list is such an answer; otherwise they are known by their ids: only the provider gives an id to a
-    message of the user. `marked`: an output whose text begins with the mark of failed results is one. Raises
-    InvalidMessage for an item that is not in this dialect.
+    message of the user. `reads_failed_mark`: whether an output whose text begins with the mark of failed results is
+    one. Raises InvalidMessage for an item that is not in this dialect.
     """
     known = [(at, where := f"{prefix}item {at}", _fields_of(item, where)) for at, item in enumerate(items)]
     outputs = client_outputs(fields for _, _, fields in known)
@@ -124,7 +126,7 @@ def read(items: Sequence[object], prefix: str = "", *, compacted: bool = False, 
         for at, where, fields in run:
             label = outputs.get(at)
             fact = _others(fields, where) if label is None else read_output(fields, label, DIALECT_NAME)
-            out.append((at, without_failed_mark(fact) if marked and label is None else fact))
+            out.append((at, without_failed_mark(fact) if reads_failed_mark and label is None else fact))
     return out
 
 
