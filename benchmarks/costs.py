@@ -174,7 +174,7 @@ def main() -> None:
                 max_messages=args.max_messages,
                 every=args.every,
             )
-            chosen, *_ = choose(wanted)
+            chosen = choose(wanted).conversations
             results = results_of(chosen, [row for row in rows() if args.rows in row.label], budget, args.jobs)
             print("\n".join(table(family, budget, results, len(chosen))), flush=True)
 

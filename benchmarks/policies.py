@@ -160,7 +160,7 @@ def parts(folder: Path, names: Sequence[str], every: int, jobs: int | None) -> I
             min_tokens=family.min_tokens,
             every=every,
         )
-        chosen, *_ = choose(wanted)
+        chosen = choose(wanted).conversations
         budget = Budget(context=family.budget)
         results = compare(chosen, names, budget, jobs=jobs)
         yield section(family, len(chosen), results, read_windows(chosen, names, budget, jobs))

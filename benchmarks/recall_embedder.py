@@ -86,7 +86,7 @@ def main() -> None:
 
 def print_family(options: Compare, family: str, policies: dict[str, Policy], embedder: Cached) -> None:
     """A table of one family: the evidence that each policy finds, by category of question."""
-    chosen, *_ = choose(options)
+    chosen = choose(options).conversations
     results: dict[str, Compared] = {}
     for name, policy in policies.items():
         run = partial(replayed, policy=policy, budget=Budget(context=options.budget))

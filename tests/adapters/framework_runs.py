@@ -240,7 +240,11 @@ def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -
             async for event in runner.run_async(
                 user_id="ada", session_id="trip", new_message=message, run_config=RunConfig(max_llm_calls=0)
             ):
-                said = "".join(part.text or "" for part in event.content.parts or ()) if event.content else said
+                said = (
+                    "".join(part.text or "" for part in event.content.parts or () if not part.thought)
+                    if event.content
+                    else said
+                )
         session = await service.get_session(app_name="archive", user_id="ada", session_id="trip")
         files.kept = str(session.events)
         return said

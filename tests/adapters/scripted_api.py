@@ -1,6 +1,7 @@
 """A strict provider for runs of agent frameworks, with their own compactions too.
 
-A request without tools asks for a summary, and is no step. A server that refuses requests without end gives up.
+A request without tools asks for a summary, and is no step. After MOST_REFUSED
+refusals of each step it returns another error.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ class ScriptedApi(StrictProvider):
     """What the server was asked, and what was wrong with it.
 
     `steps`: requests until it answers; each of them is answered with one to three calls. `limit`: its own limit of
-    tokens. `ids`: whether Gemini's calls have ids.
+    tokens. Gemini's calls have no ids.
     """
 
-    def __init__(self, steps: int, limit: int, *, ids: bool = False) -> None:
+    def __init__(self, steps: int, limit: int) -> None:
         super().__init__(steps + 1, limit=limit)
-        self.ids, self.summaries = ids, 0
+        self.summaries = 0
         self.kept: list[float] = []
         """For each request, the share of the messages of the one before that it begins with."""
         self._before: list[str] = []
@@ -53,7 +54,7 @@ class ScriptedApi(StrictProvider):
         status, found = super()._answer(api, body)
         if self.turn > turn:
             self._compare(prefixes(api, body))
-        return status, found if self.ids or api != "gemini" else _without_ids(found)
+        return status, found if api != "gemini" else _without_ids(found)
 
     def _compare(self, now: list[str]) -> None:
         if self._before:

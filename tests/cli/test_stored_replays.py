@@ -16,7 +16,7 @@ from conversation_files import chat, write_jsonl
 
 from transom.core.codec import encode
 from transom.stores import open_store
-from transom.stores.list_conversations import FIRST_ENTRIES, StoredConversation, conversations_in
+from transom.stores.conversation_list import FIRST_ENTRIES, StoredConversation, conversations_in
 from transom.stores.sqlite import SqliteLog
 from transom.testing import talk
 

@@ -30,9 +30,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def checked(check: str, settings: str = CHECKS, **options: object) -> Checked:
+def checked(check: str, settings: str = CHECKS, *, budget: int | None = None, **options: object) -> Checked:
     Path("a.check.toml").write_text(f"{settings}\n[[check]]\n{check}\n", encoding="utf-8")
-    return run_checks(read_check_file(Path("a.check.toml")), **options)
+    return run_checks(read_check_file(Path("a.check.toml"), budget=budget), **options)
 
 
 def test_a_text_that_stays_holds() -> None:
@@ -140,7 +140,7 @@ def test_limits() -> None:
     assert checked("max_cost = 0.05", priced).failed == []
     (result,) = checked("max_cost = 0.01", priced).failed
     assert result.failures[0].problem.startswith("the cost passes $0.0100 here; all 13 calls cost $0.0")
-    whole = run_checks(read_check_file(Path("a.check.toml")), policy="passthrough", budget=100_000).failed[0]
+    whole = run_checks(read_check_file(Path("a.check.toml"), budget=100_000), policy="passthrough").failed[0]
     assert f"all 13 calls cost ${dollars_of_the_whole():.4f}" in whole.failures[0].problem
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
 from rich.console import Console
@@ -26,6 +26,7 @@ from transom.cli.report import WRONG, Column, fits, number_text, table
 from transom.cli.streams import counted
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.budget import Budget
+from transom.core.message import Assistant
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting
 from transom.evaluation.compare import Compared, tokens_of
@@ -67,15 +68,17 @@ MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
 SETTINGS = ("budget", "prices", "priced_by", "model", "min_messages", "max_messages", "min_tokens", "every")
 """The options that the results depend on, beside the files and the policy."""
 
-NOTES = """\
+_NOTES = """\
 names: paths, ids, numbers and quoted strings that the next message uses
 old names: those whose last mention is further back than the budget reaches
 found: in the window, with 40 characters on either side; in context: with 240
 cost: with prompt caching, relative to sending the whole history (1.00)
 append-only: calls whose window begins with the whole window of the last call
-breaks in a row: calls that break the cached prefix when the last call did, too
-reasoning lost: turns since the user's last message behind a prefix that has changed"""
+breaks in a row: calls that break the cached prefix when the last call did, too"""
 """Notes below the table that explain the heads of its columns."""
+
+_REASONING_NOTE = "reasoning lost: turns since the user's last message behind a prefix that has changed"
+"""The note about the column that is there only if there is reasoning."""
 
 REFUSED = "Refused calls are counted in no other column but calls."
 
@@ -89,8 +92,8 @@ def run(options: Compare) -> int:
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     paths = () if options.chart is None else picture_paths(options.chart)
     with ProgressBar() as bar:
-        chosen, files, has_reasoning = choose(options, bar)
-    if not chosen:
+        chosen = choose(options, bar)
+    if not chosen.conversations:
         has_limits = options.min_messages or options.min_tokens or options.max_messages is not None
         raise InvalidSetting(
             f"no conversation in these files{' has the length that the options ask for' if has_limits else ''}"
@@ -98,7 +101,7 @@ def run(options: Compare) -> int:
     prices = priced_by(options.priced_by)
     with ProgressBar() as bar:
         results = compare(
-            chosen,
+            chosen.conversations,
             names,
             budget,
             model=options.model,
@@ -109,7 +112,7 @@ def run(options: Compare) -> int:
     found = verdict(results)
     if options.json:
         settings = {name: getattr(options, name) for name in SETTINGS}
-        file_formats = [{"file": name, "formats": formats} for name, formats in files]
+        file_formats = [{"file": name, "formats": formats} for name, formats in chosen.files]
         print_json(
             {
                 **settings,
@@ -119,28 +122,35 @@ def run(options: Compare) -> int:
             }
         )
     else:
-        for line in summary_lines(files):
+        for line in summary_lines(chosen.files):
             print_line(terminal(), line)
         if options.all:
-            print_table(results, has_reasoning=has_reasoning)
+            print_table(results, has_reasoning=chosen.has_reasoning)
         else:
-            print_verdict_table(results, prices, has_reasoning=has_reasoning)
+            print_verdict_table(results, prices, has_reasoning=chosen.has_reasoning)
         if options.model is not None:
             print_line(terminal(), summaries_line(results, options.model))
         print_wrapped(terminal(), ("\nWhich to take: ", "bold"), found.sentence)
     if paths:
-        _draw(results, paths, _title(options, len(chosen)))
+        _draw(results, paths, _title(options, len(chosen.conversations)))
     all_stats = [one.stats for one in results.values()]
     is_wrong = any(stats.invalid or stats.over for stats in all_stats)
     all_refused = all(stats.refused and not stats.sent for stats in all_stats)
     return WRONG if is_wrong or all_refused else 0
 
 
-def choose(
-    options: Compare, bar: ProgressBar | None = None
-) -> tuple[list[Recorded], list[tuple[str, Counter[str]]], bool]:
-    """Read the conversations that the options choose; for each file also count them by format. The last value: whether
-    any of the conversations has reasoning of the model.
+class Chosen(NamedTuple):
+    """The conversations that are compared."""
+
+    conversations: list[Recorded]
+    files: list[tuple[str, Counter[str]]]
+    """For each file, how many of them it has, by format."""
+    has_reasoning: bool
+    """Whether any of them has reasoning of the model."""
+
+
+def choose(options: Compare, bar: ProgressBar | None = None) -> Chosen:
+    """Read the conversations that the options choose.
 
     All are translated to OpenAI Chat, so that their figures can be compared. Raises OSError, InvalidMessage.
     """
@@ -151,18 +161,19 @@ def choose(
     for number, file in enumerate(options.files):
         formats = Counter[str]()
         records = read_input(file, format_name=options.format, questions=True)
-        for recorded, _, _ in readable_conversations(records, file):
+        for recorded, _, facts in readable_conversations(records, file):
             if bar is not None:
                 bar.update((number + records.progress) / len(options.files), f"reading {file_name(file)}")
             record = as_openai_chat(recorded)
             if _has_length(options, record):
                 if matching % options.every == 0:
-                    has_reasoning = has_reasoning or recorded.has_reasoning()
+                    thoughts = (fact.reasoning for _, fact in facts if isinstance(fact, Assistant))
+                    has_reasoning = has_reasoning or any(thoughts)
                     chosen.append(record)
                     formats[record.format] += 1
                 matching += 1
         files.append((file_name(file), formats))
-    return chosen, files, has_reasoning
+    return Chosen(chosen, files, has_reasoning)
 
 
 def _has_length(options: Compare, record: Recorded) -> bool:
@@ -344,7 +355,7 @@ def print_table(results: Results, *, has_reasoning: bool) -> None:
     console = terminal()
     for part in _tables(console, list(results.items()), columns_of(results, has_reasoning=has_reasoning)):
         console.print(part)
-    console.print(NOTES if has_reasoning else NOTES.rpartition("\n")[0], style="dim")
+    console.print(f"{_NOTES}\n{_REASONING_NOTE}" if has_reasoning else _NOTES, style="dim")
     if any(one.stats.refused for one in results.values()):
         console.print(REFUSED, style="dim")
     if columns := category_columns(results):

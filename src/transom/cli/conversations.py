@@ -8,7 +8,7 @@ from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.errors import InvalidSetting
-from transom.stores.list_conversations import conversations_in
+from transom.stores.conversation_list import conversations_in
 from transom.stores.postgres_url import without_password
 
 DAMAGED = 1

@@ -21,7 +21,7 @@ from transom.cli.streams import counted, one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import TransomError
 from transom.extras import install_command
-from transom.stores.list_conversations import conversations_in
+from transom.stores.conversation_list import conversations_in
 from transom.stores.postgres_url import place_of
 
 PROBLEMS = 1

@@ -23,7 +23,7 @@ from transom.core.view import View
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.stores.base import Store
 from transom.stores.fork import sub_agent_name
-from transom.wire.arguments import read_object, schema_faults
+from transom.wire.arguments import read_object, schema_violations
 from transom.wire.dialect import Dialect
 from transom.wire.tools import tools_in
 
@@ -240,7 +240,7 @@ def _check_arguments(view: View, name: str, arguments: str) -> None:
     itself checks the rest when it runs. Raises InvalidSetting."""
     tools = (tool for schema in view.head.tools for tool in tools_in(schema))
     schema = next((tool.parameters for tool in tools if tool.name == name), None)
-    if schema is not None and (wrong := schema_faults(schema, read_object(arguments))):
+    if schema is not None and (wrong := schema_violations(schema, read_object(arguments))):
         raise InvalidSetting(f"approve: arguments of {quote(name)}: {'; '.join(wrong)}")
 
 

@@ -26,7 +26,7 @@ from transom.conversation import argument_checks as check
 from transom.core.message import Raw
 from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
-from transom.wire.arguments import read_object, schema_faults
+from transom.wire.arguments import read_object, schema_violations
 
 Arguments = dict[str, Any]
 _logger = logging.getLogger(__name__)
@@ -309,7 +309,7 @@ class _SchemaArguments:
 
     def read(self, given: Arguments) -> Arguments:
         """The arguments as they are. Raises InvalidMessage if the schema plainly excludes them."""
-        if wrong := schema_faults(self.schema, given):
+        if wrong := schema_violations(self.schema, given):
             raise InvalidMessage("arguments", "; ".join(wrong))
         return given
 

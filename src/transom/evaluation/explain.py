@@ -77,10 +77,11 @@ def hides_reasoning(row: Explanation) -> bool:
 class Explanations(list[Explanation]):
     """What became of every fact of a log, in order, and why the window was made as it is.
 
-    `costs`: the costs that were compared when the call's compaction was chosen, or, if `costs.why` is "soon", when it
-    was decided whether to ask for a summary. None without prices, and if neither was decided. `no_summary`: why no
-    summary would be asked for now, such as too little room; if one would be, why the newest is not shown; empty if it
-    is shown or there is none.
+    `costs`: the costs that were compared when the call's compaction was chosen. If `costs.why` is "soon", they were
+    compared to decide whether to ask for a summary. None without prices. None also if neither was decided.
+
+    `no_summary`: why no summary would be asked for now, such as too little room. If one would be asked for, it says why
+    the newest one is not shown. Empty if that one is shown, and if there is none.
     """
 
     def __init__(

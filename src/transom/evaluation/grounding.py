@@ -179,7 +179,7 @@ def grounding(history: History, window: Sequence[str], reply: Raw, total: int, b
     the request) has the name with its original surroundings.
 
     `total`: tokens of the conversation before the reply. A name whose last mention is more than `budget` tokens before
-    that counts as far too.
+    that is also counted in the `far_…` fields.
     """
     done = Grounding()
     whole, pieces = {text for text in window if text in history.known}, [t for t in window if t not in history.known]

@@ -108,8 +108,8 @@ class Session:
     threads.
 
     If it has a `conversation`, recorded entries are appended to its log, and the slice of `ConversationEntry` is read
-    from there. Of the conversation's events (`Conversation.subscribe`), those of runs are
-    left out unless they have a reducer: a slice of them would hold every tool result. `select_all` reads a slice.
+    from there. Of the conversation's events (`Conversation.subscribe`), those of
+    runs are kept only if they have a reducer: a slice of them would hold every tool result. `select_all` reads a slice.
     """
 
     def __init__(self, session_id: UUID | None = None, *, conversation: Conversation | None = None) -> None:

@@ -191,9 +191,10 @@ class Gateway:
 
         - Nothing of it is known: a new conversation. The first one of a session gets the session's name, unless the
           request is `aside`: beside the work, such as one for a title.
-        - A log says what the request begins with and no more, and no other request is in that conversation: that one.
-        - A log says more, or a request is in it: a fork at the end of what both say; a new conversation if that has no
-          reply yet, because then two clients have only begun alike.
+        - A log says what the request begins with and no more, and no other request is in that conversation: it goes on
+          in that conversation.
+        - A log says more, or a request is in it: a fork where the two part; a new conversation if there is no reply
+          before that, because then two clients have only begun alike.
 
         While another process has the conversation and says nothing new in it, this waits, at most as long as the
         settings say. Raises InvalidMessage, and what the store raises.

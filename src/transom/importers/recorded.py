@@ -10,7 +10,7 @@ from msgspec import Struct
 from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.replay import Question
 from transom.core.entry import Meta
-from transom.core.message import Assistant, Fact, Instruction, Raw, User
+from transom.core.message import Fact, Instruction, Raw, User
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.importers.formats import CONTAINERS, MESSAGE_FORMATS
 from transom.importers.sessions.injected import INJECTED, is_injected
@@ -109,10 +109,6 @@ class Recorded(Struct, frozen=True, kw_only=True):
             return [*dialect.parse_system(self.system), *head], facts
         except InvalidMessage as problem:
             raise InvalidMessage(f"{self.source}, {problem.where}", problem.why) from None
-
-    def has_reasoning(self) -> bool:
-        """Whether a message has reasoning of the model. Raises InvalidMessage."""
-        return any(isinstance(fact, Assistant) and fact.reasoning for _, fact in self.facts()[1])
 
     def tools_for(self, dialect: str) -> list[Raw]:
         """Return the tools in the form that a request of this dialect has.

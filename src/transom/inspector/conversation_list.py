@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from transom.stores import Store
-from transom.stores.list_conversations import StoredConversation, described
+from transom.stores.conversation_list import StoredConversation, described
 
 MOST_LISTED = 200
 """The most conversations in one answer: each of them is opened."""

@@ -216,8 +216,12 @@ def _in_digits(short: re.Match[str]) -> str:
 def _numbers_in(text: str) -> dict[str, int]:
     """The numbers in the text, by name: "limit", "input", "output".
 
-    If no pattern names an output, or an input above the limit, and the text mentions the input and what its sizes
-    count, and has exactly two numbers of this length, the larger one is the input.
+    Patterns name them. If these do not suffice, the larger one of two numbers is the input and the other one the limit.
+    That holds if:
+
+    - no pattern names an output, or an input above the limit;
+    - the text mentions the input, and the unit of its sizes;
+    - it has exactly two different numbers that are long enough for `_NUMBER`.
     """
     found = _named_numbers(text)
     if "output" in found or found.get("input", 0) > found.get("limit", inf):

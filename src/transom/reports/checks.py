@@ -134,19 +134,15 @@ class _Judge(Protocol):
 
 
 def run_checks(
-    file: CheckFile,
-    *,
-    policy: Policy | str | None = None,
-    budget: int | None = None,
-    on_progress: OnProgress | None = None,
+    file: CheckFile, *, policy: Policy | str | None = None, on_progress: OnProgress | None = None
 ) -> Checked:
     """Replay the conversations of a file of checks, and judge every check.
 
-    `policy`, `budget`: in place of those of the file. Raises OSError, InvalidMessage, InvalidSetting.
+    `policy`: in place of that of the file. Another budget is given to `read_check_file`. Raises OSError,
+    InvalidMessage, InvalidSetting.
     """
     chosen = policy_named(file.policy if policy is None else policy)
-    tokens = file.budget_tokens if budget is None else budget
-    limits = Budget(context=tokens, prices=Prices.named(file.prices))
+    limits = Budget(context=file.budget_tokens, prices=Prices.named(file.prices))
     dialect = None if file.dialect is None else dialect_named(file.dialect)
     prices = file.token_prices() if any(check.max_cost is not None for check in file.checks) else None
     found = {check.name: _Found() for check in file.checks}
@@ -172,7 +168,7 @@ def run_checks(
     return Checked(
         file=str(file.path),
         policy=chosen.name,
-        budget=tokens,
+        budget=file.budget_tokens,
         conversations=conversations,
         calls=calls,
         results=tuple(found[check.name].result(check) for check in file.checks),

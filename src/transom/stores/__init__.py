@@ -5,10 +5,10 @@ from __future__ import annotations
 from transom.core.codec import decode as decode_entry
 from transom.stores.base import Store, StoredLog
 from transom.stores.blobs import encode_entry
+from transom.stores.conversation_list import StoredConversation, list_conversations
 from transom.stores.follow import follow
 from transom.stores.fork import fork_log
 from transom.stores.jsonl import JsonlStore
-from transom.stores.list_conversations import StoredConversation, list_conversations
 from transom.stores.memory import MemoryStore
 from transom.stores.snapshot import open_view
 from transom.stores.sqlite import SqliteStore

@@ -91,7 +91,7 @@ _JSON_TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def schema_faults(schema: Raw, given: Mapping[str, object]) -> list[str]:
+def schema_violations(schema: Raw, given: Mapping[str, object]) -> list[str]:
     """What is wrong with arguments by a JSON schema, as far as that is plain: a name that is required and missing, a
     name that the schema excludes, and the plain `type` of a value. A null for what may be missing is no fault: models
     write it for "not given"."""

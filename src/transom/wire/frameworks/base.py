@@ -140,7 +140,7 @@ def bound(turn: Assistant) -> Assistant:
 
 def signature_of(thought: Raw) -> str:
     """What shows that only the provider could have made a thought: a signature, encrypted text, or the id by which
-    OpenAI has stored it. Empty if there is nothing of that."""
+    OpenAI has stored it. Empty if it has none of these."""
     extras = as_dict(thought.get("extras")) or as_dict(thought.get("additional_properties"))
     keys = ("signature", "protected_data", "encrypted_content")
     signs = [text(each, key) for each in (thought, extras) for key in keys]

@@ -70,8 +70,9 @@ def _items(one: Any) -> list[Any]:
 def _with_id(item: Raw) -> Raw:
     """An item of a window as the SDK writes it.
 
-    Where the API gives no ids, as Chat Completions, all messages of the model have the same one. A window has it once,
-    and the SDK refuses a message of the model that has other fields, but no id.
+    Where the API gives no ids, as Chat Completions, all messages of the model have the same one. In a window
+    one message has it, and the others have none. The SDK refuses a message of the model that has no id but other
+    fields, such as `provider_data`.
     """
     if item.get("role") != "assistant" or "provider_data" not in item or "id" in item:
         return item
