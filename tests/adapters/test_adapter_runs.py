@@ -50,9 +50,10 @@ def test_a_run_with_an_overflow_a_crash_and_a_resume(name: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_without_its_packages_an_adapter_says_how_to_install_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = f"transom.adapters.{name}"
+    module, package = f"transom.adapters.{name}", PACKAGES[name]
     monkeypatch.delitem(sys.modules, module, raising=False)
-    monkeypatch.setitem(sys.modules, PACKAGES[name].partition(".")[0], None)
+    for known in [package, *(each for each in sys.modules if each.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, known, None)
     with pytest.raises(ImportError) as caught:
         import_module(module)
     assert str(caught.value).endswith(install_command(name.replace("_", "-")))
