@@ -298,7 +298,7 @@ class _FoldedTurns:
         choice.cover(names * room, items, index.weight, covered=self.covered | quoted, factors=self._factors)
         left = room - choice.spent
         if by_words and left > MIN_FOR_WORDS * room:
-            cover_words(view, index, choice, left, self.units, self.beside)
+            cover_words(view, index, choice, left, self.units)
         chosen: Spans = {}
         for at in sorted(choice.taken):
             passage = passages[at]

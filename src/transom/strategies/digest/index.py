@@ -318,10 +318,6 @@ def _passages(
         yield Passage(entry, number, *place, tokens, MARGIN * rate, names, at == 0, at == last)
 
 
-def _words_in(text: str) -> frozenset[str]:
-    return frozenset(words_in(text))
-
-
 def _tally(counts: Counter[str], of: Iterable[str], times: int) -> None:
     """Count up or down; forget what comes to zero."""
     for one in of:
@@ -359,8 +355,6 @@ class WordIndex:
 
     def __init__(self) -> None:
         self._of: dict[int, EntryWords] = {}
-        self.of_text = lru_cache(CACHED_TEXTS)(_words_in)
-        """The words in a text of the window, cached."""
         self._found_in: Counter[str] = Counter()
         self._proper: Counter[str] = Counter()
 

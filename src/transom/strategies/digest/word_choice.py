@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from itertools import chain
 from statistics import median
 
@@ -12,7 +11,6 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index, Indexed
 from transom.strategies.digest.passage_choice import PassageChoice
-from transom.strategies.digest.visible import Visible, visible_texts
 
 REPEATED_WORD = 0.5
 """The worth of each further passage with the same word, as a share of the one before."""
@@ -24,15 +22,12 @@ OF_USER, OF_MODEL = "user", "assistant"
 """The roles whose messages are compared."""
 
 
-def cover_words(
-    view: View, index: Index, choice: PassageChoice, left: float, hidden: Sequence[Unit], beside: Sequence[Visible]
-) -> None:
+def cover_words(view: View, index: Index, choice: PassageChoice, left: float, hidden: Sequence[Unit]) -> None:
     """Choose on by words, with the tokens that names have left: short messages, and the user's, before long replies."""
     words = index.words.update(view, index)
     entries = dict.fromkeys(passage.entry for passage in choice.passages)
     items = [passage_words for seq in entries for passage_words in words.at(view, index, seq)]
-    already: Iterable[str] = (word for one in beside for word in _words_shown(view, index, one))
-    times = Counter(chain(already, *(items[at] for at in choice.taken)))
+    times = Counter(chain.from_iterable(items[at] for at in choice.taken))
     verbosity = _verbosity(view, index, hidden)
     factors = {seq: _length_factor(index.at(view, seq), verbosity) for seq in entries}
     choice.cover(
@@ -42,14 +37,6 @@ def cover_words(
         repeated=REPEATED_WORD,
         factors=[factors[one.entry] for one in choice.passages],
     )
-
-
-def _words_shown(view: View, index: Index, one: Visible) -> AbstractSet[str]:
-    """The words in what the window shows of this."""
-    words = index.words
-    if isinstance(one, Unit) and not one.trims:
-        return set(chain(*(passage_words for seq in one.seqs for passage_words in words.at(view, index, seq))))
-    return set[str]().union(*map(words.of_text, visible_texts(one)))
 
 
 def _verbosity(view: View, index: Index, units: Sequence[Unit]) -> float:
