@@ -41,6 +41,50 @@ def test_a_compaction_is_reported_and_undone(store: str, capsys: pytest.CaptureF
         assert conv.window_usage.used == done["tokens_before"]
 
 
+def test_a_dry_run_says_the_same_and_appends_nothing(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(*options: str) -> str:
+        assert main(["compact", "trip", "--budget", "100000", "--store", store, *options]) == 0
+        return capsys.readouterr().out
+
+    with transom.Conversation.open(store, "trip", budget=100_000) as conv:
+        entries = len(conv.log)
+    dry = printed("--dry-run", "--json")
+    assert "nothing changed (dry run)" in " ".join(printed("--dry-run").split())
+    with transom.Conversation.open(store, "trip", budget=100_000) as conv:
+        assert len(conv.log) == entries
+    assert printed("--json") == dry
+
+
+def test_a_dry_run_asks_no_model(no_model: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*no_model, "--dry-run"]) == 2
+    assert "--dry-run asks no model" in capsys.readouterr().err
+
+
+def test_every_command_says_the_tokens_that_the_provider_counts(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with transom.Conversation.open(store, "trip", budget=100_000) as conv:
+        for turn in range(3):
+            conv.user(f"And {turn}?")
+            conv.request()
+            used = round(conv.window().size.tokens * 1.3)
+            reply = {"role": "assistant", "content": "No."}
+            conv.observe({"choices": [{"message": reply}], "usage": {"prompt_tokens": used, "completion_tokens": 2}})
+        assert conv.view.calibration > 1.1
+        used = conv.window_usage.used
+
+    def found(*command: str) -> dict[str, object]:
+        assert main([*command, "--store", store, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert found("window", "trip")["tokens"] == used
+    assert found("explain", "trip")["tokens"] == used
+    assert found("pin", "trip", "0", "--dry-run")["tokens"][0] == used
+    assert found("compact", "trip", "--dry-run")["tokens_before"] == used
+    found("compact", "trip")
+    assert found("undo", "trip", "--dry-run")["tokens"][1] == used
+
+
 def test_the_tokens_saved_are_printed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compact", "trip", "--budget", "100000", "--store", store]) == 0
     printed = capsys.readouterr().out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx2
@@ -24,7 +27,7 @@ from sdk_agents import AGENTS, anthropic_client, gemini_client, openai_client
 from strict_provider import ANSWER, TASK, StrictProvider, strict_provider
 from transom.http import Gateway
 from transom.proxy.app import ProxySettings
-from transom.proxy.serve import serving
+from transom.proxy.serve import listen, serve, serving
 from transom.stores import MemoryStore, Store, open_store
 
 post, get = partial(httpx2.post, timeout=60), partial(httpx2.get, timeout=60)
@@ -158,6 +161,33 @@ def test_an_error_of_the_provider_arrives_as_it_was_and_a_missing_one_is_a_502()
     with proxied(server, MemoryStore()) as url:
         answer = post(f"{url}/v1/chat/completions", json={"model": "m", "messages": said(TASK)})
     assert (answer.status_code, "cannot be reached" in answer.text) == (502, True)
+
+
+def test_a_server_that_hangs_up_is_no_server_that_cannot_be_reached() -> None:
+    def hang_up() -> None:
+        with listening.accept()[0] as connection:
+            connection.recv(100_000)
+
+    with listen() as listening, strict_provider(1) as server:
+        server.url = "http://127.0.0.1:{}".format(listening.getsockname()[1])
+        Thread(target=hang_up, daemon=True).start()
+        with proxied(server, MemoryStore()) as url:
+            answer = post(f"{url}/v1/chat/completions", json={"model": "m", "messages": said(TASK)})
+    message = answer.json()["error"]["message"]
+    assert (answer.status_code, "closed the connection before it answered" in message) == (502, True)
+
+
+def test_ctrl_c_ends_the_proxy_without_an_exception() -> None:
+    def interrupt() -> None:
+        url = "http://127.0.0.1:{}/healthz".format(listening.getsockname()[1])
+        assert get(url).text == "ok\n"
+        os.kill(os.getpid(), signal.SIGINT)
+
+    listening = listen()
+    settings = ProxySettings(upstream="http://127.0.0.1:9")
+    client = Thread(target=interrupt)
+    serve(Gateway(MemoryStore(), budget=BUDGET), settings, listening, client.start)
+    client.join()
 
 
 def test_a_stream_that_breaks_upstream_breaks_at_the_client_and_goes_on() -> None:

@@ -461,6 +461,7 @@ class Compact(Struct, frozen=True, kw_only=True):
     focus: o.SummaryFocus = ""
     note: o.Notes = None
     model: o.SummaryModel = None
+    dry_run: o.DryRun = False
     dialect: o.AnyDialect = None
     store: o.AnyStore = None
     json: o.Json = False

@@ -12,15 +12,19 @@ from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.summary_job import summary_settings
 from transom.core.summary import Summary
+from transom.errors import InvalidSetting
+from transom.stores.scratch import ScratchLog
 
 
 def run(options: Compact) -> int:
-    """Compact the conversation, and print what the compaction did."""
+    """Compact the conversation, and print what the compaction did. With --dry-run it is compacted on a scratch log."""
+    if options.dry_run and options.model is not None:
+        raise InvalidSetting("--dry-run asks no model for a summary: leave out --model")
     made_by = summary_settings(options.model)  # raises before anything is opened
-    with open_log(options.store, options.id, writing=True) as log:
-        conversation = open_conversation(
-            log, budget_of(log, options.budget), options.policy, options.dialect, summarizer=made_by
-        )
+    with open_log(options.store, options.id, writing=not options.dry_run) as log:
+        budget = budget_of(log, options.budget)
+        written = ScratchLog(log) if options.dry_run else log
+        conversation = open_conversation(written, budget, options.policy, options.dialect, summarizer=made_by)
         with at_work("compacting" if options.model is None else "waiting for the model's summary"):
             done = conversation.compact(focus=options.focus, notes=options.note or [])
         conversation.close()
@@ -48,14 +52,15 @@ def run(options: Compact) -> int:
             print_wrapped(console, f"{one_line(log.name)}: nothing to compact")
             return 0
         saved = done.tokens_before - done.tokens_after
+        name = one_line(log.name)
+        taken_back = "nothing changed (dry run)" if options.dry_run else f"`transom undo {shlex.quote(name)}` takes it back"
         print_wrapped(
-            console,
-            f"{one_line(log.name)}: {done.tokens_before:,} → {done.tokens_after:,} tokens, {saved:,} saved; "
-            f"`transom undo {shlex.quote(one_line(log.name))}` takes it back",
+            console, f"{name}: {done.tokens_before:,} → {done.tokens_after:,} tokens, {saved:,} saved; {taken_back}"
         )
         if summary is not None:
             by = "made without a model" if done.degraded else f"made by {one_line(summary.made_by)}"
-            print_wrapped(console, f"The summary is entry {done.summary}, {by}:")
+            verb = "would be" if options.dry_run else "is"
+            print_wrapped(console, f"The summary {verb} entry {done.summary}, {by}:")
             for line in summary.text.splitlines():
                 print_wrapped(console, one_line(line))
     return 0

@@ -152,7 +152,7 @@ def _print_change(
     `seqs`: the entries that the edits became, or were before; empty for a dry run. `limit`: the tokens that the last
     window was planned for, None if none was sent.
     """
-    tokens = before.total.tokens, after.total.tokens
+    tokens = before.tokens, after.tokens
     messages = before.total.messages, after.total.messages
     ranges = FoldRanges(before)
     lines = [f"{kind_of(edit)} {text_of(edit, ranges)}" for edit in edits]
@@ -166,7 +166,7 @@ def _print_change(
         print_wrapped(console, (f"{one_line(name)}: {one_line(line)} {done}", "bold"))
     change = "the window: {:,} → {:,} tokens, {:,} → {:,} messages".format(*tokens, *messages)
     print_wrapped(console, change)
-    if limit is not None and round(after.total.tokens * after.calibration) > limit:
+    if limit is not None and after.tokens > limit:
         print_wrapped(
             console, f"over the budget of {limit:,} tokens: the next call {'compacts' if seqs else 'would compact'}"
         )

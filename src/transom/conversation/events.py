@@ -74,8 +74,8 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
         shown = next(((seq, summary) for seq, summary in after.newest_summaries() if seq in named), None)
         return cls(
             edits=tuple(entry.seq for entry in edits),
-            tokens_before=round(before.total.tokens * before.calibration),
-            tokens_after=round(after.total.tokens * after.calibration),
+            tokens_before=before.tokens,
+            tokens_after=after.tokens,
             summary=None if shown is None else shown[0],
             degraded=shown is not None and shown[1].degraded,
         )

@@ -48,7 +48,7 @@ def conversation_usage(total: TotalUsage, window: WindowUsage) -> ConversationUs
 
 def window_usage(view: View, limits: Budget, policy: Policy) -> WindowUsage:
     """How full the window of a view is before the next plan."""
-    used = round(view.total.tokens * view.calibration)
+    used = view.tokens
     if is_due(view, limits, policy):
         status = "compacting"
     else:

@@ -180,7 +180,7 @@ class View(Struct, frozen=True, eq=False):
         return replace(self, log=log, prefix_fingerprint=PrefixFingerprint(self.prefix_fingerprint.remembered))
 
     def __repr__(self) -> str:
-        return f"View({self.length} entries, {len(self.slots)} slots, {self.total.tokens} tokens)"
+        return f"View({self.length} entries, {len(self.slots)} slots, {self.tokens} tokens)"
 
     # ---- its parts, flat
 
@@ -198,6 +198,11 @@ class View(Struct, frozen=True, eq=False):
     def total(self) -> Size:
         """The size of the window, with head and request overhead; raw tokens."""
         return self.layout.total
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the window as its provider counts them: calibrated, as budgets compare them."""
+        return round(self.total.tokens * self.calibration)
 
     @property
     def unit_of(self) -> IntVector:

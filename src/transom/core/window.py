@@ -63,7 +63,7 @@ class Window(Struct, frozen=True, eq=False):
         assert isinstance(sent, Sent)
         broke = None if sent.breaks is None else Break(*sent.breaks)
         return cls(
-            view, sent.fingerprint, round(view.total.tokens * view.calibration), sent.limit, sent.shared_tokens, broke
+            view, sent.fingerprint, view.tokens, sent.limit, sent.shared_tokens, broke
         )
 
 
@@ -77,7 +77,7 @@ def assemble(view: View, limit: int) -> Window:
     return Window(
         view,
         view.fingerprint(),
-        round(view.total.tokens * view.calibration),
+        view.tokens,
         limit,
         shared_prefix_tokens(view, stable),
         broke,

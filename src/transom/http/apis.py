@@ -109,7 +109,7 @@ class CallBody:
             self.system = self._system()
             self.tools = cast("list[Raw]", self.value("tools") or [])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-            raise InvalidMessage("body", f"not the JSON of a {dialect.name} request: {wrong}") from None
+            raise InvalidMessage("body", f"not the JSON of a request in the dialect {dialect.name}: {wrong}") from None
         named = self.value("model") if "model" in self.fields else None
         found = _MODEL_IN_PATH.search(path)
         self.model = named if isinstance(named, str) else found[1] if found else ""

@@ -220,6 +220,9 @@ class _Call:
             response = await proxy.send(proxy.forwarded(self._scope, self._headers, body), self.exchange)
         except httpx2.TimeoutException as error:
             await self._failed(504, f"the upstream server is silent: {type(error).__name__}")
+        except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError) as error:
+            what = f"{type(error).__name__}: {error}".removesuffix(": ")
+            await self._failed(502, f"the upstream server closed the connection before it answered: {what}")
         except (httpx2.HTTPError, OSError) as error:
             await self._failed(502, f"the upstream server cannot be reached: {type(error).__name__}: {error}")
         else:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 
@@ -37,7 +37,8 @@ def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, r
     proxy = Proxy(gateway, settings)
     server = _server(proxy)
     ready()
-    asyncio.run(_serve(server, proxy, listening))
+    with suppress(KeyboardInterrupt):  # which uvicorn raises again when it has ended
+        asyncio.run(_serve(server, proxy, listening))
 
 
 @contextmanager
