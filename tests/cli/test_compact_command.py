@@ -60,9 +60,7 @@ def test_a_dry_run_asks_no_model(no_model: list[str], capsys: pytest.CaptureFixt
     assert "--dry-run asks no model" in capsys.readouterr().err
 
 
-def test_every_command_says_the_tokens_that_the_provider_counts(
-    store: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_says_the_tokens_that_the_provider_counts(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     with transom.Conversation.open(store, "trip", budget=100_000) as conv:
         for turn in range(3):
             conv.user(f"And {turn}?")

@@ -155,4 +155,4 @@ def test_fields_that_another_format_does_not_take_are_counted(run, folder):
     assert run("export", "one")[2] == ""
     code, out, err = run("export", "one", "--format", "claude_code")
     assert (code, "ana" in out) == (0, False)
-    assert err == "transom: fields of messages left out that only their own provider takes: 2\n"
+    assert err == "Fields of messages left out that only their own provider takes: 2.\n"

@@ -101,6 +101,28 @@ def test_a_list_with_nothing_to_send_is_refused_but_an_empty_one_is_empty():
             assert str(refused.value) == f"{where}: none has content or calls, so there is nothing to send"
 
 
+CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CALLING = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": None, "tool_calls": [CALL]}]
+
+
+def result(text):
+    return {"role": "tool", "tool_call_id": "a", "content": text}
+
+
+def test_results_that_answer_no_open_call_are_left_out_and_counted():
+    again = [*CALLING, result("one"), result("two"), {"role": "function", "name": "g", "content": "old"}]
+    with pytest.warns(UserWarning, match="2 tool results are left out .the first: message 3.: they ") as caught:
+        assert transom.fit(again, budget=4_000) == again[:3]
+    assert [warning.filename for warning in caught] == [__file__]
+    with pytest.raises(InvalidMessage, match="only results that answer no call have content"):
+        transom.fit([result("one")], budget=4_000)
+
+
+def test_a_late_result_is_in_a_note_and_not_counted():
+    late = [*CALLING, {"role": "user", "content": "Well?"}, {"role": "assistant", "content": "Wait."}, result("late")]
+    assert "late" in str(transom.fit([*late, {"role": "user", "content": "Now?"}], budget=4_000))
+
+
 def test_message_objects_of_a_client_library_are_read_through_their_own_dump():
     class Message:
         def __init__(self, fields):

@@ -169,7 +169,7 @@ def test_a_server_that_hangs_up_is_no_server_that_cannot_be_reached() -> None:
             connection.recv(100_000)
 
     with listen() as listening, strict_provider(1) as server:
-        server.url = "http://127.0.0.1:{}".format(listening.getsockname()[1])
+        server.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         Thread(target=hang_up, daemon=True).start()
         with proxied(server, MemoryStore()) as url:
             answer = post(f"{url}/v1/chat/completions", json={"model": "m", "messages": said(TASK)})
@@ -179,7 +179,7 @@ def test_a_server_that_hangs_up_is_no_server_that_cannot_be_reached() -> None:
 
 def test_ctrl_c_ends_the_proxy_without_an_exception() -> None:
     def interrupt() -> None:
-        url = "http://127.0.0.1:{}/healthz".format(listening.getsockname()[1])
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/healthz"
         assert get(url).text == "ok\n"
         os.kill(os.getpid(), signal.SIGINT)
 

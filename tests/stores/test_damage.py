@@ -136,6 +136,17 @@ def test_sqlite_one_letter_of_a_large_body_changed(path: Path, seq: int | None) 
     damaged(path, "'trip', entry 39: its body is not what was stored", seq)
 
 
+def test_sqlite_damage_says_how_to_go_on(path: Path) -> None:
+    execute(path, "UPDATE entries SET body = CAST(replace(body, 'message', 'massage') AS BLOB) WHERE seq IN (0, 7)")
+    advice = "restore it from a backup, or go on with a copy of the entries before it: transom fork ID --at 6"
+    damaged(path, f"'trip', entry 7: its checksum is wrong; nothing was changed; {advice}$", 7)
+    damaged(path, "entry 0: its checksum is wrong; nothing was changed; restore it from a backup$", 0)
+    path.write_bytes(path.read_bytes()[:8192] + b"\xff" * 8192)
+    damaged(
+        path, r"malformed; nothing was changed; restore it from a backup, or copy what is whole: sqlite3 .* \.recover"
+    )
+
+
 def test_sqlite_any_bit_flipped(path: Path) -> None:
     """Whatever bit of the file changes: what is read is what was stored, or an error."""
     content, chance, caught = path.read_bytes(), random.Random(14), 0

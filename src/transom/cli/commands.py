@@ -198,7 +198,7 @@ class Log(Struct, frozen=True, kw_only=True):
 class Explain(Struct, frozen=True, kw_only=True):
     """Explain the window of a call: what it contains of each entry of the log, and why.
 
-    With --html, print one page for a browser instead, which needs no store: every message as the model read it, what
+    With --html, make one page for a browser instead, which needs no store: every message as the model read it, what
     was done to it, and why. It holds the texts of the conversation, so read it before you give it away.
     """
 
@@ -207,6 +207,7 @@ class Explain(Struct, frozen=True, kw_only=True):
     store: o.AnyStore = None
     every: o.Every = False
     html: o.Html = False
+    out: o.PageOut = None
     json: o.Json = False
 
 

@@ -53,9 +53,10 @@ def run(options: Compact) -> int:
             return 0
         saved = done.tokens_before - done.tokens_after
         name = one_line(log.name)
-        taken_back = "nothing changed (dry run)" if options.dry_run else f"`transom undo {shlex.quote(name)}` takes it back"
+        way_back = f"`transom undo {shlex.quote(name)}` takes it back"
+        after_it = "nothing changed (dry run)" if options.dry_run else way_back
         print_wrapped(
-            console, f"{name}: {done.tokens_before:,} → {done.tokens_after:,} tokens, {saved:,} saved; {taken_back}"
+            console, f"{name}: {done.tokens_before:,} → {done.tokens_after:,} tokens, {saved:,} saved; {after_it}"
         )
         if summary is not None:
             by = "made without a model" if done.degraded else f"made by {one_line(summary.made_by)}"

@@ -15,7 +15,7 @@ from transom.cli.log import kind_of, text_of
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.options import entry_number
 from transom.cli.progress import at_work
-from transom.cli.streams import one_line
+from transom.cli.streams import counted, one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.cli.window_table import print_window_table
 from transom.cli.window_text import print_window_text
@@ -79,7 +79,7 @@ def _print_edits(log: StoredLog, options: commands.Edits) -> None:
         return
     console = terminal()
     live = sum(edit.live for edit in edits)
-    print_line(console, (f"{one_line(log.name)}: {len(edits):,} edits, {live:,} of them live", "bold"))
+    print_line(console, (f"{one_line(log.name)}: {counted(len(edits), 'edit')}, {live:,} of them live", "bold"))
     print_line(console, (f"{'entry':>7} {'plan':>7} {'kind':<6} {'saves':>9} {'state':<9} what", "bold"))
     for each in edits:
         state, style = ("live", "") if each.live else ("not live", "dim")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from msgspec import Struct
 from rich.console import Console
@@ -13,8 +14,9 @@ from transom.cli.locate import command, current_view, open_log
 from transom.cli.log import kind_of
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.progress import at_work
-from transom.cli.streams import counted, one_line
+from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import STYLES, print_json, print_line, print_page, print_wrapped, terminal
+from transom.cli.window_file import STDOUT, windows_file
 from transom.core.entry import Sent
 from transom.core.message import Failure, Head
 from transom.core.reducer import build_view
@@ -84,11 +86,13 @@ def run(options: Explain) -> int:
     """Print why a window is what it is. Returns the exit code."""
     if options.html and options.json:
         raise InvalidSetting("--json is for programs and --html is for people: use one of them")
+    if options.out is not None and not options.html:
+        raise InvalidSetting("-o names the file of the page: it needs --html")
     with open_log(options.store, options.id) as log:
         if options.html:
             with at_work("making the page"):
                 page = _html(log, options.at)
-            print_page(page)
+            _write_page(page, options.out or STDOUT)
             return 0
         with at_work("reading the log"):
             result = explained(log, options.at)
@@ -99,6 +103,16 @@ def run(options: Explain) -> int:
         print_explained(console, result, every=options.every)
         print_next(console, _next_commands(result, options))
     return 0
+
+
+def _write_page(page: str, out: Path) -> None:
+    if out == STDOUT:
+        print_page(page)
+        return
+    with windows_file(out) as file:
+        assert file is not None
+        file.write(page.encode() + b"\n")
+    print_notice(f"{out}: a page for a browser")
 
 
 def _html(log: StoredLog, at: int | None) -> str:

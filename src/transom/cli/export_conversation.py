@@ -7,8 +7,8 @@ from pathlib import Path
 from transom.cli.commands import Export
 from transom.cli.locate import open_log
 from transom.cli.progress import ProgressBar
-from transom.cli.streams import counted, print_notice
-from transom.cli.terminal import print_json
+from transom.cli.streams import counted, one_line, print_notice
+from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.cli.window_file import STDOUT, windows_file
 from transom.errors import InvalidSetting
 from transom.importers import FORMATS, Exported, export, export_unified
@@ -23,7 +23,7 @@ def run(options: Export) -> int:
     with open_log(options.store, options.id) as log, ProgressBar() as bar:
         report = _write(log, options.format, out, bar)
     for note in report.notes:
-        print_notice(note)
+        print_wrapped(terminal(aside=True), f"{one_line(note[0].upper() + note[1:])}.")
     if options.json:
         print_json(report)
     elif out != STDOUT:

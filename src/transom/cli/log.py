@@ -7,7 +7,7 @@ from msgspec import Struct
 from transom.cli.commands import Log
 from transom.cli.locate import current_view, open_log
 from transom.cli.progress import at_work
-from transom.cli.streams import one_line
+from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, print_json, print_line, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, Body, Entry, Forked, Sent
@@ -122,7 +122,7 @@ def _break_text(sent: Sent) -> str:
 def _print(log: StoredLog, lines: list[LogLine]) -> None:
     console = terminal()
     tokens = sum(line.tokens for line in lines if not line.state or line.state in STYLES)
-    print_line(console, (f"{one_line(log.name)}: {len(lines):,} entries, {tokens:,} tokens", "bold"))
+    print_line(console, (f"{one_line(log.name)}: {counted(len(lines), 'entry', 'entries')}, {tokens:,} tokens", "bold"))
     print_line(console, (f"{'entry':>7} {'kind':<11} {'tokens':>9} {'state':<10} text", "bold"))
     for line in lines:
         style = "" if line.state in STYLES else "dim"

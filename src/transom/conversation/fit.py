@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -12,8 +13,9 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay
 from transom.conversation.settings import ConversationOptions, Settings, warn_without_budget
 from transom.core.log import Log
-from transom.core.message import Raw
+from transom.core.message import Note, Raw
 from transom.core.tool import Tool
+from transom.core.view import STRAY_RESULT, View
 from transom.errors import InvalidMessage, InvalidSetting
 from transom.stores import MemoryStore
 from transom.wire.frameworks import format_of_list
@@ -37,8 +39,9 @@ def fit(
     A list of a framework's message objects (LangChain, pydantic-ai and others) gives such a list, in which each message
     that is not changed is the same object; `dialect` has no meaning then.
 
-    A message without content (None, "" or no parts) and without calls is left out: no API takes it. A list that has
-    only such messages raises InvalidMessage. An empty list gives an empty list.
+    A message without content (None, "" or no parts) and without calls is left out: no API takes it. So is, with a
+    warning that counts them, a tool result that answers no call of the list, or a call that has its result. A list with
+    nothing else raises InvalidMessage. An empty list gives an empty list.
 
     `settings`, and the keywords that change them: see ConversationOptions; the budget is 128,000 tokens, with a
     warning, if not given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in
@@ -46,12 +49,18 @@ def fit(
     `tools`: the schemas that go with the request, which count; None, like [], means none. A marker in the place of what
     was left out names a message by its position in the list: "message 12". Raises BudgetImpossible with the bill,
     InvalidMessage, InvalidSetting."""
-    found = fit_or_empty(messages, tools=tools, settings=settings, **changes)
+    found, lost = _fitted(messages, tools, settings, changes)
     if messages and not found:
-        why = "none has content or calls, so there is nothing to send"
-        raise InvalidMessage("messages" if len(messages) > 1 else "messages[0]", why)
+        why = "none has content or calls" if not lost else "only results that answer no call have content"
+        where = "messages" if len(messages) > 1 else "messages[0]"
+        raise InvalidMessage(where, f"{why}, so there is nothing to send")
     if found:
         warn_without_budget(settings, changes)
+    if lost:
+        text = f"fit: 1 tool result is left out ({lost[0]}): it answers no open call"
+        if len(lost) > 1:
+            text = f"fit: {len(lost):,} tool results are left out (the first: {lost[0]}): they answer no open call"
+        warnings.warn(text, UserWarning, stacklevel=2)
     return found
 
 
@@ -62,7 +71,17 @@ def fit_or_empty(
     settings: Settings | None = None,
     **changes: Unpack[ConversationOptions],
 ) -> list[Any]:
-    """As `fit`, but a list in which nothing has content or calls gives an empty list."""
+    """As `fit`, but a list in which nothing has content or calls gives an empty list, and nothing is warned of."""
+    return _fitted(messages, tools, settings, changes)[0]
+
+
+def _fitted(
+    messages: Sequence[object],
+    tools: Sequence[Raw | Tool] | None,
+    settings: Settings | None,
+    changes: ConversationOptions,
+) -> tuple[list[Any], list[str]]:
+    """The messages of `fit`, and where in the list the results are that no window shows."""
     framework = format_of_list(messages)
     if framework is not None:
         if changes.get("digest_role") is not None:
@@ -83,12 +102,23 @@ def fit_or_empty(
     for _ in replay(conversation, facts, tools=tools):
         pass
     view = conversation.plan_request(tools=tools).view
+    lost = [ref(seq) for seq in _lost_results(view)]
     if framework is None:
-        return render_messages(view, settings.dialect)
+        return render_messages(view, settings.dialect), lost
     entries = [entry.seq for entry in log.read() if entry.meta is not None and entry.meta.source is not None]
     of_head = {-at: piece for at, piece in enumerate(pieces[: len(pieces) - len(entries)], 1)}
     of_log = dict(zip(reversed(entries), reversed(pieces), strict=False))
-    return framework.write(view, of_head | of_log)
+    return framework.write(view, of_head | of_log), lost
+
+
+def _lost_results(view: View) -> list[int]:
+    """The results that the model does not read: they answer no open call, and no note repeats them as late ones."""
+    strays = [seq for seq, key in enumerate(view.unit_of) if key == STRAY_RESULT]
+    if not strays:
+        return []
+    bodies = (view.fetch(seq).body for seq in range(view.length))
+    noted = {seq for body in bodies if isinstance(body, Note) for seq in body.refs}
+    return [seq for seq in strays if seq not in noted]
 
 
 def _position(log: Log, seq: int) -> int:

@@ -62,9 +62,7 @@ class Window(Struct, frozen=True, eq=False):
         sent = view.in_flight.body
         assert isinstance(sent, Sent)
         broke = None if sent.breaks is None else Break(*sent.breaks)
-        return cls(
-            view, sent.fingerprint, view.tokens, sent.limit, sent.shared_tokens, broke
-        )
+        return cls(view, sent.fingerprint, view.tokens, sent.limit, sent.shared_tokens, broke)
 
 
 def assemble(view: View, limit: int) -> Window:
@@ -74,14 +72,7 @@ def assemble(view: View, limit: int) -> Window:
     if broke is not None:  # unless the change was taken back: then the whole window before still leads this one
         same = (at for at, fingerprint in prefixes(view.head_entry, view.slots) if fingerprint == view.sent_fingerprint)
         stable, broke = next(((at, None) for at in same), (stable, broke))
-    return Window(
-        view,
-        view.fingerprint(),
-        view.tokens,
-        limit,
-        shared_prefix_tokens(view, stable),
-        broke,
-    )
+    return Window(view, view.fingerprint(), view.tokens, limit, shared_prefix_tokens(view, stable), broke)
 
 
 def shared_prefix_tokens(view: View, stable: int) -> int:

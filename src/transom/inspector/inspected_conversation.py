@@ -59,7 +59,8 @@ class DryRun(Struct, frozen=True, kw_only=True):
     """What an action would do.
 
     - `entries`: how many entries the log had. `number`: names the dry run for the pages of its window.
-    - `tokens`, `messages`: the size of the window before and after, tokens as its provider counts them. `limit`: the tokens that it is planned for.
+    - `tokens`, `messages`: the size of the window before and after, the tokens as its provider counts them. `limit`:
+      the tokens that it is planned for.
     - `edits`: how many of each kind. `saved_tokens`: how many tokens fewer every later request has. `broken_tokens`:
       those of the cached prefix that are lost once.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -144,7 +145,36 @@ def _converted(fields: dict[str, Any]) -> CheckFile:
     try:
         return msgspec.convert(fields, CheckFile)
     except msgspec.ValidationError as wrong:
-        raise InvalidSetting(str(wrong)) from None
+        raise InvalidSetting(_sentence(str(wrong))) from None
+
+
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+"""What msgspec calls the types of TOML, in words."""
+
+
+def _sentence(wrong: str) -> str:
+    """What msgspec says about a value, as our other errors say it: Expected `int | array`, got `str` - at
+    `$.check[0].at` is "check 1: at: must be a whole number or a list, not a text"."""
+    what, _, path = wrong.partition(" - at `$.")
+    what, _, got = what.removeprefix("Expected ").partition(", got ")
+
+    def in_words(types: str) -> str:
+        return " or ".join(_TYPES.get(each, each) for each in types.split(" | ") if each != "null")
+
+    must = re.sub(r"`(.*?)`", lambda found: in_words(found[1]), what)
+    found = in_words(got.strip("`"))
+    number = re.match(r"check\[(\d+)\]\.?", path)
+    where = f"check {int(number[1]) + 1}: " if number else ""
+    key = path[number.end() if number else 0 :].rstrip("`")
+    last = "; -1 is the last call" if key == "at" else ""
+    return f"{where}{key + ': ' if key else ''}must be {must}{', not ' + found if found else ''}{last}"
 
 
 def _no_unknown(table: dict[str, Any], known: Sequence[str], where: str) -> None:

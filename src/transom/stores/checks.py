@@ -61,6 +61,12 @@ def store_damaged(place: str, why: object, remedy: str = "") -> StoreDamaged:
     return StoreDamaged(f"{place}: {why}", "nothing was changed" + (f"; {remedy}" if remedy else ""))
 
 
+def entry_damaged(place: str, name: str, seq: int, why: object) -> StoreDamaged:
+    """Make the error for an entry that is not what was stored: what is damaged, and how to go on without it."""
+    copy = f", or go on with a copy of the entries before it: transom fork ID --at {seq - 1}" if seq else ""
+    return store_damaged(place, f"conversation {name!r}, entry {seq}: {why}", f"restore it from a backup{copy}")
+
+
 def entries_missing(place: str, found: int, at: int, remedy: str) -> StoreDamaged:
     """Make the error for a log that has `found` entries, although its snapshot was made of `at`, which is more.
 

@@ -20,10 +20,10 @@ from transom.stores.checks import (
     check_index,
     check_seqs,
     check_snapshot,
+    entry_damaged,
     listed_names,
     log_forgotten,
     no_such_log,
-    store_damaged,
 )
 from transom.stores.postgres_database import (
     Db,
@@ -274,7 +274,7 @@ class PostgresLog:
 
     def _damaged(self, seq: int, why: object) -> StoreDamaged:
         self._look()  # raises UnknownLog if it was forgotten meanwhile
-        return store_damaged(self._store.place, f"conversation {self.name!r}, entry {seq}: {why}")
+        return entry_damaged(self._store.place, self.name, seq, why)
 
 
 class _Append:

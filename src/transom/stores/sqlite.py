@@ -29,11 +29,11 @@ from transom.stores.checks import (
     check_seqs,
     check_snapshot,
     entries_missing,
+    entry_damaged,
     listed_names,
     log_forgotten,
     no_such_log,
     reporting_leftovers,
-    store_damaged,
 )
 from transom.stores.paths import absolute_path
 from transom.stores.prefix_index import PrefixIndexFile, forget_prefixes
@@ -234,7 +234,7 @@ class SqliteLog:
     def _damaged(self, seq: int, why: object) -> StoreDamaged:
         with self._store.reading() as db:
             self._find(db)  # raises UnknownLog if it was forgotten meanwhile
-        return store_damaged(self._store.path, f"conversation {self.name!r}, entry {seq}: {why}")
+        return entry_damaged(self._store.path, self.name, seq, why)
 
 
 class SqliteStore:

@@ -5,6 +5,7 @@ SQLite's.
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 import time
 from collections.abc import Generator
@@ -162,7 +163,10 @@ class SqliteFile:
                 return InvalidSetting(f"{self.path}: {_why_not_opened(self.path, problem)}")
             if code != sqlite3.SQLITE_ERROR:  # that one: a table of ours is missing
                 return store_unavailable(self.path, problem)
-        return store_damaged(self.path, problem)
+        is_corrupt = getattr(problem, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+        copy = f"sqlite3 {shlex.quote(self.path)} .recover | sqlite3 NEW"
+        remedy = f"restore it from a backup, or copy what is whole: {copy}" if is_corrupt else ""
+        return store_damaged(self.path, problem, remedy)
 
 
 def _columns(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:

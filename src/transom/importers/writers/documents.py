@@ -9,7 +9,7 @@ from typing import Protocol
 from transom.core.message import Head, Raw, Text
 from transom.importers.formats import unified
 from transom.importers.recorded import FORMATS
-from transom.importers.writers.log_messages import LeftOut, Shown
+from transom.importers.writers.log_messages import NO_PLACE, LeftOut, Shown
 from transom.importers.writers.session_lines import ClaudeCodeWriter, CodexWriter, PiWriter
 from transom.wire.dialects import dialect_named
 from transom.wire.frameworks import langchain_json, pydantic_ai_json
@@ -60,7 +60,7 @@ class _DocumentWriter:
         items = self._items(chain(self._instructions(head), messages))
         if self._format in _LISTS:
             if head.tools:
-                self._left_out.add("tool schemas left out, the format has no place for them", len(head.tools))
+                self._left_out.add("tool schemas left out", len(head.tools), why=NO_PLACE)
             yield from _list_text(items)
             yield "\n"
             return

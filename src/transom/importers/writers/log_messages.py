@@ -37,19 +37,24 @@ class Shown(Struct, frozen=True):
     meta: Meta | None = None
 
 
+NO_PLACE = "the format has no place for them"
+"""Why an export leaves out what no line of its format can hold."""
+
+
 class LeftOut:
     """Counts what an export cannot give back, by kind."""
 
     def __init__(self) -> None:
-        self._counts = Counter[str]()
+        self._counts = Counter[tuple[str, str]]()
 
-    def add(self, what: str, many: int = 1) -> None:
+    def add(self, what: str, many: int = 1, *, why: str = "") -> None:
         """Count `many` losses of one kind. `what`: the kind in a few words, which the number follows."""
-        self._counts[what] += many
+        self._counts[what, why] += many
 
     def notes(self) -> tuple[str, ...]:
-        """Return one line for each kind of loss: its words and how often it happened."""
-        return tuple(f"{what}: {many:,}" for what, many in self._counts.items() if many)
+        """Return one line for each kind of loss: its words, how often it happened, and why."""
+        counts = ((what, f"{many:,}", why) for (what, why), many in self._counts.items() if many)
+        return tuple(f"{what}: {many} ({why})" if why else f"{what}: {many}" for what, many, why in counts)
 
 
 def shown_messages(
@@ -148,7 +153,7 @@ def _is_shown(entry: Entry, fact: Fact, left_out: LeftOut, *, unsent: bool) -> b
         left_out.add("messages left out that are never sent")
         return False
     if isinstance(fact, Recalled):
-        left_out.add("recalled texts left out, they repeat what is there")
+        left_out.add("recalled texts left out", why="they repeat what is there")
         return False
     if isinstance(fact, Note):
         left_out.add("notes of Transom that became messages of the user")
@@ -157,7 +162,7 @@ def _is_shown(entry: Entry, fact: Fact, left_out: LeftOut, *, unsent: bool) -> b
 
 def _count_edit(body: Body, left_out: LeftOut) -> None:
     if isinstance(body, Fold | Trim | Pin | Undo):
-        left_out.add("edits of windows left out, an export has what happened")
+        left_out.add("edits of windows left out", why="the export has every message as it was said")
 
 
 def _count_left_out(fact: Fact, dialect: str, left_out: LeftOut) -> None:
@@ -188,7 +193,7 @@ def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool)
     if not isinstance(fact, Assistant) or not fact.reasoning:
         return out
     if not reasoning:
-        left_out.add("reasoning left out, only its own provider takes it", len(fact.reasoning))
+        left_out.add("reasoning left out", len(fact.reasoning), why="only its own provider takes it")
         return out
     texts = tuple(Reasoning(thought.text) for thought in fact.reasoning if thought.text)
     left_out.add("signatures of reasoning left out", len(fact.reasoning))

@@ -7,7 +7,7 @@ from itertools import chain
 from uuid import NAMESPACE_URL, uuid5
 
 from transom.core.message import Head, Raw, Text
-from transom.importers.writers.log_messages import LeftOut, Shown
+from transom.importers.writers.log_messages import NO_PLACE, LeftOut, Shown
 from transom.wire.json_values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
 from transom.wire.violations import as_dict, text
 
@@ -23,7 +23,7 @@ class _SessionWriter:
 
     def whole(self, head: Head, messages: Iterable[Shown]) -> Iterator[str]:
         if head.tools:
-            self._left_out.add("tool schemas left out, the format has no place for them", len(head.tools))
+            self._left_out.add("tool schemas left out", len(head.tools), why=NO_PLACE)
         begin, messages = _first_time(messages)
         for line in self._head_lines("\n\n".join(_texts(head)), begin):
             yield f"{dumped(line)}\n"
@@ -48,7 +48,7 @@ class ClaudeCodeWriter(_SessionWriter):
 
     def _head_lines(self, system: str, at: str) -> list[Raw]:
         if system:
-            self._left_out.add("system prompts left out, the format has no place for them")
+            self._left_out.add("system prompts left out", why=NO_PLACE)
         del at
         return []
 
@@ -100,7 +100,7 @@ class PiWriter(_SessionWriter):
 
     def _head_lines(self, system: str, at: str) -> list[Raw]:
         if system:
-            self._left_out.add("system prompts left out, the format has no place for them")
+            self._left_out.add("system prompts left out", why=NO_PLACE)
         return [{"type": "session", "version": 3, "id": self._session, "timestamp": at, "cwd": ""}]
 
     def _of_message(self, message: Raw, at: str) -> list[Raw]:
