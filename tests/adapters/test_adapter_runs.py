@@ -18,6 +18,9 @@ from transom.core.message import Text, ToolResult
 from transom.extras import install_command
 from transom.stores import open_store
 
+SAY_REASONING_TOO = ("strands", "google_adk", "agent_framework")
+"""Frameworks whose answer may have the text of the reasoning before it."""
+
 
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.filterwarnings("ignore")  # of the frameworks
@@ -28,7 +31,10 @@ def test_a_run_with_an_overflow_a_crash_and_a_resume(name: str, tmp_path: Path) 
     files = Files(crash_at=13)
     with scripted_api(steps, limit=LIMIT) as api:
         said = RUNS[name](api, tmp_path, files)
-    assert said.strip() == ANSWER
+    if name in SAY_REASONING_TOO:
+        assert said.endswith(ANSWER)
+    else:
+        assert said == ANSWER
     row = report(name, api)
     assert {fault: row[fault] for fault in FAULTS if row[fault]} == {}
     assert row["requests"] == steps + 1
