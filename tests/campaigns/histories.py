@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -42,7 +43,11 @@ def judge(dialect: str, seed: int) -> tuple[str, list[str]]:
     if not messages:
         return "nothing", []
     try:
-        sent = transom.fit(messages, budget=Budget(context=budget, max_messages=most), dialect=dialect, system=system)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="fit: .* left out")  # results without a call are in these lists
+            sent = transom.fit(
+                messages, budget=Budget(context=budget, max_messages=most), dialect=dialect, system=system
+            )
     except transom.BudgetImpossible as refused:
         floor = smallest(dialect, system, messages)
         true = refused.unit == "tokens" and floor > budget

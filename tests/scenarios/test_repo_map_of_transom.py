@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 NEEDED = {
     "why was this unit folded": (
         ["src/transom/core/edit.py", "src/transom/core/unit.py", "src/transom/evaluation/explain.py"],
-        ["src/transom/core/apply_edits.py", "src/transom/core/budget_enforcer.py", "src/transom/cli/explain.py"],
+        ["src/transom/core/apply_edits.py", "src/transom/core/budget_enforcer.py", "src/transom/core/folded.py"],
     ),
     "add a provider": (
         ["src/transom/providers/base.py", "src/transom/providers/__init__.py", "src/transom/providers/sdk.py"],

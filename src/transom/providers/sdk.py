@@ -49,7 +49,7 @@ class SdkProvider:
         self.dialect = dialect_at(self._host(address), self.dialect)
         self._base_url, self._timeout = base_url, timeout
         self._key = api_key or next(filter(None, map(os.environ.get, self.key_names)), "")
-        if not self._key and not address:
+        if not self._key and not address and base_url is None:  # "": it is known later
             raise InvalidSetting(f"provider {self.name}: set {' or '.join(self.key_names)} in the environment")
         self._lock = threading.Lock()
         self._client: Any = None
