@@ -98,7 +98,7 @@ adapters: setup .venv-frameworks/.made  ## each adapter with its framework over 
 .venv-frameworks/.made: pyproject.toml
 	@$(GET_UV)
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-frameworks
-	$(UV) pip install --quiet --python .venv-frameworks -e ".[strands,google-adk,agent-framework,testing]" openai agent-framework-openai httpx2 pytest-xdist
+	$(UV) pip install --quiet --python .venv-frameworks -e ".[strands,google-adk,agent-framework,testing]" openai anthropic agent-framework-openai httpx2 pytest-xdist
 	@touch $@
 
 frameworks: setup .venv-frameworks/.made  ## the adapters for Strands, ADK and agent-framework: their packages do not fit beside the other tests'
