@@ -39,9 +39,9 @@ def fit(
     A list of a framework's message objects (LangChain, pydantic-ai and others) gives such a list, in which each message
     that is not changed is the same object; `dialect` has no meaning then.
 
-    A message without content (None, "" or no parts) and without calls is left out: no API takes it. So is, with a
-    warning that counts them, a tool result that answers no call of the list, or a call that has its result. A list with
-    nothing else raises InvalidMessage. An empty list gives an empty list.
+    A message without content (None, "" or no parts) and without calls is left out: no API takes it. A tool
+    result is left out, with a warning that counts them, if the list has no call for it, or another result of its call
+    before it. A list with nothing else raises InvalidMessage. An empty list gives an empty list.
 
     `settings`, and the keywords that change them: see ConversationOptions; the budget is 128,000 tokens, with a
     warning, if not given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in

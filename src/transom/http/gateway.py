@@ -56,7 +56,8 @@ RESERVED_SHARE = 4
 """At most a quarter of a context window is kept free for the answer, unless the budget has a reserve."""
 
 LEAST_BUDGET = 100
-"""Tokens that a budget has at least. Below it the newest message would be sent as a reference to itself."""
+"""The fewest tokens that a budget may leave for a window. With fewer, the newest message would be sent as a reference
+to itself."""
 
 _OPTIONS = frozenset({"summarizer", "digest_role", "counter", "redact"})
 _ODD = re.compile(r"[^\w.:+=-]+")
