@@ -13,6 +13,7 @@ import json
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +42,26 @@ from sweep import calls_in, conversations, smallest, words
 import counting
 
 DIALECTS = ("responses", "deepseek_responses", "anthropic", "gemini", "mistral")
-SPEAKERS = {"user", "system", "developer"}
+
+
+class _Texts:
+    """Counts a text once: the windows of a conversation say the same texts again and again."""
+
+    count = staticmethod(lru_cache(1 << 16)(lambda text: o200k().count(text)))
+
+
+TEXTS = _Texts()
 
 
 def counted(dialect: str, request: dict[str, Any]) -> int | None:
     """Tokens by the counting formula, from nothing; None where there is no such count."""
     if dialect == "anthropic":
-        return test_anthropic_counting.request_tokens(request, o200k())
+        return test_anthropic_counting.request_tokens(request, TEXTS)
     if dialect == "gemini":
-        return test_gemini_counting.request_tokens(request, o200k())
+        return test_gemini_counting.request_tokens(request, TEXTS)
     if dialect == "mistral":
-        return counting.request_tokens(request["messages"], o200k())
-    return tokens_of(request, o200k().count)
+        return counting.request_tokens(request["messages"], TEXTS)
+    return tokens_of(request, TEXTS.count)
 
 
 def pieces(request: dict[str, Any]) -> list[tuple[str, Any]]:
