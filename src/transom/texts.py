@@ -554,18 +554,6 @@ def trimmed_arguments_but(kept: dict[str, str], ref: str, tokens: int) -> str:
     return json.dumps({**kept, "left_out": f"{tokens} tokens", "whole_in": ref}, ensure_ascii=False)
 
 
-def key_points_title(span: str) -> str:
-    """The first line of a fold that quotes only the most important sentences of its turns."""
-    return f"[{span}, key points:]"
-
-
-def key_point(role: str, text: str) -> str:
-    """One sentence that a fold quotes because it is important, with the role of its speaker in front; a sentence of the
-    user has no role in front."""
-    line = " ".join(text.splitlines())
-    return f"\n{line}" if role == "user" else f"\n({role}) {line}"
-
-
 SUMMARY_END = "[end of the summary]"
 SUMMARY_NOTES = "Notes, to the letter:"
 SUMMARY_EXACT = "Exact values:"

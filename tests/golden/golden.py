@@ -25,8 +25,6 @@ RENAMED = {
     "arguments": "trimmed_arguments",
     "arguments_but": "trimmed_arguments_but",
     "gap": "gap_mark",
-    "key_points": "key_points_title",
-    "key_line": "key_point",
     "state": "state_note",
     "NUDGE": "CONTINUE",
     "left_out": "left_out_marker",

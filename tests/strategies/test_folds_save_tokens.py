@@ -4,7 +4,6 @@ runs found."""
 import pytest
 
 from transom.core.edit import Fold, Pin
-from transom.strategies.fold.key_messages import KeyMessages
 from transom.strategies.fold.omission import HeadTail, Omit, Rounds
 from transom.strategies.fold.record import Digest
 from transom.strategies.fold.rolling_record import RollingRecord
@@ -12,7 +11,7 @@ from transom.testing import says, talk
 from transom.testing.laws import check_proposals
 from transom.testing.random_logs import Step, write_log
 
-STRATEGIES = [Digest(), Omit(), KeyMessages(), RollingRecord(), HeadTail(first=1, last=2), Rounds(last=2)]
+STRATEGIES = [Digest(), Omit(), RollingRecord(), HeadTail(first=1, last=2), Rounds(last=2)]
 USER, TURN = Step("user"), Step("turn")
 
 RESTORED = [

@@ -19,7 +19,6 @@ from transom.strategies import (
     Enough,
     FreshResults,
     HeadTail,
-    KeyMessages,
     LargeOldResults,
     OldResults,
     Omit,
@@ -82,10 +81,6 @@ class TestReasoning(StrategyConformance):
 
 class TestHeadTail(StrategyConformance):
     strategy, examples = HeadTail(first=1, last=2, least=0.0), FEW
-
-
-class TestKeyMessages(StrategyConformance):
-    strategy, examples = KeyMessages(), FEW
 
 
 class TestOldResults(StrategyConformance):

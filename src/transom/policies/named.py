@@ -13,10 +13,10 @@ from transom.core.budget import UNLIMITED, Budget
 from transom.core.policy import Policy, Strategy
 from transom.policies.plain import LAST_RESORT, OLD_MEDIA
 from transom.strategies.actions.tools import PLAN_TOOLS
-from transom.strategies.fold.key_messages import KEY_STEPS, KeepKey
+from transom.strategies.fold.fallbacks import FALLBACKS
 from transom.strategies.fold.omission import Omit
 from transom.strategies.fold.rolling_record import RollingRecord
-from transom.strategies.keep import KeepTools, KeepUsers
+from transom.strategies.keep import KeepBest, KeepTools, KeepUsers
 from transom.strategies.shorten.forms import Clip, Stub, line, marker
 from transom.strategies.shorten.repeated import Superseded
 from transom.strategies.shorten.selectors import FreshResults, LargeOldResults, OldResults
@@ -85,9 +85,9 @@ before it had; the task is not the first to be folded; no compaction between two
 
 CREWAGENT = Policy(
     name="crewagent",
-    keep=(KeepTools(PLAN_TOOLS), KeepKey(newest=10)),
+    keep=(KeepTools(PLAN_TOOLS), KeepBest(newest=10)),
     arrival=(Shorten(FreshResults(characters=7_000), Stub(), "stub"),),
-    pressure=(OLD_MEDIA, *KEY_STEPS),
+    pressure=(OLD_MEDIA, RollingRecord(), *FALLBACKS),
     last_resort=LAST_RESORT,
     trigger=0.8,
     target=0.5,
@@ -95,8 +95,8 @@ CREWAGENT = Policy(
 )
 """The crew agent (its unified-context design): results of over 7,000 characters are stored, with a reference. At 80% of
 128,000 tokens or at 80 messages the window shrinks to half or less. The 10 newest turns, within a quarter of the room,
-and the turns with the best scores stay, and sentences of the rest are quoted. If that is not enough: previews,
-outlines, and at the worst the last 4 rounds.
+and the turns with the best scores stay; the rest becomes a digest. If that is not enough: previews, outlines, and at
+the worst the last 4 rounds.
 
 Left out: the limit of 120,000 characters, and the later chain of summaries. Different: a step that does not shrink the
 window is not made.

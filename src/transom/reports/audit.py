@@ -18,7 +18,7 @@ from transom.core.tokens import TokenCounter
 from transom.importers.recorded import Recorded
 from transom.strategies.actions.action import action_of
 from transom.strategies.actions.outcome import HEADER
-from transom.strategies.sentences.salience import statements
+from transom.strategies.digest.passages import sentences
 from transom.strategies.text.one_line import one_line
 
 SAID = 0.6
@@ -30,8 +30,10 @@ SHOWN = 160
 MOST_WORDS = 400
 """The key words of a long text that are looked for: the first ones, since a request precedes what is pasted."""
 
-DECISION = "decision"
-"""The reason for which a sentence is a decision."""
+_DECIDES = re.compile(
+    r"(?i)\b(?:decided|agreed|we will|we'll|let's|going with|chose|settled)\b|, not \b|决定|同意|采用"
+)
+"""What a sentence says that is a decision."""
 
 _WORD = re.compile(r"[^\W\d_]{4,}|\w*\d\w*")
 UNREADABLE = "[context compacted]"
@@ -134,9 +136,9 @@ class _Since:
             self._whole[at] = said
             self._requests.append(LostText(message=at, text=one_line(said, SHOWN)))
         if is_request or isinstance(fact, Assistant):
-            for statement in statements(said):
-                if DECISION in statement.reasons:
-                    self._decisions.setdefault(statement.text, at)
+            for sentence in (said[start:stop].strip() for start, stop in sentences(said, least=1)):
+                if _DECIDES.search(sentence):
+                    self._decisions.setdefault(sentence, at)
         if isinstance(fact, Assistant):
             for call in fact.calls:
                 for name in action_of(call).changes:

@@ -29,9 +29,9 @@ Under pressure, whole units:
 - `Omit`: leaves out the oldest units. `HeadTail`, `Rounds`: keep both ends, or the last rounds.
 - `Digest`: folds old turns into passages of their own text, in layers. `RollingRecord`: into one digest.
 - `NewSummary`, `OldSummary`: a `Digest` with a new summary, or with the one that there is, for a policy's `choices`.
-- `KeyMessages`: quotes the sentences that matter most. `KEY_STEPS`: with its fallbacks.
 
-Keep rules: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some tools), `KeepKey` (the best scores).
+Keep rules: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some tools), `KeepBest` (the turns with
+the best scores).
 
 For strategies of your own this module also has the types they need (`View`, `Target`, `Edit`, `Fold`, `Trim`, `Unit`,
 `FoldedSlot`, `KeptUnit`, `ShownPart`, `Choice`, `IndexCache`) and the questions that they ask: `may_trim`,
@@ -68,12 +68,11 @@ if TYPE_CHECKING:
         unsent_units,
     )
     from transom.strategies.digest.visible import visible_texts
-    from transom.strategies.fold.key_messages import KEY_STEPS, KeepKey, KeyMessages
     from transom.strategies.fold.omission import HeadTail, Omit, Rounds
     from transom.strategies.fold.record import Digest
     from transom.strategies.fold.rolling_record import RollingRecord
     from transom.strategies.fold.summary_choices import NewSummary, OldSummary
-    from transom.strategies.keep import KeepTools, KeepUsers
+    from transom.strategies.keep import KeepBest, KeepTools, KeepUsers
     from transom.strategies.shorten.clip_turn import ClipTurn
     from transom.strategies.shorten.forms import Clip, ClipToFit, Stub, gone, line, marked_arguments, marker
     from transom.strategies.shorten.repeated import Duplicates, FailedArguments, Superseded
@@ -91,7 +90,6 @@ if TYPE_CHECKING:
     from transom.texts import disarmed
 
 __all__ = [
-    "KEY_STEPS",
     "TOOLS",
     "Choice",
     "Clip",
@@ -108,11 +106,10 @@ __all__ = [
     "FreshResults",
     "HeadTail",
     "IndexCache",
-    "KeepKey",
+    "KeepBest",
     "KeepTools",
     "KeepUsers",
     "KeptUnit",
-    "KeyMessages",
     "LargeOldResults",
     "Media",
     "NewSummary",
@@ -178,8 +175,7 @@ __getattr__, __dir__ = lazy_exports(
         "strategies.fold.record": ("Digest",),
         "strategies.digest.visible": ("visible_texts",),
         "strategies.actions.tools": ("TOOLS", "ToolRow"),
-        "strategies.keep": ("KeepTools", "KeepUsers"),
-        "strategies.fold.key_messages": ("KEY_STEPS", "KeepKey", "KeyMessages"),
+        "strategies.keep": ("KeepBest", "KeepTools", "KeepUsers"),
         "strategies.fold.omission": ("HeadTail", "Omit", "Rounds"),
         "strategies.fold.rolling_record": ("RollingRecord",),
         "strategies.fold.summary_choices": ("NewSummary", "OldSummary"),

@@ -16,15 +16,29 @@ from msgspec import Struct
 from transom import texts
 from transom.core.budget import UNLIMITED, fits
 from transom.core.edit import Trim
-from transom.core.message import Assistant, Instruction
+from transom.core.message import Assistant, Instruction, Text, User
 from transom.core.policy import KeptUnit, Target
-from transom.core.tokens import Size
+from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
+from transom.strategies.digest.index import Index
 from transom.strategies.text.parts import shown_parts
+from transom.strategies.text.terms import telling
 from transom.strategies.text.truncation import shorten
 
 WHY = "user messages"
+
+RECENT_UNITS = 6
+"""The newest units, whose names tell what the conversation works on."""
+
+SHARED, MOST_SHARED = 2.0, 3
+"""What each name that the newest turns use adds to the score of a unit, and how many of them count."""
+
+SHORT = 40
+"""Tokens that a unit counts at least, where scores are compared: a short one says little."""
+
+LARGE = 1_000
+"""A unit with more tokens of results is mostly material, so its score falls."""
 
 
 class KeepUsers(Struct, frozen=True, kw_only=True):
@@ -56,6 +70,50 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
                 if trim is not None:
                     yield KeptUnit(unit.key, WHY, trim)
             return
+
+
+class KeepBest(Struct, frozen=True, kw_only=True):
+    """Protects the `newest` units within half of `share` of the goal's room, then units by score per token, within all
+    of it.
+
+    The score of a unit counts what its own words name, count, ask and forbid, and the names that it shares with the
+    newest turns. It falls with the age of the unit, and where most of the unit is what tools gave.
+    """
+
+    share: float = 0.5
+    newest: int = 10
+
+    def __call__(self, view: View, target: Target) -> Iterator[KeptUnit]:
+        units = [
+            unit for unit in view.visible_units() if unit.key < target.newest_unit and unit.key not in target.required
+        ]
+        index = Index.of(view, target.budget.usable, target.indexes)
+        names = [frozenset[str]().union(*(index.at(view, seq).names for seq in unit.seqs)) for unit in units]
+        recent = frozenset[str]().union(*names[-RECENT_UNITS:])
+        scores = dict[int, float]()
+        for at, unit in enumerate(units):
+            shared = len(recent & names[at]) if at < len(units) - RECENT_UNITS else 0  # not with themselves
+            score = _own_score(unit) + SHARED * min(MOST_SHARED, shared)
+            results = sum(sum(entry.tokens) for entry in view.entries_of(unit)[1:])
+            scores[unit.key] = score * min(1.0, LARGE / max(1, results)) * (0.5 + at / len(units))
+        best = [unit for unit in units if scores[unit.key]]
+        best.sort(key=lambda unit: (-scores[unit.key] / max(SHORT, unit.size.tokens), -unit.key))
+        room = [max(0, goal - fixed) * self.share for goal, fixed in zip(target.goal, target.fixed_size, strict=True)]
+        half, whole, used = Size(*(int(part / 2) for part in room)), Size(*map(int, room)), ZERO
+        kept = set[int]()
+        newest = ((unit, half, "newest") for unit in units[: -self.newest - 1 : -1])
+        for unit, most, why in (*newest, *((unit, whole, f"score {scores[unit.key]:.1f}") for unit in best)):
+            if unit.key not in kept and fits(used.plus(unit.size), most):
+                used = used.plus(unit.size)
+                kept.add(unit.key)
+                yield KeptUnit(unit.key, why)
+
+
+def _own_score(unit: Unit) -> int:
+    """What the words of a unit's author name, count, ask and forbid."""
+    fact = unit.first_fact
+    parts = fact.parts if isinstance(fact, (User, Instruction, Assistant)) else ()
+    return sum(telling(part.text) for part in parts if isinstance(part, Text))
 
 
 def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None:

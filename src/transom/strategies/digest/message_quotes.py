@@ -6,7 +6,6 @@ beside its calls, and its answers, get shorter where there is no room for all, t
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -23,6 +22,7 @@ from transom.strategies.digest.own_words import OwnWords
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import between_words, readable, sentences
 from transom.strategies.text.spans import joined
+from transom.strategies.text.terms import telling
 
 Spans = dict[int, dict[int, list[Span]]]
 """What is quoted: of each entry, of each of its texts, these spans."""
@@ -58,9 +58,6 @@ REPEATED = 0.4
 
 QUESTIONS = ("?", "？")
 """How a question ends."""
-
-_TELLS = re.compile(r"\d|[A-Z][\w-]*[A-Z_.]|\w[._/]\w|\b(?i:not?|never|don.t|only|must|should|always|please|without)\b")
-"""What makes a sentence of a long message worth its place: numbers, names, and words that ask or forbid."""
 
 
 class QuotedMessages(Struct, frozen=True):
@@ -225,4 +222,4 @@ def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:
 
 def _density(text: str, span: Span) -> float:
     """How much of a sentence names, counts, asks or forbids something."""
-    return len(_TELLS.findall(text, *span)) / (span[1] - span[0] + SENTENCE)
+    return telling(text, *span) / (span[1] - span[0] + SENTENCE)

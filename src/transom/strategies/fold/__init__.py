@@ -1,1 +1,1 @@
-"""Folding whole turns: left out, into a record, into key messages, and at the last resort."""
+"""Folding whole turns: left out, into a record, and at the last resort."""

@@ -15,6 +15,9 @@ _PLAIN = re.compile(r"[a-z]{3,}|[0-9]+")
 _PROPER = re.compile(r"""[A-Z](?:(?<=[^ .!?:\n"'A-Za-z].)|(?<=[^ .!?:\n"'] .))[A-Za-z]{2,}""")
 """A capitalised word within a sentence, in ASCII."""
 
+_TELLS = re.compile(r"\d|[A-Z][\w-]*[A-Z_.]|\w[._/]\w|\b(?i:not?|never|don.t|only|must|should|always|please|without)\b")
+"""What makes a sentence worth its place: numbers, names, and words that ask or forbid."""
+
 
 def words_in(text: str) -> dict[str, bool]:
     """The words of a text in order of appearance, and whether each is capitalised within a sentence anywhere in it.
@@ -49,3 +52,8 @@ def stem(word: str) -> str:
         if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
             return word[: -len(ending)]
     return word
+
+
+def telling(text: str, start: int = 0, stop: int | None = None) -> int:
+    """How often this part of a text counts or names something, asks or forbids."""
+    return len(_TELLS.findall(text, start, len(text) if stop is None else stop))

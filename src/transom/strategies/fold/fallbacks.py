@@ -1,5 +1,5 @@
-"""What follows `KeyMessages` where it could not reach the goal: previews of results, outlines of long texts, and at the
-worst only the last rounds."""
+"""What follows a fold that could not reach the goal, because too much must stay: previews of results, outlines of long
+texts, and at the worst only the last rounds. Each step shrinks the window, or it changes nothing."""
 
 from __future__ import annotations
 

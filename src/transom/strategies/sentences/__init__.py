@@ -1,1 +1,0 @@
-"""Sentences of users and models: how much each matters, and which a later one has replaced."""
