@@ -19,19 +19,16 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from transom.cli.commands import Compare
-from transom.cli.compare import choose
-from transom.cli.report import number_text
-from transom.conversation.conversation import Conversation
 from transom.conversation.summary_job import SummarySettings
 from transom.conversation.worker_pool import InPlace
 from transom.core.budget import Budget
-from transom.evaluation.compare import Compared, Seen, compared
+from transom.evaluation.compare import Compared
 from transom.evaluation.summary_costs import summary_costs
-from transom.importers import Recorded
+from transom.importers import Recorded, read
+from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import policy_named
 from transom.prices import PRICES
-from transom.reports.policy_replay import timed_steps
+from transom.reports.recorded_calls import judge_of, recorded_calls
 from transom.stores import MemoryStore
 from transom.strategies.text.one_line import one_line
 from transom.summaries.outline import Addition, Delta, apply_delta
@@ -107,23 +104,21 @@ def rows() -> list[Row]:
 def replay_one(job: tuple[Recorded, Row, int]) -> Costs:
     """One conversation under one row."""
     record, row, budget = job
-    head, facts = record.facts()
+    limits = Budget(context=budget, prices=None if row.prices is None else PRICES[row.prices])
+    log, judge = MemoryStore().open(record.id), judge_of(record, limits)
     has_summaries = row.policy.startswith("summary")
-    conversation = Conversation(
-        MemoryStore().open(record.id),
-        budget=Budget(context=budget, prices=None if row.prices is None else PRICES[row.prices]),
-        policy=policy_named(row.policy),
-        counter=o200k(),
-        system=head,
-        summarizer=SummarySettings(summarizer=StandIn(), pool=InPlace()) if has_summaries else None,
-    )
-    tools, injected = record.tools_for(conversation.dialect.name), record.injected_in(facts)
-    steps = timed_steps(conversation, facts, [], tools=tools, injected=injected)
-    seen = (Seen(step.at, step.window, request, seconds) for step, request, seconds in steps)
-    found = compared(record.messages, seen, budget=budget, counter=o200k())
-    made = [paid for _, paid in summary_costs(conversation.log.read(), o200k())]
+    summarizer = SummarySettings(summarizer=StandIn(), pool=InPlace()) if has_summaries else None
+    for call in recorded_calls(record, budget=limits, policy=policy_named(row.policy), log=log, summarizer=summarizer):
+        judge.add(call)
+    found = judge.result()
+    made = [paid for _, paid in summary_costs(log.read(), o200k())]
     paid = {name: sum(one[name] for one in made) for name in PRICES}
     return Costs(compared=found, summaries=paid, made=len(made))
+
+
+def number_text(number: float | None, form: str) -> str:
+    """A number; a dash for None, where there is nothing to measure."""
+    return "–" if number is None else format(number, form)
 
 
 def table(family: str, budget: int, results: dict[Row, Costs], conversations: int) -> Generator[str]:
@@ -167,14 +162,13 @@ def main() -> None:
     for family in args.families.split(","):
         file = args.data / "conversations" / f"{family}.jsonl.gz"
         for budget in map(int, args.budgets.split(",")):
-            wanted = Compare(
-                files=[file],
-                budget=budget,
-                min_messages=args.min_messages,
-                max_messages=args.max_messages,
-                every=args.every,
-            )
-            chosen = choose(wanted).conversations
+            most = args.max_messages
+            fitting = [
+                record
+                for record in map(as_openai_chat, read(file))
+                if args.min_messages <= len(record.messages) <= (most or len(record.messages))
+            ]
+            chosen = fitting[:: args.every]
             results = results_of(chosen, [row for row in rows() if args.rows in row.label], budget, args.jobs)
             print("\n".join(table(family, budget, results, len(chosen))), flush=True)
 

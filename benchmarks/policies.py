@@ -17,10 +17,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from labelled_questions import evidence_found, questions_in
 from reading.readability import Readability, readability
-from transom.cli.commands import Compare
-from transom.cli.compare import Results, choose, columns_of, compare
-from transom.cli.report import number_text
+from transom.cli.compare import Results, compare
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay
 from transom.conversation.request import render
@@ -30,7 +29,9 @@ from transom.errors import BudgetImpossible
 from transom.evaluation.compare import tokens_of
 from transom.evaluation.grounding import texts_of
 from transom.importers import Recorded, read
+from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import POLICIES, policy_named
+from transom.reports.figures import COMPARE, REASONING, figures
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 
@@ -81,10 +82,10 @@ READING: dict[str, tuple[str, Callable[[Readability], float | None]]] = {
 HEADER = """# The policies compared
 
 Written by `make policies` (`benchmarks/policies.py`), from recorded conversations and without a model. The same for
-your own conversations, with a chart of cost against names found:
+your own conversations:
 
 ```console
-transom compare chats.jsonl --budget 16000 --policies all --chart policies.svg
+transom compare chats.jsonl --budget 16000 --policies all --all
 ```
 
 ## What is measured
@@ -94,8 +95,7 @@ before it. The window is compared with what the message then used. No model is c
 
 - **calls**: model calls. **invalid**: windows that break a rule of the provider. **over budget**: windows with more
   tokens than the budget. **refused**: no window fits, so nothing is sent. Refused calls are in no other column but
-  calls: a policy that refuses many is judged by its easy calls alone. Refused questions are counted in refused too,
-  so refused can be more than calls.
+  calls: a policy that refuses many is judged by its easy calls alone.
 - **share sent**: tokens sent, as a share of sending the whole history at every call.
 - **cost**: of all requests, relative to sending the whole history at every call, both with prompt caching; the cache
   never expires. *Anthropic*: the prefix shared with the request before is read at 0.1 of a fresh token's price, the
@@ -152,19 +152,37 @@ def main() -> None:
 def parts(folder: Path, names: Sequence[str], every: int, jobs: int | None) -> Iterator[str]:
     """The sections behind the definitions, as they are done."""
     for family in (*FAMILIES, *DIALOGUES):
-        wanted = Compare(
-            files=[folder / f"{family.name}.jsonl.gz"],
-            budget=family.budget,
-            min_messages=family.min_messages,
-            max_messages=family.max_messages,
-            min_tokens=family.min_tokens,
-            every=every,
-        )
-        chosen = choose(wanted).conversations
+        path = folder / f"{family.name}.jsonl.gz"
+        chosen = chosen_of(family, path)[::every]
         budget = Budget(context=family.budget)
         results = compare(chosen, names, budget, jobs=jobs)
-        yield section(family, len(chosen), results, read_windows(chosen, names, budget, jobs))
+        found = evidence(chosen, path, names, family.budget, jobs) if family in DIALOGUES else {}
+        yield section(family, len(chosen), results, read_windows(chosen, names, budget, jobs), found)
     yield banked([*read(folder / f"{BANK}.jsonl.gz")][::every], names, jobs)
+
+
+def chosen_of(family: Family, path: Path) -> list[Recorded]:
+    """The conversations of a family that have its length."""
+    return [
+        record
+        for record in map(as_openai_chat, read(path))
+        if family.min_messages <= len(record.messages) <= (family.max_messages or len(record.messages))
+        and (not family.min_tokens or sum(tokens_of(one, o200k()) for one in record.messages) >= family.min_tokens)
+    ]
+
+
+def evidence(
+    chosen: Sequence[Recorded], path: Path, names: Sequence[str], budget: int, jobs: int | None
+) -> dict[str, float]:
+    """The usable share of the evidence of labelled questions, by policy."""
+    asked = questions_in(path)
+    found = dict[str, float]()
+    with ProcessPoolExecutor(jobs) as pool:
+        for name in names:
+            run = partial(evidence_found, policy=policy_named(name), budget=budget)
+            shares = [one for each in pool.map(run, chosen, [asked[one.id] for one in chosen]) for one in each]
+            found[name] = sum(shares) / len(shares)
+    return found
 
 
 def read_windows(
@@ -182,12 +200,19 @@ def sum_of(parts: Iterable[Readability]) -> Readability:
     return reduce(Readability.plus, parts, Readability())
 
 
-def section(family: Family, many: int, results: Results, reading: Mapping[str, Readability]) -> str:
+def section(
+    family: Family, many: int, results: Results, reading: Mapping[str, Readability], evidence: Mapping[str, float]
+) -> str:
     """One family: a row for each policy."""
     title = f"{family.name} at {family.budget:,}: {family.what}, conversations: {many:,}"
-    columns = columns_of(results)
-    figures = ([name, *(text(one) for _, text in columns)] for name, one in results.items())
-    lines = [f"## {title}\n", *table(["policy", *(figure.label for figure, _ in columns)], figures), ""]
+    columns = [figure for figure in COMPARE if figure != REASONING]
+    heads = ["policy", *(figure.label for figure in columns), *(["evidence found"] if evidence else [])]
+    values = {name: figures(one) for name, one in results.items()}
+    shown = (
+        [name, *(figure.text(row[figure.name]) for figure in columns), *([f"{evidence[name]:.0%}"] if evidence else [])]
+        for name, row in values.items()
+    )
+    lines = [f"## {title}\n", *table(heads, shown), ""]
     if folding := {name: one for name, one in reading.items() if one.windows}:
         rows = (
             [name, *(number_text(figure(one), form) for form, figure in READING.values())]
@@ -195,6 +220,11 @@ def section(family: Family, many: int, results: Results, reading: Mapping[str, R
         )
         lines += ["Right after each compaction:\n", *table(["policy", *READING], rows), ""]
     return "\n".join(lines)
+
+
+def number_text(number: float | None, form: str) -> str:
+    """A number; a dash for None, where there is nothing to measure."""
+    return "–" if number is None else format(number, form)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 import sqlite3
 import time
+from collections import defaultdict
 from collections.abc import Sequence
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,9 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from transom.cli.commands import Compare
-from transom.cli.compare import choose, replayed
-from transom.core.budget import Budget
+from labelled_questions import evidence_found, questions_in
 from transom.core.policy import Policy
-from transom.evaluation.compare import Compared
+from transom.importers import read
 from transom.policies import RECALL
 from transom.recall import Recall
 from transom.search import Embedder
@@ -81,28 +79,27 @@ def main() -> None:
     for family, budget in FAMILIES.items():
         if args.only in (None, family):
             path = args.data / "conversations" / f"{family}.jsonl.gz"
-            print_family(Compare(files=[path], budget=budget, every=args.every), family, policies, embedder)
+            print_family(path, budget, args.every, policies, embedder)
 
 
-def print_family(options: Compare, family: str, policies: dict[str, Policy], embedder: Cached) -> None:
+def print_family(path: Path, budget: int, every: int, policies: dict[str, Policy], embedder: Cached) -> None:
     """A table of one family: the evidence that each policy finds, by category of question."""
-    chosen = choose(options).conversations
-    results: dict[str, Compared] = {}
-    for name, policy in policies.items():
-        run = partial(replayed, policy=policy, budget=Budget(context=options.budget))
-        total = Compared()
-        for record in chosen:
-            total = total.plus(run(record))
-        results[name] = total
-    (first, *_) = results.values()
-    categories = sorted(first.evidence_by_category)
-    print(f"\n{family} at {options.budget:,}: conversations {len(chosen)}, questions {first.stats.questions:,}")
-    print("| policy | evidence found | " + " | ".join(categories) + " | ms per call |")
+    chosen, asked = list(read(path))[::every], questions_in(path)
+    wanted = [one for record in chosen for one in sorted(asked[record.id], key=lambda one: one.at)]
+    categories = sorted({one.category for one in wanted})
+    print(f"\n{path.name} at {budget:,}: conversations {len(chosen)}, questions {len(wanted):,}")
+    print("| policy | evidence found | " + " | ".join(categories) + " | seconds |")
     print("| --- |" + " ---: |" * (len(categories) + 2))
-    for name, one in results.items():
-        parts = [f"{100 * found / n:.1f}" for n, found in (one.evidence_by_category[each] for each in categories)]
-        share, milliseconds = one.evidence_recall or 0.0, one.stats.ms_per_call or 0.0
-        print(f"| {name} | {100 * share:.1f} | " + " | ".join(parts) + f" | {milliseconds:.0f} |", flush=True)
+    for name, policy in policies.items():
+        begun = time.process_time()
+        found = [one for record in chosen for one in evidence_found(record, asked[record.id], policy, budget)]
+        by_category = defaultdict[str, list[float]](list)
+        for question, share in zip(wanted, found, strict=True):
+            by_category[question.category].append(share)
+        parts = [f"{100 * sum(by_category[one]) / len(by_category[one]):.1f}" for one in categories]
+        seconds = time.process_time() - begun
+        share = 100 * sum(found) / len(found)
+        print(f"| {name} | {share:.1f} | " + " | ".join(parts) + f" | {seconds:.0f} |", flush=True)
     if embedder.made:
         print(f"vectors made: {embedder.made:,}, {1e3 * embedder.seconds / embedder.made:.0f} ms of CPU each")
 

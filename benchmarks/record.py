@@ -34,19 +34,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from policies import BANK, DIALOGUES, FAMILIES, SHARE, bank, chinese
-from transom.conversation.conversation import Conversation
-from transom.conversation.replay import ReplayStep
+from msgspec.structs import replace
+
+from labelled_questions import evidence_found, questions_in
+from policies import BANK, DIALOGUES, FAMILIES, SHARE, bank, chinese, chosen_of
 from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.core.unit import FoldedSlot
-from transom.evaluation.compare import Label, Seen, compared, tokens_of
+from transom.evaluation.compare import RecordedCall, compared, tokens_of
 from transom.evaluation.grounding import History, grounding, identifiers, occurrences, texts_of
 from transom.importers import Recorded, read
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import policy_named
-from transom.reports.policy_replay import timed_steps
-from transom.stores import MemoryStore
+from transom.reports.recorded_calls import recorded_calls
 from transom.tokenizer import o200k
 
 QUESTIONS = ("asked", "history", "state", "values", "next")
@@ -123,7 +123,7 @@ def numbers(folder: Path, name: str, n: int, parts: Sequence[str]) -> dict[str, 
             found |= names(family.name, chosen(folder, family, some), name)
     if "evidence" in parts:
         for family in DIALOGUES:
-            found |= evidence(family.name, chosen(folder, family, max(1, n // 2)), name)
+            found |= evidence(folder, family, max(1, n // 2), name)
         banked = [one for one in read(folder / f"{BANK}.jsonl.gz") if chinese(one.messages)][: 2 * n]
         done = [bank(one, name) for one in banked] if name in {"default", "recall", "summary"} else []
         found["Chinese pairs"] = percent(sum(one for one, _ in done), sum(all_ for _, all_ in done))
@@ -187,26 +187,16 @@ def last_window(record: Recorded, family: str, name: str) -> tuple[Raw, int]:
     """The request for the last reply of a conversation, with the texts of its records; and the place of the reply."""
     at = max(at for at, message in enumerate(record.messages) if message["role"] == "assistant")
     budget = BUDGETS.get(family) or int(SHARE * sum(tokens_of(message, o200k()) for message in record.messages))
-    for step, request, _ in steps_of(record, name, budget, until=at):
-        if step.at == at and step.window is not None:
-            records = [slot.text for slot in step.window.slots if isinstance(slot, FoldedSlot)]
-            return {"messages": request["messages"], "records": records}, at
+    for call in calls_of(record, name, budget):
+        if call.at == at and call.window is not None:
+            records = [slot.text for slot in call.window.slots if isinstance(slot, FoldedSlot)]
+            return {"messages": call.request["messages"], "records": records}, at
     raise SystemExit(f"no window for the last reply of {record.id}")
 
 
-def steps_of(
-    record: Recorded, name: str, budget: int, *, until: int | None = None, questions: Sequence[Any] = ()
-) -> Iterator[tuple[ReplayStep, Raw, float]]:
-    head, placed = record.facts()
-    conversation = Conversation(
-        MemoryStore().open("yardstick"),
-        budget=Budget(context=budget),
-        policy=policy_named(name),
-        counter=o200k(),
-        system=head,
-    )
-    some = [one for one in placed if until is None or one[0] <= until]
-    return timed_steps(conversation, some, questions, injected=record.injected_in(placed))
+def calls_of(record: Recorded, name: str, budget: int) -> Iterator[RecordedCall]:
+    without_tools = replace(record, tools=())
+    return recorded_calls(without_tools, budget=Budget(context=budget), policy=policy_named(name))
 
 
 def kept_whole(said: Sequence[Raw], shown: str) -> tuple[int, int]:
@@ -260,12 +250,7 @@ def without_worth(records: Sequence[str], said: Sequence[Raw], patterns: Sequenc
 
 def chosen(folder: Path, family: Any, n: int) -> list[Recorded]:
     """`n` conversations of a family, from all over its file."""
-    fitting = [
-        record
-        for record in map(as_openai_chat, read(folder / f"{family.name}.jsonl.gz", questions=True))
-        if family.min_messages <= len(record.messages) <= (family.max_messages or len(record.messages))
-        and (not family.min_tokens or sum(tokens_of(one, o200k()) for one in record.messages) >= family.min_tokens)
-    ]
+    fitting = chosen_of(family, folder / f"{family.name}.jsonl.gz")
     step = max(1, len(fitting) // n)
     return list(islice(fitting[::step], n))
 
@@ -277,21 +262,20 @@ def names(family: str, records: Sequence[Recorded], name: str) -> dict[str, str]
     full: list[float] = []
     seconds: list[float] = []
     for record in records:
-        steps = list(steps_of(record, name, budget))
-        seen = [Seen(step.at, step.window, request, spent) for step, request, spent in steps]
-        one = compared(record.messages, seen, budget=budget, counter=o200k())
+        calls = list(calls_of(record, name, budget))
+        one = compared(record.messages, calls, budget=budget, counter=o200k())
         total = one if total is None else total.plus(one)
-        anywhere += far_names(record.messages, seen, budget)
+        anywhere += far_names(record.messages, calls, budget)
         folds = frozenset[int]()
-        for step, _, spent in steps:
+        for call in calls:
             now = (
-                frozenset(slot.seq for slot in step.window.slots if isinstance(slot, FoldedSlot))
-                if step.window
+                frozenset(slot.seq for slot in call.window.slots if isinstance(slot, FoldedSlot))
+                if call.window
                 else folds
             )
-            if now - folds and step.window is not None:
-                full.append(step.window.tokens / budget)
-                seconds.append(spent)
+            if now - folds and call.window is not None:
+                full.append(call.window.tokens / budget)
+                seconds.append(call.seconds)
             folds = now
     assert total is not None
     shares = total.grounding.shares
@@ -306,7 +290,7 @@ def names(family: str, records: Sequence[Recorded], name: str) -> dict[str, str]
     }
 
 
-def far_names(messages: Sequence[Raw], seen: Sequence[Seen], budget: int) -> Counter[bool]:
+def far_names(messages: Sequence[Raw], seen: Sequence[RecordedCall], budget: int) -> Counter[bool]:
     """How many of the names that are beyond the budget stand in the windows, wherever, and how many do not."""
     history, done, tokens = History(), 0, 0
     found = Counter[bool]()
@@ -328,26 +312,14 @@ def far_names(messages: Sequence[Raw], seen: Sequence[Seen], budget: int) -> Cou
 # ---- evidence
 
 
-def evidence(family: str, records: Sequence[Recorded], name: str) -> dict[str, str]:
+def evidence(folder: Path, family: Any, n: int, name: str) -> dict[str, str]:
     """The usable share of the evidence of labelled questions; at most 60 of each conversation, from all over it."""
-    found = asked = 0.0
-    for record in records:
-        labels = {
-            one.index: Label(one.answer, one.evidence)
-            for one in record.questions
-            if one.answer is not None and one.evidence
-        }
-        questions = [one for one in record.questions if one.index in labels]
+    asked, found = questions_in(folder / f"{family.name}.jsonl.gz"), list[float]()
+    for record in chosen(folder, family, n):
+        questions = asked[record.id]
         questions = questions[:: max(1, len(questions) // 60)]
-        steps = steps_of(record, name, BUDGETS[family], questions=questions)
-        seen = [
-            Seen(step.at, step.window, request, spent, labels[step.question])
-            for step, request, spent in steps
-            if step.question is not None
-        ]
-        one = compared(record.messages, seen, budget=BUDGETS[family], counter=o200k())
-        found, asked = found + one.evidence, asked + one.stats.questions
-    return {f"{family}: evidence": percent(found, asked)}
+        found += evidence_found(record, questions, policy_named(name), family.budget)
+    return {f"{family.name}: evidence": percent(sum(found), len(found))}
 
 
 if __name__ == "__main__":

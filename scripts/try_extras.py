@@ -24,7 +24,6 @@ _PROVIDER = "import transom.providers as p; print(p.provider_named({!r}).model)"
 TRIALS = {
     "agent-framework": "import transom.adapters.agent_framework",
     "anthropic": _PROVIDER.format("anthropic:m"),
-    "charts": "import pathlib; from transom.cli.picture import picture_paths as p; print(p(pathlib.Path('a.svg')))",
     "fastembed": "import fastembed, numpy; from transom.search.embedders import FastEmbedder; print(FastEmbedder)",
     "gemini": _PROVIDER.format("gemini:m"),
     "google-adk": "import transom.adapters.google_adk",

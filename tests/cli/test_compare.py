@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 
 import pytest
 from conversation_files import chat, write_jsonl
 
-from transom.cli.compare import print_table
-from transom.cli.figures import COMPARE, REPLAY
-from transom.cli.picture import Point, draw_picture, pareto_front
+from transom.cli.report import print_figures
+from transom.cli.terminal import terminal
 from transom.evaluation.compare import Compared
 from transom.evaluation.replay_stats import ReplayStats
-from transom.extras import install_command
 from transom.policies import POLICIES
-from transom.reports.figures import VERDICT
+from transom.reports.figures import COMPARE, REPLAY, VERDICT, figures
 
 
 def compared(run, *args):
@@ -77,43 +73,6 @@ def test_grounding_is_the_share_of_names_in_the_windows(run):
     assert (found["grounding_all"], found["grounding_beyond"]) == (1.0, None)
 
 
-def test_evidence_where_questions_are_labelled(run):
-    messages = [{"role": "user", "content": "The flight to Lisbon leaves at nine from gate seven, I said."},
-                {"role": "assistant", "content": "Noted."}]  # fmt: skip
-    questions = [
-        {"question": "Where to?", "answer": "Lisbon", "evidence": [0], "category": "single_[b]hop"},
-        {"question": "Who?", "answer": "nobody", "evidence": ["D1:3"]},
-        {"question": "Why?", "asked_at": 0, "answer": "so", "evidence": [0]},
-    ]
-    write_jsonl("chats.jsonl", {"id": "one", "messages": messages, "questions": questions})
-    found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
-    assert (found["questions"], found["evidence_recall"]) == (1, 1.0), "the others have no evidence before them"
-    assert found["evidence_by_category"] == {"single_[b]hop": {"questions": 1, "evidence_recall": 1.0}}
-    printed = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--all")[1]
-    assert "Evidence found, by category of question" in printed
-    assert "single [b]hop" in printed
-    write_jsonl("chats.jsonl", {"id": "one", "messages": messages})
-    assert "evidence" not in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--all")[1]
-
-
-@pytest.mark.parametrize(
-    ("args", "conversations"),
-    [
-        ((), 4),
-        (("--min-messages", 7), 3),
-        (("--max-messages", 7), 2),
-        (("--min-messages", 6, "--max-messages", 8), 1),
-        (("--every", 2), 2),
-        (("--every", 3), 2),
-        (("--min-tokens", 2_000), 1),
-    ],
-)
-def test_conversations_are_chosen(run, args, conversations):
-    write_jsonl("chats.jsonl", *({"id": f"{n}", "messages": chat(n)} for n in range(1, 5)))
-    found = compared(run, "--budget", 4_000, "--policies", "sliding", *args)[1]
-    assert found["sliding"]["conversations"] == conversations
-
-
 def test_settings_behind_a_name_are_another_policy(run):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat_about_files(20)})
     early = "default:keep_recent=0.3:trigger=0.7"
@@ -168,15 +127,14 @@ def test_lost_reasoning_is_a_column_only_if_there_is_reasoning(run, thoughts, is
 @pytest.mark.parametrize("calls", [1, 1_234_567])
 def test_no_heading_is_cut(capsys, monkeypatch, columns, calls):
     monkeypatch.setenv("COLUMNS", str(columns))
-    one = Compared(stats=ReplayStats(calls=calls, refused=calls, questions=1), consecutive_breaks=calls)
-    print_table(dict.fromkeys(POLICIES, one), has_reasoning=True)
+    values = figures(Compared(stats=ReplayStats(calls=calls, refused=calls), consecutive_breaks=calls))
+    print_figures(terminal(), "policy", [(name, values) for name in POLICIES], COMPARE)
     out = capsys.readouterr().out
     heads = [line.removeprefix(" policy") for line in out.splitlines() if line.startswith(" policy ")]
     assert " ".join(heads).split() == [word for figure in COMPARE for word in figure.head.split("\n")[-1].split()]
     assert all(line in out for figure in COMPARE for line in figure.head.split("\n"))
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= columns
-    assert len(heads) == (3 if calls == 1 else 4) or columns < 80
 
 
 def chat_about_files(turns):
@@ -187,33 +145,11 @@ def chat_about_files(turns):
             for role, text in zip(("user", "assistant"), pair, strict=True)]  # fmt: skip
 
 
-def test_a_picture_of_each_kind(run, folder):
-    write_jsonl("chats.jsonl", {"id": "one", "messages": chat_about_files(20)})
-    args = ("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1, "--chart")
-    assert run(*args, "picture")[::2] == (0, "")
-    svg = (folder / "picture.svg").read_text()
-    for name in ("default", "sliding", "cost at Anthropic"):
-        assert f">{name}" in svg
-    assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
-    assert run(*args, "only.svg")[0] == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["chats.jsonl", "only.svg", "picture.png", "picture.svg"]
-    assert (folder / "only.svg").read_text() == svg, "the same results give the same bytes"
-
-
 @pytest.mark.parametrize(
     ("args", "line"),
     [
         (("--policies", "slidin"), "unknown policy 'slidin': there are default, "),
         (("--policies", "default,default:recent=1"), "policy: there is no setting 'recent': there are keep_recent, "),
-        (("--chart", "a.gif"), "--chart: a picture is .svg or .png, not .gif"),
-        (("--chart", "none/a.svg"), "--chart: there is no folder none\n"),
-        (("--chart", "none/such/a"), "--chart: there is no folder none/such\n"),
-        (("--chart", "chats.jsonl/a.svg"), "--chart: there is no folder chats.jsonl\n"),
-        (("--chart", "."), "--chart: . is a folder\n"),
-        (("--chart", ".."), "--chart: .. is a folder\n"),
-        (("--min-messages", "99"), "no conversation in these files has the length that the options ask for\n"),
-        (("--max-messages", "0"), "no conversation in these files has the length that the options ask for\n"),
-        (("--min-tokens", "9999"), "no conversation in these files has the length that the options ask for\n"),
         (
             ("--budget", "0"),
             "Invalid value for '--budget': tokens: must be a whole number of tokens, such as 128000 or 128k, not '0'",
@@ -228,91 +164,26 @@ def test_invalid_options_of_compare_are_one_line(run, folder, args, line):
     assert [path.name for path in folder.iterdir()] == ["chats.jsonl"]
 
 
-@pytest.mark.parametrize(("chart", "folder_name"), [("a", "a"), ("a.svg", "a.svg"), ("b", "b.png")])
-def test_a_picture_does_not_replace_a_folder(run, folder, chart, folder_name):
-    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
-    for name in ("a", "a.svg", "b.png"):
-        (folder / name).mkdir()
-    found = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--chart", chart)
-    assert found == (2, "", f"transom: --chart: {folder_name} is a folder\n")
-
-
 def test_files_without_a_conversation_are_an_error_of_compare(run, folder):
     (folder / "empty.jsonl").write_text("")
-    for extra in ((), ("--every", 2)):
-        found = run("compare", "empty.jsonl", "--budget", 2_000, *extra)
-        assert found == (2, "", "transom: no conversation in these files\n")
+    assert run("compare", "empty.jsonl", "--budget", 2_000) == (2, "", "transom: no conversation in these files\n")
 
 
-def test_the_settings_are_in_the_json_and_in_the_title(run, folder):
+def test_the_settings_are_in_the_json(run):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat_about_files(20)})
     args = ("compare", "chats.jsonl", "--budget", 3_000, "--policies", "sliding", "--jobs", 1, "--json")
-    plain = json.loads(run(*args, "--chart", "plain.svg")[1])
-    assert list(plain) == [
-        "budget",
-        "prices",
-        "priced_by",
-        "model",
-        "min_messages",
-        "max_messages",
-        "min_tokens",
-        "every",
-        "files",
-        "policies",
-        "verdict",
-    ]
-    assert list(plain.values())[:-3] == [3_000, None, None, None, 0, None, 0, 1]
+    plain = json.loads(run(*args)[1])
+    assert list(plain) == ["budget", "prices", "priced_by", "model", "files", "policies", "verdict"]
+    assert list(plain.values())[:-3] == [3_000, None, None, None]
     assert plain["files"] == [{"file": "chats.jsonl", "formats": {"openai": 1}}]
-    narrowed = ("--min-messages", 2, "--max-messages", 99, "--min-tokens", 5, "--every", 3)
-    found = json.loads(run(*args, "--prices", "openai", *narrowed, "--chart", "priced.svg")[1])
-    assert list(found.values())[:-3] == [3_000, "openai", None, None, 2, 99, 5, 3]
-    title = "1 conversation, a budget of 3,000 tokens"
-    assert f">{title}<" in (folder / "plain.svg").read_text()
-    assert f">{title}, prices: openai<" in (folder / "priced.svg").read_text()
-
-
-@pytest.mark.parametrize(
-    ("least", "most"), [(0.0, 1.0), (0.2, 0.9), (0.6, 0.8), (0.98, 0.995), (0.994, 0.995), (0.99401, 0.99402), (1, 1)]
-)
-def test_no_two_ticks_have_the_same_label(folder, least, most):
-    points = [Point(name="low", cost=0.5, grounding=least), Point(name="high", cost=0.501, grounding=most)]
-    draw_picture(points, [folder / "a.svg"], "", "")
-    drawn = re.findall(r">([^<>\s]+)</text>", (folder / "a.svg").read_text())
-    ticks = [text for text in drawn if text.endswith("%")]
-    costs = [text for text in drawn if text.replace(".", "").isdigit()]
-    for axis in (ticks, costs):
-        assert len(set(axis)) == len(axis) > 1
-    assert most - least < 0.5 or not any("." in text for text in ticks), "no more decimals than are needed"
-
-
-def test_without_figures_no_picture_is_drawn(run, folder):
-    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
-    code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--chart", "a.svg")
-    assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith("transom: --chart: nothing to draw: ")
-    assert "passthrough" in out, "the table is there"
-    assert not (folder / "a.svg").exists()
+    found = json.loads(run(*args, "--prices", "openai")[1])
+    assert list(found.values())[:-3] == [3_000, "openai", None, None]
 
 
 def test_an_error_names_the_invalid_message_with_several_processes_too(run):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)}, {"id": "two", "messages": [{"content": "b"}]})
     code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 2)
     assert (code, out, err) == (2, "", "transom: chats.jsonl line 2, message 0: the message has no role\n")
-
-
-def test_without_matplotlib_the_extra_is_named(run, monkeypatch):
-    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--chart", "a.svg")
-    assert (code, out) == (2, "")
-    assert err == f"transom: --chart needs matplotlib: {install_command('charts')}\n"
-
-
-def test_the_front_has_the_points_that_no_other_beats():
-    values = {"expensive": (0.9, 0.8), "same": (0.5, 0.5), "best": (0.4, 0.5), "low": (0.3, 0.1), "lower": (0.3, 0.05)}
-    points = [Point(name=name, cost=cost, grounding=share) for name, (cost, share) in values.items()]
-    easy = Point(name="easy", cost=0.1, grounding=1.0, refused=True)
-    assert [point.name for point in pareto_front([*points, easy])] == ["low", "best", "expensive"]
 
 
 @pytest.mark.parametrize(("command", "figures"), [("compare", (*VERDICT, *COMPARE)), ("replay", REPLAY)])

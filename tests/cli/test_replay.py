@@ -100,7 +100,6 @@ def test_json_is_one_object(run):
         "conversations": 2,
         "calls": 13,
         "sent": 13,
-        "questions": 0,
         "invalid": 0,
         "over": 0,
         "refused": 0,
@@ -169,19 +168,6 @@ def test_windows_on_stdout_and_the_rest_on_stderr(run, folder):
     assert (code, out) == (0, expected_out)
     assert json.loads(err)["total"]["calls"] == 4
     assert sorted(path.name for path in folder.iterdir()) == ["chats.jsonl", "w.jsonl"]
-
-
-def test_questions_have_a_window_at_their_place(run):
-    questions = [{"question": "How many?"}, {"question": "And now?", "asked_at": 2, "answer": "one"}]
-    record = {"id": "one", "messages": chat(2), "questions": questions}
-    write_jsonl("chats.jsonl", record)
-    assert run("replay", "chats.jsonl", "--budget", 4_000, "--out", "without.jsonl")[0] == 0
-    assert run("replay", "chats.jsonl", "--budget", 4_000, "--out", "with.jsonl", "--questions")[0] == 0
-    found = read_jsonl("with.jsonl")
-    assert [(line["at"], line.get("question")) for line in found] == [(2, 1), (2, None), (4, None), (6, None), (7, 0)]
-    assert [line for line in found if "question" not in line] == read_jsonl("without.jsonl")
-    assert found[0]["messages"] == [*chat(2)[:2], {"role": "user", "content": "And now?"}]
-    assert found[-1]["messages"] == [*chat(2), {"role": "user", "content": "How many?"}]
 
 
 def test_an_id_that_comes_twice_is_two_conversations(run):

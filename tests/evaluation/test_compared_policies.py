@@ -11,7 +11,7 @@ from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.reducer import build_view
 from transom.core.window import Break, Window
-from transom.evaluation.compare import Compared, Label, Seen, compared
+from transom.evaluation.compare import Compared, RecordedCall, compared
 from transom.evaluation.grounding import Grounding
 from transom.evaluation.replay_stats import ReplayStats
 from transom.policies import policy_named
@@ -43,9 +43,9 @@ def played(budget, policy="passthrough"):
         system=head,
         clock=FakeClock(),
     )
-    for step in replay(conversation, facts):
+    for number, step in enumerate(replay(conversation, facts), 1):
         request = {} if step.window is None else render(step.window, "openai")
-        yield Seen(step.at, step.window, request, 0.5)
+        yield RecordedCall(number=number, at=step.at, window=step.window, request=request, seconds=0.5)
 
 
 def window(tokens=17, kept=0, broke=False):
@@ -75,7 +75,7 @@ def test_everything_is_sent_and_everything_is_there():
     assert found.openai.paid == first + second, "too short to be cached"
     assert (found.anthropic.share, found.openai.share) == (1.0, 1.0)
     assert found.grounding == Grounding(needed=3, present=3, wide=3)
-    assert (found.append_only, found.evidence_recall) == (1.0, None)
+    assert found.append_only == 1.0
 
 
 def test_refused_calls_are_counted_as_such_and_nowhere_else():
@@ -90,9 +90,9 @@ def test_refused_calls_are_counted_as_such_and_nowhere_else():
 def test_what_was_said_further_back_than_the_budget_is_far():
     messages = [*SPOKEN[:-1], {"role": "user", "content": "x" * 40}, SPOKEN[-1]]
     sent = {"messages": [HEAD, messages[-2]]}
-    known = judged(Seen(at=5, window=window(), request=sent), messages=messages, budget=21)
+    known = judged(RecordedCall(number=1, at=5, window=window(), request=sent), messages=messages, budget=21)
     assert known.grounding == Grounding(needed=2, far_needed=1), "src/app.py is 22 tokens back, 12345 is 14"
-    known = judged(Seen(at=5, window=window(), request=sent), messages=messages, budget=22)
+    known = judged(RecordedCall(number=1, at=5, window=window(), request=sent), messages=messages, budget=22)
     assert known.grounding == Grounding(needed=2)
 
 
@@ -100,7 +100,10 @@ def test_breaks_at_two_calls_in_a_row_are_counted():
     messages = [HEAD, *SPOKEN[1:3] * 6]
     asked = {"messages": [HEAD]}
     course = [False, True, True, None, True, False, True]
-    seen = [Seen(at=2, request=asked, window=None if broke is None else window(broke=broke)) for broke in course]
+    seen = [
+        RecordedCall(number=1, at=2, request=asked, window=None if broke is None else window(broke=broke))
+        for broke in course
+    ]
     found = judged(*seen, messages=messages)
     assert (found.stats.sent, found.stats.breaks, found.consecutive_breaks) == (6, 4, 2), (
         "a refused call was no call between"
@@ -111,19 +114,10 @@ def test_breaks_at_two_calls_in_a_row_are_counted():
 def test_a_window_that_is_wrong_is_found():
     orphan = {"messages": [{"role": "tool", "tool_call_id": "c", "content": "1"}]}
     found = judged(
-        Seen(at=2, window=window(101), request=ASKED), Seen(at=4, window=window(100, kept=17), request=orphan)
+        RecordedCall(number=1, at=2, window=window(101), request=ASKED),
+        RecordedCall(number=1, at=4, window=window(100, kept=17), request=orphan),
     )
     assert (found.stats.invalid, found.stats.over) == (1, 1)
-
-
-def test_evidence_is_what_the_window_for_the_question_tells():
-    label = Label(answer="app", evidence=(1, 3))
-    asked = (Seen(at=5, window=window(), request=ASKED, label=label), Seen(5, None, {}, label=label))
-    found = judged(Seen(at=2, window=window(), request=ASKED), *asked)
-    assert found.stats.questions == 2
-    assert (found.stats.calls, found.stats.refused) == (1, 1), "a question is no call, but may be refused"
-    assert found.evidence == 0.5, "one of two messages; a refused question has none"
-    assert found.evidence_recall == 0.25
 
 
 def test_it_adds_up():
@@ -135,6 +129,5 @@ def test_it_adds_up():
     )
     assert both.grounding == Grounding(needed=4, present=4, wide=4)
     assert Compared().plus(both) == both
-    assert (Compared().append_only, Compared().evidence_recall) == (None, None)
-    left, right = Compared(consecutive_breaks=1, evidence=0.5), Compared(consecutive_breaks=2, evidence=1.0)
-    assert left.plus(right) == Compared(consecutive_breaks=3, evidence=1.5)
+    assert Compared().append_only is None
+    assert Compared(consecutive_breaks=1).plus(Compared(consecutive_breaks=2)) == Compared(consecutive_breaks=3)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from transom.evaluation.grounding import Grounding, History, grounding, identifiers, texts_of, usable
+from transom.evaluation.grounding import Grounding, History, grounding, identifiers, texts_of
 
 NAME = "src/app/main.py"
 LEFT, RIGHT = "l " * 200, " r" * 200
@@ -156,32 +156,3 @@ def test_it_adds_up():
     assert both == Grounding(needed=8, present=4, wide=2, far_needed=4, far_present=3, far_wide=1)
     assert both.shares == (0.5, 0.75, 0.25)
     assert Grounding().shares == (None, None, None)
-
-
-FLIGHT = "We talked about the weather for a long while. The flight to Lisbon leaves at nine from gate seven."
-ASIDE, TOLD = FLIGHT[:46], FLIGHT[46:]
-
-
-@pytest.mark.parametrize(
-    ("window", "answer", "share"),
-    [
-        ([FLIGHT], "Lisbon", 1.0),
-        (["I said: " + FLIGHT + " Right?"], "Lisbon", 1.0),
-        (["…" + TOLD], "the flight to Lisbon", 1.0),
-        (["…" + ASIDE], "Lisbon", 0.0),
-        (["…" + TOLD[:39]], "Lisbon", 0.0),
-        (["…" + TOLD[:40]], "Lisbon", 1.0),
-        (["…" + TOLD[:40]], "Lisbon, gate seven", 0.0),
-        (["…" + TOLD[:40]], "Lisbon, and a hotel in Porto", 1.0),
-        (["…" + TOLD], "Berlin", 1.0),
-        (["…" + ASIDE], "Berlin", 0.0),
-        (["The flight to", "Lisbon leaves at"], "Lisbon", 0.0),
-        ([], "Berlin", 0.0),
-    ],
-)
-def test_evidence_is_usable_if_it_tells_the_answer(window, answer, share):
-    assert usable([FLIGHT], answer, window) == share
-
-
-def test_evidence_counts_by_its_messages():
-    assert usable([FLIGHT, "Porto it is.", "Or Rome?"], "Lisbon or Porto", [FLIGHT, "Rome or Porto it is. "]) == 2 / 3

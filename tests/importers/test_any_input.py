@@ -142,7 +142,7 @@ def test_reading_ends_in_conversations_or_in_one_line(lines, form, torn):
     text = text[: len(text) - torn]
     skipped: list[str] = []
     try:
-        found = list(read(io.StringIO(text), form, questions=True, on_skip=skipped.append))
+        found = list(read(io.StringIO(text), form, on_skip=skipped.append))
     except InvalidMessage as problem:
         assert 0 < len(str(problem)) < 1_000
         return

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from transom.importers import LabelledQuestion, Recorded
+from transom.importers import Recorded
 from transom.importers.as_openai_chat import as_openai_chat
 
 CALL = {"type": "tool_use", "id": "t1", "name": "ls", "input": {"path": "."}}
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "a b"}
 
 
-def test_messages_and_the_places_of_questions():
+def test_a_result_beside_words_is_a_message_of_its_own():
     """A message that holds a result and words is two messages of a chat."""
     recorded = Recorded(
         id="one",
@@ -22,7 +22,6 @@ def test_messages_and_the_places_of_questions():
             {"role": "user", "content": [RESULT, {"type": "text", "text": "And now?"}]},
             {"role": "assistant", "content": "Two."},
         ],
-        questions=(LabelledQuestion(index=0, text="How many?", asked_at=3, answer="2", evidence=(0, 2)),),
         source="one.json",
     )
     called = {"id": "t1", "type": "function", "function": {"name": "ls", "arguments": '{"path":"."}'}}
@@ -39,7 +38,6 @@ def test_messages_and_the_places_of_questions():
             {"role": "user", "content": "And now?"},
             {"role": "assistant", "content": "Two."},
         ],
-        questions=(LabelledQuestion(index=0, text="How many?", asked_at=5, answer="2", evidence=(1, 3)),),
         source="one.json",
     )
     assert as_openai_chat(chat) is chat

@@ -13,7 +13,7 @@ from sessions import assistant, item, jsonl, said, text, user
 
 from transom import Conversation
 from transom.errors import InvalidMessage, InvalidSetting
-from transom.importers import FORMATS, LabelledQuestion, Recorded, export, export_unified, import_file, read
+from transom.importers import FORMATS, Recorded, export, export_unified, import_file, read
 from transom.stores import MemoryStore
 from transom.wire.dialects import dialect_named
 
@@ -297,17 +297,6 @@ def test_a_whole_conversation_is_never_left_out(tmp_path, content, message):
     with pytest.raises(InvalidMessage) as raised:
         list(read(tmp_path / "chat.jsonl"))
     assert str(raised.value) == f"{tmp_path}/{message}"
-
-
-def test_questions_are_read_where_they_are_asked_for(tmp_path):
-    asked = [{"question": "How many?"}, {"question": "Who?", "asked_at": 1, "answer": 7, "evidence": [0, 1, "x"]}]
-    (tmp_path / "chat.jsonl").write_text(jsonl({"messages": CHAT, "questions": asked}))
-    [without], [found] = (read(tmp_path / "chat.jsonl", questions=wanted) for wanted in (False, True))
-    assert without.questions == ()
-    assert found.questions == (
-        LabelledQuestion(index=0, text="How many?", asked_at=3),
-        LabelledQuestion(index=1, text="Who?", asked_at=1, answer="7", evidence=(0,)),
-    )
 
 
 def test_what_is_left_out_is_logged_if_nobody_listens(tmp_path, caplog):

@@ -25,8 +25,8 @@ def run(options: Audit) -> int:
     conversations = 0
     with ProgressBar() as bar:
         for done, file in enumerate(options.files):
-            reader = read_input(file, format_name=options.format, questions=False)
-            for record, _, _ in readable_conversations(reader, file):
+            reader = read_input(file, options.format)
+            for record, _ in readable_conversations(reader, file):
                 bar.update((done + reader.progress) / len(options.files), record.source)
                 conversations += 1
                 found += audit(record, o200k())

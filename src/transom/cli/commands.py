@@ -9,8 +9,8 @@ from msgspec import Struct
 from transom.cli import options as o
 from transom.cli.app import command
 from transom.cli.chat_help import SLASH_COMMANDS
-from transom.cli.figures import COMPARE, NAMES, REPLAY, block_text, explained, help_text
-from transom.reports.figures import VERDICT
+from transom.cli.help_pages import block_text, explained, help_text
+from transom.reports.figures import COMPARE, REPLAY, VERDICT
 
 STATES = {
     "kept": "In the window as it was logged.",
@@ -18,6 +18,9 @@ STATES = {
     "folded": "The text of a fold is in the window in its place.",
     "dropped": "In no window, for the reason given: for example a result that answers no call.",
 }
+
+NAMES = "A name is a path, URL, identifier, id, number of 4 digits or more, or quoted string."
+"""The end of `compare --help`."""
 
 EXPLAIN = (
     "\b\nStates of an entry:\n"
@@ -53,7 +56,6 @@ class Replay(Struct, frozen=True, kw_only=True):
     dialect: o.Dialect = None
     format: o.Format = None
     store: o.ReplayStore = None
-    questions: o.Questions = False
     out: o.Out = None
     json: o.Json = False
     chart: o.Chart = None
@@ -86,12 +88,7 @@ class Compare(Struct, frozen=True, kw_only=True):
     priced_by: o.PricedBy = None
     model: o.SummaryModel = None
     format: o.Format = None
-    min_messages: o.MinMessages = 0
-    max_messages: o.MaxMessages = None
-    min_tokens: o.MinTokens = 0
-    every: o.EveryNth = 1
     json: o.Json = False
-    chart: o.Picture = None
     jobs: o.Jobs = None
 
 

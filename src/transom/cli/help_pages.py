@@ -1,10 +1,16 @@
-"""The help of a command: what it does, one example, and its options in groups."""
+"""The help of a command: what it does, one example, its options in groups, and what its figures mean."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from textwrap import wrap
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
+
+from transom.reports.figures import Figure
+
+HELP_WIDTH = 76
 
 OPTION_GROUPS = {
     "Windows": ("budget", "policy", "policies", "prices", "dialect", "model", "system", "tools", "focus", "note"),
@@ -19,11 +25,6 @@ OPTION_GROUPS = {
         "since",
         "until",
         "format",
-        "min_messages",
-        "max_messages",
-        "min_tokens",
-        "every",
-        "questions",
     ),
     "Store": ("store", "from_store"),
     "Output": ("json", "out", "chart", "html", "form", "full", "limit", "context", "lines", "no_open"),
@@ -85,3 +86,20 @@ class HelpIndex(TyperGroup):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+
+def help_text(figures: Iterable[Figure], *more: str) -> str:
+    """Format what the figures mean, for the end of a command's --help. `more`: sentences that follow."""
+    return "\n\n".join([block_text("Figures", figures), *more])
+
+
+def block_text(title: str, figures: Iterable[Figure]) -> str:
+    """Format what the figures of one table mean, under its title."""
+    rows = "\n".join(explained(figure.label, figure.meaning) for figure in figures)
+    return f"\b\n{title}:\n{rows}"
+
+
+def explained(term: str, meaning: str, *, indent: int = 26) -> str:
+    """Format a term with its meaning beside it, in the width of --help. `indent`: the columns of the term."""
+    lines = wrap(meaning, HELP_WIDTH - indent)
+    return "\n".join(f"  {term if not number else '':<{indent}}{line}" for number, line in enumerate(lines))

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from transom.cli.streams import counted, one_line, print_notice
-from transom.core.message import Instruction
 from transom.errors import InvalidMessage, InvalidSetting
 from transom.importers import FORMATS, Reader, Recorded, read
 from transom.wire.dialect import Placed
@@ -36,26 +35,24 @@ def check_files(files: Sequence[Path], out: Path | None = None) -> None:
             raise InvalidSetting(f"--out: {out} is one of the input files")
 
 
-def read_input(file: Path, *, format_name: str | None, questions: bool) -> Reader:
+def read_input(file: Path, format_name: str | None) -> Reader:
     """Read the conversations of a file, a folder or stdin; iterate to get them.
 
     What is skipped is reported on stderr.
     """
     source = sys.stdin.buffer if file == STDIN else file
-    return read(source, format_name, questions=questions, on_skip=print_notice)
+    return read(source, format_name, on_skip=print_notice)
 
 
-def readable_conversations(
-    records: Iterable[Recorded], file: Path
-) -> Iterator[tuple[Recorded, list[Instruction], list[Placed]]]:
-    """Yield each conversation with its leading instructions and its facts.
+def readable_conversations(records: Iterable[Recorded], file: Path) -> Iterator[tuple[Recorded, list[Placed]]]:
+    """Yield each conversation with the facts behind its leading instructions.
 
     A conversation without messages is skipped, with a notice on stderr. So is an invalid one in a folder; in a single
     file it raises InvalidMessage.
     """
     for record in records:
         try:
-            head, facts = record.facts()
+            _, facts = record.facts()
         except InvalidMessage as problem:
             if not file.is_dir():
                 raise
@@ -64,7 +61,7 @@ def readable_conversations(
         if not record.messages:
             print_notice(f"{record.source}: skipped, {record.id} has no messages")
             continue
-        yield record, head, facts
+        yield record, facts
 
 
 def file_name(file: Path) -> str:

@@ -256,20 +256,7 @@ Policies = Annotated[
         "default,default:keep_recent=0.4.",
     ),
 ]
-MinMessages = Annotated[int, Option(min=0, metavar="N", help="Only conversations of at least N messages.")]
-MaxMessages = Annotated[int | None, Option(min=0, metavar="N", help="Only conversations of at most N messages.")]
-MinTokens = Annotated[int, Option(min=0, metavar="N", help="Only conversations whose texts have at least N tokens.")]
-EveryNth = Annotated[int, Option(min=1, metavar="K", help="Only every Kth of these conversations.")]
-Picture = Annotated[
-    Path | None,
-    Option(
-        metavar="PATH",
-        help="Draw cost against names found, one point for each policy, to PATH: .svg or .png; both if it ends in "
-        "neither.",
-    ),
-]
 Jobs = Annotated[int | None, Option(min=1, metavar="N", help="Number of processes. Default: one for each core.")]
-Questions = Annotated[bool, Option("--questions", help="Also build a window for each labelled question.")]
 Out = Annotated[
     Path | None,
     Option(

@@ -18,22 +18,21 @@ from transom.cli.progress import ProgressBar
 from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
 from transom.cli.streams import print_notice
 from transom.cli.window_file import STDOUT, window_line, windows_file
-from transom.conversation.conversation import Conversation
-from transom.conversation.replay import Placed, ReplayStep
 from transom.conversation.settings import ASSUMED, NO_BUDGET
 from transom.core.budget import Budget
-from transom.core.message import Assistant, Instruction, Raw
+from transom.core.message import Assistant
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting
+from transom.evaluation.compare import RecordedCall
 from transom.evaluation.replay_stats import Needs, ReplayStats, needs_of, newest_fold, replay_stats
 from transom.importers import Recorded
 from transom.policies import policy_named
 from transom.prices import Prices
-from transom.reports.policy_replay import timed_steps
+from transom.reports.recorded_calls import recorded_calls
 from transom.stores import Store, open_store
 from transom.stores.postgres_url import without_password
 from transom.tokenizer import o200k
-from transom.wire.dialect import Dialect
+from transom.wire.dialect import Dialect, Placed
 from transom.wire.dialects import dialect_named
 
 MAX_PROBLEMS = 5
@@ -137,42 +136,27 @@ class _Replayer:
         `done`: how many files came before it, for the progress bar.
         """
         stats, formats, begin = ReplayStats(), Counter[str](), 0.0
-        reader = read_input(path, format_name=self._options.format, questions=self._options.questions)
-        for record, head, facts in readable_conversations(reader, path):
+        reader = read_input(path, self._options.format)
+        for record, facts in readable_conversations(reader, path):
             formats[record.format] += 1
-            stats = stats.plus(self._replay(record, head, facts, done + begin, done + reader.progress))
+            stats = stats.plus(self._replay(record, facts, done + begin, done + reader.progress))
             begin = reader.progress
         return FileStats(file=file_name(path), stats=stats, formats=dict(formats))
 
-    def _replay(
-        self, record: Recorded, head: list[Instruction], facts: list[Placed], begin: float, end: float
-    ) -> ReplayStats:
+    def _replay(self, record: Recorded, facts: list[Placed], begin: float, end: float) -> ReplayStats:
         """Replay one conversation. For the progress bar it is the work from `begin` to `end`, counted in files."""
         dialect = dialect_named(self._options.dialect or record.dialect)
-        conversation = Conversation(
-            self._store.open(runs.stored_name(self._run, self._take_name(record.id))),
-            budget=self._budget,
-            policy=self._policy,
-            counter=o200k(),
-            system=head,
-            dialect=dialect,
-        )
-        tools = record.tools_for(dialect.name)
         total, tokens, newest = ReplayStats(conversations=1), list[int | None](), -1
-        steps = timed_steps(conversation, facts, record.questions, tools=tools, injected=record.injected_in(facts))
-        with conversation, conversation.lease():  # another process may replay into the same store
-            for step, request, seconds in steps:
-                if self._windows is not None:
-                    self._windows.write(window_line(record.id, step, request))
-                files_done = begin + (end - begin) * step.at / max(1, len(record.messages))
-                self._bar.update(files_done / len(self._options.files), record.source)
-                self._lock_notice.step()
-                total = total.plus(self._checked(record, dialect, step, request, newest)).plus(
-                    ReplayStats(seconds=seconds)
-                )
-                if step.question is None:
-                    tokens.append(None if step.window is None else step.window.tokens)
-                    newest = newest if step.window is None else max(newest, newest_fold(step.window))
+        log = self._store.open(runs.stored_name(self._run, self._take_name(record.id)))
+        for call in recorded_calls(record, budget=self._budget, policy=self._policy, dialect=dialect, log=log):
+            if self._windows is not None:
+                self._windows.write(window_line(record.id, call))
+            files_done = begin + (end - begin) * call.at / max(1, len(record.messages))
+            self._bar.update(files_done / len(self._options.files), record.source)
+            self._lock_notice.step()
+            total = total.plus(self._checked(record, dialect, call, newest))
+            tokens.append(None if call.window is None else call.window.tokens)
+            newest = newest if call.window is None else max(newest, newest_fold(call.window))
         self._keep_timeline(Timeline(conversation=record.id, tokens=tuple(tokens)))
         turns = sum(isinstance(fact, Assistant) for _, fact in facts)
         return total.plus(ReplayStats(skipped=turns - total.calls))
@@ -186,26 +170,23 @@ class _Replayer:
         self._names.add(name)
         return name
 
-    def _checked(self, record: Recorded, dialect: Dialect, step: ReplayStep, request: Raw, newest: int) -> ReplayStats:
-        """Check the window of a step against the rules of the dialect and the budget, and return its figures without
-        its time.
+    def _checked(self, record: Recorded, dialect: Dialect, call: RecordedCall, newest: int) -> ReplayStats:
+        """Check the window of a call against the rules of the dialect and the budget, and return its figures.
 
         `newest`: the newest fold of the windows before it, or -1.
         """
-        if step.window is None:
-            if step.refused is not None:
-                needs = needs_of(step.refused)
+        if call.window is None:
+            if call.refused is not None:
+                needs = needs_of(call.refused)
                 self.needs = needs if self.needs is None else self.needs.merged(needs)
-            return ReplayStats(calls=step.question is None, questions=step.question is not None, refused=1)
-        violations = dialect.violations(request)
-        is_over = step.window.tokens > self._budget.context
+            return ReplayStats(calls=1, refused=1, seconds=call.seconds)
+        violations = dialect.violations(call.request)
+        is_over = call.window.tokens > self._budget.context
         if (violations or is_over) and len(self.problems) < MAX_PROBLEMS:
-            why = f"{violations[0].rule}, {violations[0].why}" if violations else f"{step.window.tokens:,} tokens"
-            self.problems.append(f"{record.source}, {record.id} at {step.at}: {why}")
-        stats = ReplayStats(invalid=int(bool(violations)), over=int(is_over))
-        if step.question is not None:
-            return stats.plus(ReplayStats(questions=1))
-        return stats.plus(replay_stats(step.window, newest_before=newest))
+            why = f"{violations[0].rule}, {violations[0].why}" if violations else f"{call.window.tokens:,} tokens"
+            self.problems.append(f"{record.source}, {record.id} at {call.at}: {why}")
+        checked = ReplayStats(invalid=int(bool(violations)), over=int(is_over), seconds=call.seconds)
+        return checked.plus(replay_stats(call.window, newest_before=newest))
 
     def _keep_timeline(self, timeline: Timeline) -> None:
         """Keep this timeline for the chart if --chart names its conversation, or, without --chart, if it is the
@@ -220,5 +201,5 @@ class _Replayer:
 
 def _begin_run(options: Replay) -> runs.Run:
     """Begin a run in the store of this folder. Its identity: the files, and the options that windows depend on."""
-    names = ("budget", "policy", "prices", "dialect", "format", "questions")
+    names = ("budget", "policy", "prices", "dialect", "format")
     return runs.begin(options.files, {name: getattr(options, name) for name in names})

@@ -1,46 +1,32 @@
-"""Prints the result of a replay: a table of figures for each file, and a chart of window sizes."""
+"""Prints figures as tables, and the result of a replay with a chart of window sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console
 from rich.measure import Measurement
-from rich.table import Column as Heading
-from rich.table import Table
+from rich.table import Column, Table
 
-from transom.cli.figures import REPLAY, Figure
 from transom.cli.inputs import short_name, summary_lines
 from transom.cli.locate import command
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.tokens import REQUEST_TOKENS
 from transom.evaluation.replay_stats import Needs, ReplayStats, Span
+from transom.reports.figures import REPLAY, Figure
 
-T = TypeVar("T")
-Column = tuple[Figure, Callable[[T], str]]
-"""A figure, and a function that formats it for one row."""
-
-FORMS = {"sent_share": ".1%", "cached_share": ".1%", "ms_per_call": ".2f"}
-
-
-def number_text(number: float | None, form: str) -> str:
-    """Format a number; a dash for None, where there is nothing to measure."""
-    return "–" if number is None else format(number, form)
-
-
-def _column(figure: Figure) -> Column[ReplayStats]:
-    return figure, lambda stats: number_text(getattr(stats, figure.name), FORMS.get(figure.name, ","))
-
-
-COLUMNS = tuple(map(_column, REPLAY))
 ALL = "all files"
+"""The name of the row with the sums; it has a line above it."""
+
+Row = tuple[str, Mapping[str, float | None]]
+"""A name, and the values of figures by their names."""
 
 WRONG = 1
 """The exit code if a window is invalid or over its budget, or if every call was refused."""
@@ -80,7 +66,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     def code(self) -> int:
         """The exit code: 0 if every window is valid and within the budget, and not every call was refused; else 1."""
         total = self.total
-        all_refused = total.refused and total.refused == total.calls + total.questions
+        all_refused = total.refused and total.refused == total.calls
         return WRONG if total.invalid or total.over or all_refused else 0
 
     @property
@@ -102,13 +88,11 @@ def print_report(outcome: Outcome, *, aside: bool = False) -> None:
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:
-    """Print one table with a row for each file if that fits, else a small table for each file."""
-    columns = [column for column in COLUMNS if outcome.total.questions or column[0].name != "questions"]
-    rows = [(short_name(file.file), file.stats) for file in outcome.files]
+    """Print the figures of each file."""
+    rows: list[Row] = [(short_name(file.file), numbers(file.stats)) for file in outcome.files]
     if len(rows) > 1:
-        rows.append((ALL, outcome.total))
-    wide = table("file", rows, columns)
-    console.print(wide if fits(console, wide) and len(rows) > 1 else Group(*(_tall(columns, *row) for row in rows)))
+        rows.append((ALL, numbers(outcome.total)))
+    print_figures(console, "file", rows, REPLAY)
     _print_refused(console, outcome)
     for problem in outcome.problems:
         print_line(console, ("wrong: ", "red"), one_line(problem))
@@ -119,9 +103,7 @@ def _print_refused(console: Console, outcome: Outcome) -> None:
     total, needs = outcome.total, outcome.needs
     if needs is None:
         return
-    calls = f"{total.refused:,} {'calls and questions' if total.questions else 'calls'} need"
-    if total.refused == 1:
-        calls = "1 call needs"
+    calls = "1 call needs" if total.refused == 1 else f"{total.refused:,} calls need"
     head = f" ({_span(needs.head)} without messages)" if needs.head[0] > REQUEST_TOKENS else ""
     line = f"{calls} at least {_span(needs.need)} tokens{head}"
     print_wrapped(console, ("refused: ", "yellow"), line)
@@ -171,32 +153,35 @@ def numbers(stats: ReplayStats) -> dict[str, Any]:
     return {**asdict(stats), **shares}
 
 
-def table(title: str, rows: Sequence[tuple[str, T]], columns: Sequence[Column[T]]) -> Table:
-    """Make a table with a row for each result. `title`: the head of the column of names.
+def print_figures(console: Console, title: str, rows: Sequence[Row], figures: Sequence[Figure]) -> None:
+    """Print a row for each result; a single one as a line for each figure. A table that is too wide is printed as
+    several. `title`: the head of the column of names."""
+    for part in _tall(rows[0], figures) if len(rows) == 1 else _wide(console, title, rows, figures):
+        console.print(part)
 
-    The row for all files has a line above it.
-    """
-    heads = (Heading(figure.head, justify="right", no_wrap=True) for figure, _ in columns)
-    out = Table(Heading(title, no_wrap=True), *heads, box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
-    for name, result in rows:
+
+def _tall(row: Row, figures: Sequence[Figure]) -> Iterator[Table]:
+    name, values = row
+    out = Table(Column(name, overflow="fold"), Column(justify="right"), box=box.SIMPLE_HEAD, pad_edge=False)
+    for figure in figures:
+        out.add_row(figure.label, figure.text(values[figure.name]))
+    yield out
+
+
+def _wide(console: Console, title: str, rows: Sequence[Row], figures: Sequence[Figure]) -> Iterator[Table]:
+    """Yield one table if it fits the terminal, else two with half of the columns each, and so on."""
+    heads = (Column(figure.head, justify="right", no_wrap=True) for figure in figures)
+    out = Table(Column(title, no_wrap=True), *heads, box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
+    for name, values in rows:
         if name == ALL:
             out.add_section()
-        out.add_row(name, *(text(result) for _, text in columns))
-    return out
-
-
-def fits(console: Console, wide: Table) -> bool:
-    """True if the terminal is wide enough for every cell of the table."""
-    return Measurement.get(console, console.options.update(max_width=10_000), wide).maximum <= console.width
-
-
-def _tall(columns: Sequence[Column[ReplayStats]], name: str, stats: ReplayStats) -> Table:
-    """Make a table of one file with a line for each figure, for a terminal on which a row has no room."""
-    heads = Heading(name, overflow="fold"), Heading(justify="right")
-    out = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False)
-    for figure, text in columns:
-        out.add_row(figure.label, text(stats))
-    return out
+        out.add_row(name, *(figure.text(values[figure.name]) for figure in figures))
+    half = len(figures) // 2
+    if not half or Measurement.get(console, console.options.update(max_width=10_000), out).maximum <= console.width:
+        yield out
+        return
+    yield from _wide(console, title, rows, figures[:half])
+    yield from _wide(console, title, rows, figures[half:])
 
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"

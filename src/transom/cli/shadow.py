@@ -38,8 +38,8 @@ def run(options: Shadow) -> int:
     o200k().count("x")
     records: dict[str, Recorded] = {}
     for file in options.files:
-        reader = read_input(file, format_name=options.format, questions=False)
-        for record, _, _ in readable_conversations(reader, file):
+        reader = read_input(file, options.format)
+        for record, _ in readable_conversations(reader, file):
             name = _free_name(record.id, records)
             records[name] = replace(record, id=name)
     found = list(records.values())

@@ -17,23 +17,21 @@ from typing import IO, Any, TextIO, cast
 
 from transom import private_files
 from transom.cli.terminal import json_escaped
-from transom.conversation.replay import ReplayStep
 from transom.core.codec import plain
+from transom.evaluation.compare import RecordedCall
 
 STDOUT = Path("-")
 
 
-def window_line(conversation: str, step: ReplayStep, request: dict[str, Any]) -> bytes:
-    """Encode the line of a step. `request`: the part of the request that the step's window gives."""
-    line: dict[str, Any] = {"conversation": conversation, "at": step.at}
-    if step.refused is not None:
-        line["refused"] = step.refused.bill
-    elif step.window is not None:
-        at = step.window.breaks
-        line.update(request, tokens=step.window.tokens)
+def window_line(conversation: str, call: RecordedCall) -> bytes:
+    """Encode the line of a call."""
+    line: dict[str, Any] = {"conversation": conversation, "at": call.at}
+    if call.refused is not None:
+        line["refused"] = call.refused.bill
+    elif call.window is not None:
+        at = call.window.breaks
+        line.update(call.request, tokens=call.window.tokens)
         line["breaks"] = None if at is None else {"slot": at.slot, "entry": at.entry, "why": at.why}
-    if step.question is not None:
-        line["question"] = step.question
     return plain(line) + b"\n"
 
 

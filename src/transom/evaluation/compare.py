@@ -6,7 +6,7 @@ next step needs?
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -15,42 +15,35 @@ from transom.core.message import Assistant, Raw
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.unit import Unit
 from transom.core.window import Window
+from transom.errors import BudgetImpossible
 from transom.evaluation.cost import Cost, cost, share
-from transom.evaluation.grounding import Grounding, History, grounding, texts_of, usable
+from transom.evaluation.grounding import Grounding, History, grounding, texts_of
 from transom.evaluation.replay_stats import ReplayStats, newest_fold, replay_stats
 from transom.evaluation.requests_kept import UserRequests
 from transom.prices import ANTHROPIC, OPENAI, Prices, RequestTokens
 from transom.wire.openai import OPENAI_CHAT
 
 
-class Label(Struct, frozen=True):
-    """A question's answer, and the positions of the earlier messages that contain the answer (`evidence`)."""
+class RecordedCall(Struct, frozen=True, kw_only=True):
+    """One call of a recorded conversation.
 
-    answer: str
-    evidence: tuple[int, ...]
-    category: str = ""
-
-
-class Seen(Struct, frozen=True):
-    """The window for the reply at position `at`, and the OpenAI Chat request made of it.
-
-    `window`: None if the call was refused. `seconds`: CPU seconds that building it took. `label`: if given, this is no
-    call: the window was built for a question that was asked after the messages before `at`, and is no part of the
-    conversation.
+    `number`: from 1. `at`: the position of its reply among the messages. `window`: None if it was `refused`. `request`:
+    the part of the request's body that the window gives; empty if the call was refused. `seconds`: of CPU that both
+    took.
     """
 
+    number: int
     at: int
     window: Window | None
+    refused: BudgetImpossible | None = None
     request: Raw
     seconds: float = 0.0
-    label: Label | None = None
 
 
 class Compared(Struct, frozen=True, kw_only=True):
     """Figures of one policy, summed over conversations.
 
-    Refused calls are counted as refused and are in no other sum: nothing was sent that could cost or be grounded. A
-    refused question has none of its evidence.
+    Refused calls are counted as refused and are in no other sum: nothing was sent that could cost or be grounded.
 
     - `stats`: counts and tokens. `anthropic`, `openai`: cost with the prices of each; `model_cost`: with the prices
       that were given, if any.
@@ -60,8 +53,6 @@ class Compared(Struct, frozen=True, kw_only=True):
     - `reasoning_turns`: for each sent call, the turns of the model since the newest user message, summed;
       `reasoning_kept`: those of them that the window has behind the same prefix as when they were made.
     - `grounding`: names that the next step needs.
-    - `evidence`: for each question the share of its evidence that is usable, summed. `evidence_by_category`: for each
-      category of questions their number and the same sum.
     - `summaries`, `failed_summaries`: how many a model made, and how often it made none; 0 where no model was asked.
     """
 
@@ -75,8 +66,6 @@ class Compared(Struct, frozen=True, kw_only=True):
     reasoning_turns: int = 0
     reasoning_kept: int = 0
     grounding: Grounding = Grounding()
-    evidence: float = 0.0
-    evidence_by_category: Mapping[str, tuple[int, float]] = {}
     summaries: int = 0
     failed_summaries: int = 0
 
@@ -93,8 +82,6 @@ class Compared(Struct, frozen=True, kw_only=True):
             reasoning_turns=self.reasoning_turns + other.reasoning_turns,
             reasoning_kept=self.reasoning_kept + other.reasoning_kept,
             grounding=self.grounding.plus(other.grounding),
-            evidence=self.evidence + other.evidence,
-            evidence_by_category=_sums(self.evidence_by_category, other.evidence_by_category),
             summaries=self.summaries + other.summaries,
             failed_summaries=self.failed_summaries + other.failed_summaries,
         )
@@ -110,24 +97,16 @@ class Compared(Struct, frozen=True, kw_only=True):
         return share(self.requests_kept, self.requests)
 
     @property
+    def found_share(self) -> float | None:
+        """The share of the old names that the next steps use which is in the windows; without old names, of all."""
+        every_name, old_names, _ = self.grounding.shares
+        return every_name if old_names is None else old_names
+
+    @property
     def reasoning_lost(self) -> float | None:
         """The share of the turns since the newest user message whose reasoning cannot be sent any more, if reasoning is
         bound to its prefix; None without such turns."""
         return share(self.reasoning_turns - self.reasoning_kept, self.reasoning_turns)
-
-    @property
-    def evidence_recall(self) -> float | None:
-        """The usable share of the evidence, on average over the questions; None without questions."""
-        return share(self.evidence, self.stats.questions)
-
-
-def _sums(one: Mapping[str, tuple[int, float]], other: Mapping[str, tuple[int, float]]) -> dict[str, tuple[int, float]]:
-    """Add the two sums for each category."""
-    none = (0, 0.0)
-    return {
-        name: (one.get(name, none)[0] + other.get(name, none)[0], one.get(name, none)[1] + other.get(name, none)[1])
-        for name in {**one, **other}
-    }
 
 
 def tokens_of(message: Raw, counter: TokenCounter) -> int:
@@ -140,7 +119,7 @@ def tokens_of(message: Raw, counter: TokenCounter) -> int:
 
 def compared(
     messages: Sequence[Raw],
-    seen: Iterable[Seen],
+    calls: Iterable[RecordedCall],
     *,
     budget: int,
     counter: TokenCounter,
@@ -149,12 +128,12 @@ def compared(
 ) -> Compared:
     """Judge the windows of one conversation under one policy.
 
-    `messages`: the conversation, as OpenAI Chat messages; `seen`: its windows, in order; `budget`: tokens that a window
+    `messages`: the conversation, as OpenAI Chat messages; `calls`: its calls, in order; `budget`: tokens that a window
     may have. `injected`: the positions of messages in the user's role that a program wrote. `prices`: for one cost
     more.
     """
     judge = Judge(messages, budget=budget, counter=counter, injected=injected)
-    for one in seen:
+    for one in calls:
         judge.add(one)
     return judge.result(prices)
 
@@ -178,8 +157,8 @@ class Judge:
         self._whole: list[int] = []
         self._total = Compared(stats=ReplayStats(conversations=1))
 
-    def add(self, one: Seen) -> None:
-        """Take in the next window."""
+    def add(self, one: RecordedCall) -> None:
+        """Take in the next call."""
         self._total = self._total.plus(self._judged(one))
 
     def result(self, prices: Prices | None = None) -> Compared:
@@ -190,20 +169,15 @@ class Judge:
         model_cost = Cost() if prices is None else cost(self._sent, self._whole, prices)
         return self._total.plus(Compared(stats=skipped, anthropic=anthropic, openai=openai, model_cost=model_cost))
 
-    def _judged(self, one: Seen) -> Compared:
-        """Return the figures of one window, without its cost, which is computed at the end."""
-        calls, window = int(one.label is None), one.window
+    def _judged(self, one: RecordedCall) -> Compared:
+        """Return the figures of one call, without its cost, which is computed at the end."""
+        window = one.window
         if window is None:
-            return Compared(stats=ReplayStats(calls=calls, questions=1 - calls, refused=1, seconds=one.seconds))
+            return Compared(stats=ReplayStats(calls=1, refused=1, seconds=one.seconds))
         invalid, over = bool(OPENAI_CHAT.violations(one.request)), window.tokens > self._budget
-        checked = ReplayStats(invalid=int(invalid), over=int(over), questions=1 - calls, seconds=one.seconds)
+        checked = ReplayStats(invalid=int(invalid), over=int(over), seconds=one.seconds)
         texts = [text for message in one.request["messages"] for text in texts_of(message)]
-        if one.label is None:
-            return self._call(one.at, window, texts).plus(Compared(stats=checked))
-        evidence = ["\n".join(texts_of(self._messages[at])) for at in one.label.evidence]
-        found = usable(evidence, one.label.answer, texts)
-        categories = {one.label.category: (1, found)} if one.label.category else {}
-        return Compared(stats=checked, evidence=found, evidence_by_category=categories)
+        return self._call(one.at, window, texts).plus(Compared(stats=checked))
 
     def _call(self, at: int, window: Window, texts: list[str]) -> Compared:
         for position, message in enumerate(self._messages[self._read : at], self._read):

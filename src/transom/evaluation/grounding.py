@@ -1,8 +1,8 @@
 """Measures grounding: does a window still contain what the next step needs?
 
 The identifiers that the next real message of the model uses, and that occur somewhere before it, are looked for in the
-window, together with the text around them: a name without that says nothing. For a labelled question, the text that
-answers it is looked for. A window is judged by the texts of its request, whatever built it.
+window, together with the text around them: a name without that says nothing. A window is judged by the texts of its
+request, whatever built it.
 """
 
 from __future__ import annotations
@@ -43,16 +43,6 @@ _IDENTIFIERS = re.compile(
     r"""|\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]{4,}"""  # ids: letters and digits
     r"""|\d{4,}"""
 )
-_WORDS = re.compile(r"[^\W_]+")
-_COMMON = frozenset(
-    _WORDS.findall(
-        "the and for are was were with that this have has had you your from they their his her she him not but what "
-        "when where who why how all can will would could should there here been being about into than then them our "
-        "out its did does just like more some"
-    )
-)
-"""Words of an answer that carry no meaning."""
-
 _QUOTED = re.compile(r"""(?<!\w)(["'`])([^"'`\n]{4,80})\1(?!\w)""")
 
 
@@ -246,29 +236,3 @@ def occurrences(name: str, text: str, start: int = 0) -> list[int]:
 def _joins(one: str, other: str) -> bool:
     """True if two neighbouring characters belong to one word."""
     return (one.isalnum() or one == "_") and (other.isalnum() or other == "_")
-
-
-def usable(evidence: Sequence[str], answer: str, window: Sequence[str]) -> float:
-    """Return the share of the evidence (texts of earlier messages) from which the window lets the model give `answer`.
-
-    A window shows of a text its spans of at least 40 characters, or all of it. The text counts if what is shown of it
-    has every word of the answer that the text has (words of 3 letters or more that carry meaning, and numbers). If the
-    text has no such word, it counts if at least half of it is shown.
-    """
-    shingles = {text[at : at + NEAR] for text in window for at in range(len(text) - NEAR + 1)}
-    return sum(_tells(text, answer, window, shingles) for text in evidence) / len(evidence)
-
-
-def _tells(text: str, answer: str, window: Sequence[str], shingles: set[str]) -> bool:
-    """True if what the window shows of one text has the words of the answer that the text has: see `usable`."""
-    shown = bytearray([any(text in other for other in window)]) * len(text)
-    for at in range(len(text) - NEAR + 1):
-        if text[at : at + NEAR] in shingles:
-            shown[at : at + NEAR] = b"\1" * NEAR
-    if needed := (_words(answer) - _COMMON) & _words(text):
-        return needed <= _words("".join(char if on else " " for char, on in zip(text, shown, strict=True)))
-    return 2 * sum(shown) >= len(text)
-
-
-def _words(text: str) -> set[str]:
-    return {word.lower() for word in _WORDS.findall(text) if len(word) >= 3 or word.isdigit()}

@@ -14,11 +14,10 @@ Span = tuple[int, int]
 
 
 class ReplayStats(Struct, frozen=True, kw_only=True):
-    """Counts of calls and questions, sums of tokens over the sent calls, and CPU seconds of building windows.
+    """Counts of calls, sums of tokens over the sent calls, and CPU seconds of building windows.
 
-    `conversations`, `calls`, `questions`: how many. `sent`: calls that were not refused. `invalid`: windows that break
-    a rule of the provider; `over`: windows over the limit; `refused`: windows that could not be built within it. These
-    three count questions too; the sums of tokens do not, because a question is no part of the conversation. `skipped`:
+    `conversations`, `calls`: how many. `sent`: calls that were not refused. `invalid`: windows that break a rule of the
+    provider; `over`: windows over the limit; `refused`: windows that could not be built within it. `skipped`:
     assistant messages with no message before them that could be sent.
 
     Over the sent calls: `tokens`: of the windows; `passthrough`: if each call had carried the whole history;
@@ -30,7 +29,6 @@ class ReplayStats(Struct, frozen=True, kw_only=True):
     conversations: int = 0
     calls: int = 0
     sent: int = 0
-    questions: int = 0
     invalid: int = 0
     over: int = 0
     refused: int = 0
@@ -60,8 +58,7 @@ class ReplayStats(Struct, frozen=True, kw_only=True):
     @property
     def ms_per_call(self) -> float | None:
         """CPU milliseconds for each window, refused ones included; None if there was none."""
-        windows = self.calls + self.questions
-        return 1e3 * self.seconds / windows if windows else None
+        return 1e3 * self.seconds / self.calls if self.calls else None
 
 
 class Needs(Struct, frozen=True, kw_only=True):

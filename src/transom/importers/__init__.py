@@ -17,7 +17,7 @@ from __future__ import annotations
 from transom.importers.export import Export, Exported, export, export_unified
 from transom.importers.import_file import Imported, import_file
 from transom.importers.read import Reader, read
-from transom.importers.recorded import FORMATS, Format, LabelledQuestion, Recorded
+from transom.importers.recorded import FORMATS, Format, Recorded
 
 __all__ = [
     "FORMATS",
@@ -25,7 +25,6 @@ __all__ = [
     "Exported",
     "Format",
     "Imported",
-    "LabelledQuestion",
     "Reader",
     "Recorded",
     "export",

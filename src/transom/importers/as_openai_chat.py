@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 from msgspec.structs import replace
 
 from transom.importers.recorded import Recorded
@@ -16,25 +14,14 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
     already.
 
     Content is translated as for a request in another dialect: reasoning, and whatever OpenAI Chat has no form for, is
-    left out. The positions in its questions are moved accordingly. Raises InvalidMessage if its messages are not of its
+    left out. Raises InvalidMessage if its messages are not of its
     dialect.
     """
     if recorded.dialect == "openai" and recorded.system is None:
         return recorded
     head, facts = recorded.facts()
     messages = [message(translate_fact(fact, "openai")) for fact in (*head, *(fact for _, fact in facts))]
-    begin, places = len(head), [at for at, _ in facts]
-
-    def moved(at: int) -> int:
-        """Where the first message is now that stood at or behind this position."""
-        return begin + bisect_left(places, at)
-
-    questions = tuple(
-        replace(one, asked_at=moved(one.asked_at), evidence=tuple(map(moved, one.evidence)))
-        for one in recorded.questions
-    )
+    begin = len(head)
     marked = recorded.injected_in(facts)
     injected = frozenset(begin + number for number, (at, _) in enumerate(facts) if at in marked)
-    return replace(
-        recorded, dialect="openai", messages=messages, system=None, questions=questions, metas=(), injected=injected
-    )
+    return replace(recorded, dialect="openai", messages=messages, system=None, metas=(), injected=injected)

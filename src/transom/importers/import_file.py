@@ -171,7 +171,7 @@ class _FileImport(Struct, kw_only=True):
         """Import one file: it is the part of the whole work that starts at `begin` and is `share` long, both from 0 to
         1.
         """
-        settings = Settings(format=self.format, questions=False, on_skip=self.on_skip)
+        settings = Settings(format=self.format, on_skip=self.on_skip)
         kind, stem = "", stem_of(label)
         if not is_zip(path):
             with opened(path) as file:
@@ -188,7 +188,7 @@ class _FileImport(Struct, kw_only=True):
 
     def _unified(self, index: Path) -> Iterator[Imported]:
         """Import every conversation of an index of the unified layout."""
-        settings = Settings(format="unified", questions=False, on_skip=self.on_skip)
+        settings = Settings(format="unified", on_skip=self.on_skip)
         for beside, path in unified.recorded_in(index, lambda part: self.on_progress(part, str(index))):
             for record in Reader(path, settings):
                 yield self._document(replace(record, id=str(beside["id"]), beside=beside), path.stem)

@@ -123,13 +123,11 @@ def read(
     source: str | Path | IO[Any],
     format: str | None = None,  # noqa: A002 - the word that users know
     *,
-    questions: bool = False,
     on_skip: OnSkip | None = None,
 ) -> Reader:
     """Read the recorded conversations of a file, a folder or an open file; iterate to get one at a time.
 
-    `format`: a name out of `FORMATS`; without it the content decides. `questions`: read labelled questions, which a
-    conversation in Transom's own form may have.
+    `format`: a name out of `FORMATS`; without it the content decides.
     `on_skip`: called with one line of text for everything that is left out (a broken line of a session, a branch that
     was taken back, a file of a folder that is no conversation); without it such lines are logged as warnings.
 
@@ -138,7 +136,7 @@ def read(
     """
     name = None if format is None else format_named(format).name
     skip = logging.getLogger(__package__).warning if on_skip is None else on_skip
-    return Reader(source, Settings(format=name, questions=questions, on_skip=skip))
+    return Reader(source, Settings(format=name, on_skip=skip))
 
 
 def session_in(file: OpenFile, settings: Settings) -> str:

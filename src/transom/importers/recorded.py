@@ -8,7 +8,6 @@ from typing import Any
 from msgspec import Struct
 
 from transom.conversation.appending.parse_messages import split_head
-from transom.conversation.replay import Question
 from transom.core.entry import Meta
 from transom.core.message import Fact, Instruction, Raw, User
 from transom.errors import InvalidMessage, InvalidSetting, quote
@@ -57,18 +56,6 @@ FORMATS = {**_WRITTEN, **_READ}
 """All formats, by name."""
 
 
-class LabelledQuestion(Question, frozen=True, kw_only=True):
-    """A question about a conversation, with its known answer.
-
-    `answer`: None if unknown; `evidence`: the positions of the messages that answer it; `category`: the kind of
-    question.
-    """
-
-    answer: str | None = None
-    evidence: tuple[int, ...] = ()
-    category: str = ""
-
-
 class Recorded(Struct, frozen=True, kw_only=True):
     """One conversation from a file. Its messages are in the form of its dialect, and are not checked yet.
 
@@ -88,8 +75,6 @@ class Recorded(Struct, frozen=True, kw_only=True):
     system: Any = None
     tools: tuple[Raw, ...] = ()
     """The schemas of its requests."""
-    questions: tuple[LabelledQuestion, ...] = ()
-    """Labelled questions about it."""
     source: str = ""
     metas: tuple[Meta | None, ...] = ()
     injected: frozenset[int] = frozenset()

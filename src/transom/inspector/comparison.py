@@ -17,13 +17,14 @@ from msgspec import Struct
 
 from transom.core.budget import Budget
 from transom.errors import InvalidSetting
-from transom.evaluation.compare import Compared, Seen
+from transom.evaluation.compare import Compared, RecordedCall
 from transom.importers import read
 from transom.importers.export import export
 from transom.policies import policy_named
 from transom.providers.models import token_prices
-from transom.reports.policy_replay import PolicyReplay
-from transom.reports.verdict import figures, verdict
+from transom.reports.figures import figures
+from transom.reports.recorded_calls import judge_of, recorded_calls
+from transom.reports.verdict import verdict
 from transom.stores import Store, StoredLog
 
 MOST_ROWS = 12
@@ -100,16 +101,17 @@ class Comparison:
                 sentence=verdict(self._results).sentence if len(self._results) == len(self._rows) else None,
             )
 
-    def _replays(self) -> Iterator[Seen]:
+    def _replays(self) -> Iterator[RecordedCall]:
         """Replay one row after another; yield after each call."""
         relative = None if self._prices is None else self._prices.relative()
         several = len({row.tokens for row in self._rows}) > 1
         for index, row in enumerate(self._rows):
-            run = PolicyReplay(self._record, policy_named(row.policy), self._budgets[index], prices=relative)
-            for seen in run:
-                self._points.append((index, None if seen.window is None else seen.window.tokens))
-                yield seen
-            found = run.result()
+            judge = judge_of(self._record, self._budgets[index])
+            for call in recorded_calls(self._record, budget=self._budgets[index], policy=policy_named(row.policy)):
+                judge.add(call)
+                self._points.append((index, None if call.window is None else call.window.tokens))
+                yield call
+            found = judge.result(relative)
             price = None if self._prices is None else found.model_cost.paid * self._prices.input / 1_000_000
             self._rows[index] = ComparedRow(policy=row.policy, tokens=row.tokens, figures=figures(found), dollars=price)
             self._results[f"{row.policy} in {row.tokens:,} tokens" if several else row.policy] = found

@@ -19,6 +19,7 @@ from transom.core.policy import Policy
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
+from transom.evaluation.compare import RecordedCall
 from transom.evaluation.explain import Explanation, explain
 from transom.evaluation.fold_ranges import FoldRanges
 from transom.evaluation.grounding import values_of
@@ -29,7 +30,7 @@ from transom.prices import Prices
 from transom.providers.models import TokenPrices
 from transom.readback.content import readable_parts
 from transom.reports.check_file import Check, CheckFile
-from transom.reports.recorded_calls import RecordedCall, recorded_calls
+from transom.reports.recorded_calls import recorded_calls
 from transom.wire.dialects import dialect_named
 
 OnProgress = Callable[[Recorded, float], object]

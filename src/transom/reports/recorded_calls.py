@@ -1,55 +1,69 @@
-"""The calls of a recorded conversation, each with the window that a policy gives it. Nothing is stored."""
+"""The calls of a recorded conversation, each with the window that a policy gives it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-from msgspec import Struct
+from time import thread_time
 
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay
 from transom.conversation.request import render
+from transom.conversation.summary_job import SummarySettings
 from transom.core.budget import Budget
-from transom.core.message import Raw
 from transom.core.policy import Policy
-from transom.core.window import Window
-from transom.errors import BudgetImpossible
+from transom.evaluation.compare import Judge, RecordedCall
 from transom.importers.recorded import Recorded
-from transom.stores import MemoryStore
+from transom.stores import MemoryStore, StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 
 
-class RecordedCall(Struct, frozen=True, kw_only=True):
-    """One call of a recorded conversation.
-
-    `number`: from 1. `at`: the position of its reply among the messages. `window`: None if it was `refused`. `request`:
-    the part of the request's body that the window gives; empty if the call was refused.
-    """
-
-    number: int
-    at: int
-    window: Window | None
-    refused: BudgetImpossible | None
-    request: Raw
-
-
 def recorded_calls(
-    record: Recorded, *, budget: Budget, policy: Policy, dialect: Dialect | None = None
+    record: Recorded,
+    *,
+    budget: Budget,
+    policy: Policy,
+    dialect: Dialect | None = None,
+    log: StoredLog | None = None,
+    summarizer: SummarySettings | None = None,
 ) -> Iterator[RecordedCall]:
     """Yield each call of a conversation with its window, in order.
 
-    `dialect`: the API that windows are built for; None: the one that the conversation was recorded with. Raises
-    InvalidMessage for a message that its dialect does not allow.
+    `dialect`: the API that windows are built for; None: the one that the conversation was recorded with. `log`: where
+    the conversation is stored, an empty one; None: in memory. `summarizer`: writes its summaries. The time of a call is
+    the CPU time of this thread; what happens after it, when its reply is appended, is not counted.
+
+    Raises InvalidMessage for a message that its dialect does not allow, InvalidSetting if the log has entries.
     """
     api = dialect or dialect_named(record.dialect)
     head, facts = record.facts()
     conversation = Conversation(
-        MemoryStore().open(record.id), budget=budget, policy=policy, counter=o200k(), system=head, dialect=api
+        MemoryStore().open(record.id) if log is None else log,
+        budget=budget,
+        policy=policy,
+        counter=o200k(),
+        system=head,
+        dialect=api,
+        summarizer=summarizer,
     )
     tools = record.tools_for(api.name)
-    steps = replay(conversation, facts, tools=tools or None, injected=record.injected_in(facts))
-    for number, step in enumerate(steps, 1):
-        request = {} if step.window is None else render(step.window, api)
-        yield RecordedCall(number=number, at=step.at, window=step.window, refused=step.refused, request=request)
+    with conversation, conversation.lease():  # another process may replay into the same store
+        steps = replay(conversation, facts, tools=tools or None, injected=record.injected_in(facts))
+        number = 0
+        while True:
+            begin = thread_time()
+            if (step := next(steps, None)) is None:
+                return
+            number += 1
+            request = {} if step.window is None else render(step.window, api)
+            seconds = thread_time() - begin
+            yield RecordedCall(
+                number=number, at=step.at, window=step.window, refused=step.refused, request=request, seconds=seconds
+            )
+
+
+def judge_of(record: Recorded, budget: Budget) -> Judge:
+    """The judge of a conversation's calls under this budget. Its messages must be OpenAI Chat's (`as_openai_chat`)."""
+    injected = record.injected_in(record.facts()[1])
+    return Judge(record.messages, budget=budget.usable, counter=o200k(), injected=injected)

@@ -32,27 +32,6 @@ class Verdict(Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-def found_share(one: Compared) -> float | None:
-    """The share of the evidence of labelled questions; without questions, of old names; without these, of all names."""
-    all_names, old_names, _ = one.grounding.shares
-    shares = one.evidence_recall, old_names, all_names
-    return next((share for share in shares if share is not None), None)
-
-
-def figures(one: Compared) -> dict[str, float | None]:
-    """The figures of `VERDICT`, by name: shares, and the number of refused calls. `cost` is relative to sending the
-    whole history. None where there is nothing to measure."""
-    paid = one.model_cost if one.model_cost.everything else one.anthropic
-    return {
-        "requests_kept_share": one.requests_share,
-        "found": found_share(one),
-        "cost": paid.share,
-        "broken": None if one.append_only is None else 1 - one.append_only,
-        "reasoning_lost": one.reasoning_lost,
-        "refused": one.stats.refused,
-    }
-
-
 def verdict(results: Mapping[str, Compared]) -> Verdict:
     """Say which policy to take. All results must be of the same conversations."""
     if not any(one.stats.calls for one in results.values()):
@@ -72,13 +51,13 @@ def verdict(results: Mapping[str, Compared]) -> Verdict:
     if not any(one.stats.compactions or one.stats.sent_share != 1 for one in results.values()):
         return _untold("no window was made smaller, so the policies do not differ: try a smaller budget")
     best = _best(fit, lambda one: one.requests_share)
-    best = _best(best, found_share)
+    best = _best(best, lambda one: one.found_share)
     name = min(best, key=lambda each: (_cost_rank(best, each), best[each].stats.breaks))
     others = {other: one for other, one in results.items() if other != name}
     reasons = "; ".join(_reason(results[name], other, one, least) for other, one in others.items())
     few = results[name].stats.conversations
     hint = f" Only {few} conversation{'s' * (few > 1)}: a hint, no proof." if few < FEW else ""
-    calls = results[name].stats.calls + results[name].stats.questions
+    calls = results[name].stats.calls
     small = f" The budget is too small for {least:,} of {calls:,} calls under every policy." if least else ""
     sentence = f"{name}. It {_facts(results[name])}. Of the others, {reasons}.{small}{hint}"
     return Verdict(policy=name, sentence=sentence)
@@ -113,7 +92,7 @@ def _facts(one: Compared) -> str:
     parts: list[str] = []
     if one.requests_share is not None:
         parts.append(f"keeps {one.requests_share:.0%} of what the user asked")
-    if (found := found_share(one)) is not None:
+    if (found := one.found_share) is not None:
         parts.append(f"has {found:.0%} of {_what_is_found(one)}")
     everything = one.model_cost.everything or one.anthropic.everything
     if everything:
@@ -122,15 +101,13 @@ def _facts(one: Compared) -> str:
 
 
 def _what_is_found(one: Compared) -> str:
-    if one.evidence_recall is not None:
-        return "the evidence"
     return "the old names that the next step uses" if one.grounding.far_needed else "the names that the next step uses"
 
 
 def _reason(taken: Compared, name: str, one: Compared, least: int) -> str:
     """Why another policy was not taken."""
     if one.stats.refused > least:
-        return f"{name} refuses {one.stats.refused:,} of {one.stats.calls + one.stats.questions:,} calls"
+        return f"{name} refuses {one.stats.refused:,} of {one.stats.calls:,} calls"
     if one.stats.invalid or one.stats.over:
         return f"{name} builds {one.stats.invalid + one.stats.over:,} wrong windows"
     ratio = _paid(one) / _paid(taken) if _paid(taken) else 1.0
@@ -140,11 +117,11 @@ def _reason(taken: Compared, name: str, one: Compared, least: int) -> str:
         f"{verb} {share:.0%} of {what}"
         for verb, share, best, what in (
             ("keeps", one.requests_share, taken.requests_share, "what was asked"),
-            ("has", found_share(one), found_share(taken), _what_is_found(one)),
+            ("has", one.found_share, taken.found_share, _what_is_found(one)),
         )
         if share is not None and best is not None and share < best - SAME
     ]
-    found, best = found_share(one), found_share(taken)
+    found, best = one.found_share, taken.found_share
     if lost and found is not None and best is not None and found > best + SAME:
         lost.append(f"has more of {_what_is_found(one)}, {found:.0%}")
     if lost:

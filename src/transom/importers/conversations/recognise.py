@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from transom.core.entry import Meta
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
-from transom.importers.conversations.labelled_questions import questions_in
 from transom.importers.formats import (
     MESSAGE_FORMATS,
     Container,
@@ -79,12 +78,10 @@ def unrecognised(where: str, value: object) -> UnrecognisedError:
 class Settings(Struct, frozen=True, kw_only=True):
     """How values are read.
 
-    `format`: the name of the format, or None to let the content decide; `questions`: read labelled questions too;
-    `on_skip`: is told what is left out.
+    `format`: the name of the format, or None to let the content decide; `on_skip`: is told what is left out.
     """
 
     format: str | None
-    questions: bool
     on_skip: OnSkip
 
     @property
@@ -322,7 +319,6 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
         messages=cast("list[Raw]", messages),
         system=system,
         tools=request_bodies.tools_of(body),
-        questions=questions_in(body, where, len(messages)) if settings.questions else (),
         source=where,
         metas=metas,
     )
