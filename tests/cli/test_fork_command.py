@@ -39,11 +39,3 @@ def test_what_is_wrong_is_one_line(run, url):
         assert (code, out) == (2, "")
         assert why in err
         assert err.count("\n") == 1
-
-
-def test_in_the_store_of_replays_it_belongs_to_the_run(run):
-    file = write_jsonl("chats.jsonl", {"id": "chat 1", "messages": chat(3, 2_000)})
-    for budget in (90_000, 80_000):
-        assert run("replay", file, "--budget", budget)[0] == 0
-    assert run("fork", "chat 1", "--at", 2)[1] == "chat 1@2 (run 2): 3 entries of chat 1 (run 2)\n"
-    assert run("fork", "chat 1 (run 2)", "--name", "mine")[1].startswith("mine (run 2): ")

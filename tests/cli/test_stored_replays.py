@@ -1,4 +1,4 @@
-"""Replays without --store: one store for each folder, several runs in it; `clean` and `conversations`."""
+"""Replays without --store: one store for each folder, with the last one; `clean` and `conversations`."""
 
 from __future__ import annotations
 
@@ -23,51 +23,32 @@ from transom.testing import talk
 REPLAY = ("replay", "chats.jsonl", "--budget")
 
 
-def stored(run):
-    """The ids in the store of the folder's replays, and how many entries each has."""
-    return {one["id"]: one["entries"] for one in json.loads(run("conversations", "--json")[1])["conversations"]}
+def stored(run, *store):
+    """The ids in the last store of the folder, or in this one, and how many entries each has."""
+    return {one["id"]: one["entries"] for one in json.loads(run("conversations", *store, "--json")[1])["conversations"]}
 
 
 def limit_of(run, part):
     return json.loads(run("explain", part, "--at", 1, "--json")[1])["limit"]
 
 
-def test_runs_with_different_settings_are_kept_and_the_newest_is_found(run, folder):
+def test_a_replay_replaces_the_one_before(run, folder):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)}, {"id": "two", "messages": chat(2)})
     write_jsonl("other.jsonl", {"id": "other", "messages": chat(1)})
-    assert run(*REPLAY, 4_000)[0] == 0
-    assert run(*REPLAY, 3_000)[0] == 0
-    assert run("replay", "other.jsonl", "--budget", 2_000)[0] == 0
-    assert [*stored(run)] == ["one", "two", "one (run 2)", "two (run 2)", "other (run 3)"]
-    assert [limit_of(run, part) for part in ("one", "on", "one (run 1)", "one (run 2)", "other", "wo (run 1)")] == [
-        3_000,
-        3_000,
-        4_000,
-        3_000,
-        2_000,
-        4_000,
-    ]
+    for budget in (4_000, 3_000):
+        assert run(*REPLAY, budget)[0] == 0
+        assert [*stored(run)] == ["one", "two"]
+        assert limit_of(run, "one") == budget
     assert (folder / ".transom" / "last").read_text() == "sqlite:///.transom/replays.db?synchronous=normal\n"
-    for part, near in (
-        ("none", "it has 3 conversations: other, one, two\n"),
-        ("one (run 9)", "no conversation 'one' in run 9 of sqlite"),
-    ):
-        code, _, err = run("explain", part)
-        assert (code, err.count("\n"), near in err) == (2, 1, True), err
-
-
-def test_the_same_run_again_replaces_the_one_before(run, folder):
-    write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(3)} for n in range(3)))
-    for _ in range(3):
-        assert run(*REPLAY, 4_000)[0] == 0
-    assert [*stored(run)] == ["chat 0 (run 3)", "chat 1 (run 3)", "chat 2 (run 3)"]
-    assert json.loads(run("log", "chat 1", "--json")[1])["conversation"] == "chat 1 (run 3)"
-    write_jsonl("chats.jsonl", {"id": "chat 1", "messages": chat(2)})
-    assert run(*REPLAY, 4_000)[0] == 0
-    assert [*stored(run)][3:] == ["chat 1 (run 4)"], "the file has changed: that is another run"
-    (folder / ".transom" / "runs.json").write_text("damaged")
-    assert run(*REPLAY, 4_000)[0] == 0
-    assert [*stored(run)][4:] == ["chat 1 (run 5)"], "its number is higher than those in the store"
+    assert run("demo", "--budget", 16_000, "--json")[0] == 0
+    assert [*stored(run)] == ["demo"]
+    assert [*stored(run, ".transom/replays.db")] == ["one", "two"], "the demo has a store of its own"
+    assert run("replay", "other.jsonl", "--budget", 2_000)[0] == 0
+    assert [*stored(run)] == ["other"]
+    assert run("replay", "none.jsonl", "--budget", 2_000)[0] == 2
+    assert [*stored(run)] == ["other"], "nothing was replayed"
+    code, _, err = run("explain", "none")
+    assert (code, err.count("\n"), "it has 1 conversation: other\n" in err) == (2, 1, True), err
 
 
 def test_a_killed_run_is_replaced(run, folder):
@@ -82,7 +63,7 @@ def test_a_killed_run_is_replaced(run, folder):
     assert finish(started)[0] == -signal.SIGKILL
     assert 0 < len(stored(run)) < 10
     assert run(*REPLAY, 5_000)[0] == 0
-    assert [*stored(run)] == [f"chat {n} (run 2)" for n in range(10)]
+    assert [*stored(run)] == [f"chat {n}" for n in range(10)]
 
 
 @pytest.mark.parametrize("store", ["both.db", "both/"])
@@ -132,9 +113,9 @@ def test_clean_removes_replays_and_nothing_else(run, folder):
     assert err == (
         "transom: removing the replays in .transom cannot be undone: there is no terminal to ask at, so add --yes\n"
     )
-    size = sum((box / name).stat().st_size for name in ("replays.db", "runs.json", "last"))
+    size = sum((box / name).stat().st_size for name in ("replays.db", "last"))
     code, out, _ = run("clean", "--yes", "--json")
-    files = ["replays.db", "runs.json", "last"]
+    files = ["replays.db", "last"]
     assert (code, json.loads(out)) == (0, {"folder": ".transom", "files": files, "freed": size})
     assert {path.name for path in box.iterdir()} == {".gitignore", *(path.name for path in mine)}
     for path in mine:
@@ -282,12 +263,11 @@ def test_an_entry_is_named_by_its_number_or_as_in_a_marker(run):
         assert (code, err.count("\n"), "is no entry: write 412, or entry 412" in err) == (2, 1, True), err
 
 
-def test_an_id_of_digits_is_found_although_a_newer_one_has_it_as_a_part(run, folder):
-    for name in ("42", "421"):
-        write_jsonl(f"{name}.jsonl", {"id": name, "messages": chat(3)})
-        assert run("replay", f"{name}.jsonl", "--budget", 4_000)[0] == 0
+def test_an_id_of_digits_is_found_although_another_one_has_it_as_a_part(run, folder):
+    write_jsonl("chats.jsonl", *({"id": name, "messages": chat(3)} for name in ("42", "421")))
+    assert run(*REPLAY, 4_000)[0] == 0
     assert run("log", "42")[1].startswith("42: ")
-    assert run("log", "21")[1].startswith("421 (run 2): ")
+    assert run("log", "21")[1].startswith("421: ")
     for command in (("explain", 42), ("edits", 42), ("pin", 42, 3), ("undo", 42), ("fork", 42, "--name", 43)):
         code, out, err = run(*command)
         assert (code, err, "421" in out) == (0, "", False)

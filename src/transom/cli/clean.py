@@ -9,10 +9,8 @@ from pathlib import Path
 
 from transom.cli.commands import Clean
 from transom.cli.confirm import is_confirmed
-from transom.cli.import_files import STORE as IMPORTS
-from transom.cli.import_files import URL as IMPORTS_URL
+from transom.cli.folder import DEMO, FOLDER, IMPORTS, MAP_CACHE, REPLAYS, url_of
 from transom.cli.locate import LAST_STORE
-from transom.cli.runs import FOLDER, MAP_CACHE, RUNS, STORE, URL
 from transom.cli.streams import print_notice
 from transom.cli.terminal import print_json, terminal
 from transom.repo_map.facts_cache import is_cache
@@ -54,19 +52,13 @@ def _files(*, imports: bool) -> Iterator[Path]:
     """
     if not FOLDER.is_dir():
         return
-    yield from _files_of(STORE)
-    yield from (file for file in (RUNS,) if file.is_file())
+    stores = (REPLAYS, DEMO, *[IMPORTS] * imports)
+    for store in stores:
+        files = (store.with_name(store.name + end) for end in _ENDS)
+        yield from (file for file in files if file.is_file())
     for cache in sorted(FOLDER.glob(f"{MAP_CACHE}*.db")):
         if _MAP_CACHE.fullmatch(cache.name) and is_cache(cache):
             yield cache
             yield from (end for end in [cache.with_name(f"{cache.name}-journal")] if end.is_file())
-    if imports:
-        yield from _files_of(IMPORTS)
-    if LAST_STORE.is_file() and LAST_STORE.read_text(encoding="utf-8").strip() in (URL, *[IMPORTS_URL] * imports):
+    if LAST_STORE.is_file() and LAST_STORE.read_text(encoding="utf-8").strip() in map(url_of, stores):
         yield LAST_STORE
-
-
-def _files_of(store: Path) -> Iterator[Path]:
-    """Yield the files that a SQLite store has now: its own, those of its search index, and those of open ones."""
-    files = (store.with_name(store.name + end) for end in _ENDS)
-    yield from (file for file in files if file.is_file())

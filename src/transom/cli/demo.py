@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from rich.console import Console
 
+from transom.cli import folder
 from transom.cli.commands import Demo, Replay
 from transom.cli.explain import explained, print_explained
 from transom.cli.locate import command, open_log
@@ -34,7 +35,7 @@ NEXT_COMMANDS = (
 
 def run(options: Demo) -> int:
     """Replay the session; print the table, the chart, one window, and the commands to try next."""
-    outcome = replayed(Replay(files=[SESSION], budget=options.budget, policy=options.policy))
+    outcome = replayed(Replay(files=[SESSION], budget=options.budget, policy=options.policy), folder.DEMO)
     outcome = replace(outcome, files=(replace(outcome.files[0], file=DEMO),))  # the path in the package means nothing
     if options.json:
         print_json_report(outcome)

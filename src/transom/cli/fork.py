@@ -6,27 +6,19 @@ from transom.cli.commands import Fork
 from transom.cli.locate import existing_store, find_name, store_url
 from transom.cli.options import entry_number
 from transom.cli.progress import at_work
-from transom.cli.runs import split_name, stored_name
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.stores import fork_log
 
 
 def run(options: Fork) -> int:
-    """Fork the conversation, and print the id of the new one.
-
-    In the store of replays the fork belongs to the same run.
-    """
+    """Fork the conversation, and print the id of the new one."""
     url = store_url(options.store)
     at = None if options.at is None else entry_number(options.at)
     with existing_store(url, writing=True) as store:
         source = store.open(find_name(store.names(), options.id, url))
-        conversation, number = split_name(source.name)
-        name = options.name
-        if number > 1:
-            name = stored_name(number, name or f"{conversation}@{len(source) - 1 if at is None else at}")
         with at_work("copying the log"):
-            fork = fork_log(store, source, at=at, name=name)
+            fork = fork_log(store, source, at=at, name=options.name)
         copied = len(fork) - 1
     if options.json:
         print_json({"conversation": fork.name, "source": source.name, "entries": copied})

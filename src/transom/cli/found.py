@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from transom.cli.folder import FOLDER
 from transom.cli.locate import LAST_STORE
-from transom.cli.runs import FOLDER
 from transom.stores.sqlite_file import APPLICATION
 
 MOST_FILES = 1_000

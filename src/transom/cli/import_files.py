@@ -10,19 +10,16 @@ from pathlib import Path
 from rich.console import Console
 
 from transom.cli.commands import Import
+from transom.cli.folder import IMPORTS, make_folder, url_of
 from transom.cli.inputs import STDIN, check_files
 from transom.cli.locate import remember_store
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
-from transom.cli.runs import FOLDER, make_folder
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import InvalidSetting
 from transom.importers import FORMATS, Imported, import_file
 from transom.stores import Store, open_store
-
-STORE = FOLDER / "imports.db"
-URL = f"sqlite:///{STORE.as_posix()}"
 
 
 def run(options: Import) -> int:
@@ -33,7 +30,7 @@ def run(options: Import) -> int:
     url = options.store
     if url is None:
         make_folder()
-        url = URL
+        url = url_of(IMPORTS)
     console = terminal()
     done: list[Imported] = []
     with LockNotice(url, writing=True) as notice, closing(open_store(url)) as store, ProgressBar() as bar:

@@ -12,8 +12,8 @@ from pathlib import Path
 from shutil import which
 
 from transom import private_files
+from transom.cli.folder import FOLDER, make_folder
 from transom.cli.lock_notice import LockNotice
-from transom.cli.runs import FOLDER, STORE, make_folder, split_name, stored_name
 from transom.cli.streams import counted, print_notice
 from transom.core.view import View
 from transom.errors import InvalidSetting, UnknownLog
@@ -127,45 +127,13 @@ def _check_exists(url: str) -> None:
 
 
 def find_name(names: list[str], part: str, url: str) -> str:
-    """Return the stored name that is `part`, or the only one that contains it.
-
-    Raises UnknownLog if none or several match. In the store of this folder's replays, `part` is looked up run by run,
-    the newest first, and a whole id before a part of one: see `transom.cli.runs`. `url`: of the store, for the error
-    too. Raises InvalidSetting if `part` is empty, which would be a part of every id.
-    """
-    check_part(part)
-    if Path(store_path(url)) != STORE:
-        return _find(names, part, place_of(url))
-    runs: dict[int, list[str]] = {}
-    for name in names:
-        conversation, number = split_name(name)
-        runs.setdefault(number, []).append(conversation)
-    conversation, number = split_name(part)
-    if conversation != part:
-        return stored_name(number, _find(runs.get(number, []), conversation, f"run {number} of {place_of(url)}"))
-    newest_first = sorted(runs, reverse=True)
-    for number in newest_first:
-        if part in runs[number]:  # a whole id counts before a part of a newer one: "42" is a part of "421"
-            return stored_name(number, part)
-    for number in newest_first:
-        if any(part in conversation for conversation in runs[number]):
-            return stored_name(number, _find(runs[number], part, place_of(url)))
-    every = dict.fromkeys(one for number in newest_first for one in runs[number])
-    return _find([*every], part, place_of(url))
-
-
-def check_part(part: str) -> None:
-    """Raise InvalidSetting if `part` is empty or blank."""
-    if not part.strip():
-        raise InvalidSetting(f"the id of a conversation must not be empty: `{command()} conversations` lists them")
-
-
-def _find(names: list[str], part: str, where: str) -> str:
-    """Return the name that is `part`, or the only one that contains it; of a session and its subagents, the
+    """Return the stored name that is `part`, or the only one that contains it; of a session and its subagents, the
     session.
 
-    Raises UnknownLog if none or several match.
+    `url`: of the store, for errors. Raises UnknownLog if none or several match, InvalidSetting if `part` is empty: it
+    would be a part of every id.
     """
+    check_part(part)
     if part in names:
         return part
     matching = [name for name in names if part in name]
@@ -175,14 +143,22 @@ def _find(names: list[str], part: str, where: str) -> str:
     if matching:
         raise UnknownLog(f"{part!r} is a part of {len(matching):,} ids: {_listed(matching)}")
     if not names:
-        raise UnknownLog(f"no conversation {part!r} in {where}, and no other")
+        raise UnknownLog(f"no conversation {part!r} in {place_of(url)}, and no other")
     if len(names) <= MAX_LISTED:
         others = f": {', '.join(names)}"
     elif similar := get_close_matches(part, names, n=MAX_LISTED, cutoff=0.4):
         others = f", the most similar: {', '.join(similar)}"
     else:
         others = f", for example {', '.join(names[:MAX_LISTED])}"
-    raise UnknownLog(f"no conversation {part!r} in {where}; it has {counted(len(names), 'conversation')}{others}")
+    raise UnknownLog(
+        f"no conversation {part!r} in {place_of(url)}; it has {counted(len(names), 'conversation')}{others}"
+    )
+
+
+def check_part(part: str) -> None:
+    """Raise InvalidSetting if `part` is empty or blank."""
+    if not part.strip():
+        raise InvalidSetting(f"the id of a conversation must not be empty: `{command()} conversations` lists them")
 
 
 def _listed(names: list[str]) -> str:

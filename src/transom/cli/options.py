@@ -219,8 +219,7 @@ ReplayStore = Annotated[
         metavar="URL",
         help="Where the logs are stored: a path, or sqlite:///path, jsonl:///folder (four slashes for an "
         "absolute path), memory:. A conversation that the store has already is refused. Default: .transom/replays.db "
-        "in this folder, where a new replay replaces the last one with the same files and options; `transom clean` "
-        "removes it.",
+        "in this folder, where a new replay replaces the last one; `transom clean` removes it.",
     ),
 ]
 SummaryFocus = Annotated[str, Option("--focus", metavar="TEXT", help="What the summary should keep above all.")]

@@ -9,8 +9,8 @@ from typing import IO
 
 from msgspec.structs import replace
 
-from transom.cli import runs
 from transom.cli.commands import Replay
+from transom.cli.folder import REPLAYS, make_folder, url_of
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations
 from transom.cli.locate import remember_store
 from transom.cli.lock_notice import LockNotice
@@ -30,6 +30,7 @@ from transom.policies import policy_named
 from transom.prices import Prices
 from transom.reports.recorded_calls import recorded_calls
 from transom.stores import Store, open_store
+from transom.stores.base import forget_all
 from transom.stores.postgres_url import without_password
 from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect, Placed
@@ -50,8 +51,8 @@ def run(options: Replay) -> int:
     return outcome.code
 
 
-def replayed(options: Replay) -> Outcome:
-    """Replay the files and return the figures. What was stored before stays.
+def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
+    """Replay the files and return the figures. `own`: the store if the options name none; what it had is removed first.
 
     Raises InvalidSetting for wrong options and if the files hold no conversation, other TransomErrors, OSError.
     """
@@ -65,11 +66,14 @@ def replayed(options: Replay) -> Outcome:
     check_files(options.files, None if out == STDOUT else out)
     if not has_budget:
         print_notice(NO_BUDGET)
-    run = _begin_run(options) if options.store is None else None
-    url = runs.URL if options.store is None else options.store
+    if options.store is None:
+        make_folder()
+    url = url_of(own) if options.store is None else options.store
     try:
         with LockNotice(url, writing=True) as lock_notice, closing(open_store(url)) as store:
             remember_store(url)
+            if options.store is None:
+                forget_all(store, store.names())
             with windows_file(out) as windows, ProgressBar() as bar:
                 replayer = _Replayer(
                     options=options,
@@ -79,15 +83,12 @@ def replayed(options: Replay) -> Outcome:
                     windows=windows,
                     bar=bar,
                     lock_notice=lock_notice,
-                    run=1 if run is None else run.number,
                 )
                 files = tuple(replayer.replay_file(file, done) for done, file in enumerate(options.files))
     except KeyboardInterrupt as interrupt:
         if url == "memory:":
             interrupt.add_note("nothing was stored")
         raise
-    if run is not None:
-        runs.finish(run)
     if not any(file.formats for file in files):
         raise InvalidSetting("no conversation in these files")
     if options.chart is not None and replayer.timeline is None:
@@ -120,10 +121,9 @@ class _Replayer:
         windows: IO[bytes] | None,
         bar: ProgressBar,
         lock_notice: LockNotice,
-        run: int,
     ) -> None:
         self._options, self._store, self._budget, self._policy = options, store, budget, policy
-        self._windows, self._bar, self._lock_notice, self._run = windows, bar, lock_notice, run
+        self._windows, self._bar, self._lock_notice = windows, bar, lock_notice
         self._names: set[str] = set()
         self.timeline: Timeline | None = None
         self.needs: Needs | None = None
@@ -147,7 +147,7 @@ class _Replayer:
         """Replay one conversation. For the progress bar it is the work from `begin` to `end`, counted in files."""
         dialect = dialect_named(self._options.dialect or record.dialect)
         total, tokens, newest = ReplayStats(conversations=1), list[int | None](), -1
-        log = self._store.open(runs.stored_name(self._run, self._take_name(record.id)))
+        log = self._store.open(self._take_name(record.id))
         for call in recorded_calls(record, budget=self._budget, policy=self._policy, dialect=dialect, log=log):
             if self._windows is not None:
                 self._windows.write(window_line(record.id, call))
@@ -197,9 +197,3 @@ class _Replayer:
                 self.timeline = timeline
         elif timeline.conversation == self._options.chart:
             self.timeline = timeline
-
-
-def _begin_run(options: Replay) -> runs.Run:
-    """Begin a run in the store of this folder. Its identity: the files, and the options that windows depend on."""
-    names = ("budget", "policy", "prices", "dialect", "format")
-    return runs.begin(options.files, {name: getattr(options, name) for name in names})

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from transom.cli.commands import Map
+from transom.cli.folder import FOLDER, MAP_CACHE
 from transom.cli.progress import ProgressBar
-from transom.cli.runs import FOLDER, MAP_CACHE
 from transom.cli.streams import print_notice
 from transom.cli.terminal import print_json, print_text
 from transom.repo_map import RepoMap

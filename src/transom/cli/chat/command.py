@@ -12,16 +12,15 @@ from transom.cli.chat.session import ChatSession
 from transom.cli.chat.slash import SlashCommands
 from transom.cli.chat.tools import ChatTools
 from transom.cli.commands import Chat
+from transom.cli.folder import CHATS, make_folder, url_of
 from transom.cli.locate import remember_store
 from transom.cli.lock_notice import LockNotice
-from transom.cli.runs import FOLDER, make_folder
 from transom.conversation.conversation import Conversation
 from transom.errors import InvalidSetting
 from transom.providers import provider_named
 from transom.stores import open_store
 from transom.stores.postgres_url import without_password
 
-STORE = f"sqlite:///{(FOLDER / 'chats.db').as_posix()}"
 MODEL_VARIABLE = "TRANSOM_MODEL"
 SYSTEM = "You help a user at a terminal. Answer briefly, in Markdown."
 SYSTEM_WITH_TOOLS = f"{SYSTEM} Use your tools to look at the files of the working folder and to change them."
@@ -35,7 +34,7 @@ def run(options: Chat) -> int:
     provider = provider_named(options.model or _model_of_environment())
     tools = ChatTools(Path.cwd())
     functions = tools.named(options.tools)
-    url = options.store or STORE
+    url = options.store or url_of(CHATS)
     if options.store is None:
         make_folder()
     name = options.id or f"chat {datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"

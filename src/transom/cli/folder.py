@@ -1,0 +1,43 @@
+"""The folder `.transom` of the current folder: what commands store where the user names no store."""
+
+from __future__ import annotations
+
+from errno import EACCES, EPERM, EROFS
+from pathlib import Path
+
+from transom import private_files
+from transom.errors import InvalidSetting
+
+FOLDER = Path(".transom")
+REPLAYS, DEMO, IMPORTS, CHATS = (FOLDER / f"{name}.db" for name in ("replays", "demo", "imports", "chats"))
+"""The stores. A replay, or a demo, replaces the one before."""
+
+MAP_CACHE = "map-"
+"""How the names of the files begin that keep what `transom map` has parsed: 32 hex digits and ".db" follow."""
+
+READ_ONLY = frozenset({EACCES, EPERM, EROFS})
+"""The errors of a folder that may not be written."""
+
+
+def url_of(store: Path) -> str:
+    """The URL of a store of this folder. One of replays does not wait for the disk at each call: a replay can be
+    repeated."""
+    return f"sqlite:///{store.as_posix()}{'?synchronous=normal' if store in (REPLAYS, DEMO) else ''}"
+
+
+def make_folder() -> None:
+    """Create the folder, with a .gitignore that makes git ignore it.
+
+    Raises InvalidSetting where it may not be written, OSError for other failures.
+    """
+    try:
+        private_files.make_folder(FOLDER)
+        ignore = FOLDER / ".gitignore"
+        if not ignore.exists():
+            with private_files.opened(ignore) as file:
+                file.write(b"*\n")
+    except OSError as problem:
+        if problem.errno not in READ_ONLY:
+            raise
+        way = "go to a folder that can be written, or give --store URL if the command has it"
+        raise InvalidSetting(f"{FOLDER}: {problem.strerror}: {way}") from None
