@@ -38,16 +38,18 @@ def test_evidence_counts_by_its_messages():
 
 
 MESSAGES = [
-    {"role": "user", "content": FLIGHT},
-    {"role": "assistant", "content": "Noted."},
+    {"role": "user", "content": "Where do we go?"},
+    {"role": "assistant", "content": FLIGHT},
     {"role": "user", "content": "Something else. " * 300},
     {"role": "assistant", "content": "I see."},
+    {"role": "user", "content": "And now something else. " * 100},
+    {"role": "assistant", "content": "Yes."},
 ]
 RECORD = Recorded(id="trip", format="openai", dialect="openai", messages=MESSAGES)
 
 
 def test_a_question_is_asked_in_the_window_of_its_place():
-    asked = [Asked("Where to?", at, "Lisbon", (0,), "") for at in (4, 1)]
+    asked = [Asked("Where to?", at, "Lisbon", (1,), "") for at in (6, 2)]
     assert evidence_found(RECORD, asked, policy_named("sliding"), 100_000) == [1.0, 1.0]
     assert evidence_found(RECORD, asked, policy_named("sliding"), 1_000) == [1.0, 0.0], "the first one is asked first"
     assert evidence_found(RECORD, asked[1:], policy_named("sliding"), 20) == [0.0], "a refused question finds nothing"
