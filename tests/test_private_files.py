@@ -54,7 +54,6 @@ def test_commands(tmp_path: Path) -> None:
         "replay given.json --budget 4000 --out windows.jsonl.gz",
         "import given.json --store sqlite:///i.db",
         "export a --store sqlite:///i.db -o out.jsonl",
-        "export a --store sqlite:///i.db --format unified -o unified",
         "window a --store sqlite:///i.db --budget 4000",
         "search one --store sqlite:///i.db",
     ):

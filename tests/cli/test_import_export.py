@@ -84,41 +84,6 @@ def test_export_gives_the_same_messages_in_any_format(run, folder, imported):
     assert json.loads((folder / "two.json").read_text())["system"] == system["content"]
 
 
-def test_the_layout_of_the_unified_context(run, folder):
-    """A folder with an index comes out as the same files, and another conversation goes beside them."""
-    box = folder / "conversations"
-    stored = [
-        {"id": "m1", "role": "user", "createdAt": "2026-01-02T03:04:05.000Z", "content": "Count.", "mode": "chat"},
-        {
-            "id": "m2",
-            "role": "system",
-            "createdAt": "2026-01-02T03:04:06.000Z",
-            "content": "!",
-            "includeInContext": False,
-        },
-        {"id": "m3", "role": "assistant", "createdAt": "2026-01-02T03:04:07.000Z", "content": "Two."},
-    ]
-    index = [{"id": "c1", "title": "Counting", "activeType": "chat"}]
-    (box / "c1").mkdir(parents=True)
-    (box / "index.json").write_text(json.dumps(index, indent=2) + "\n")
-    (box / "c1" / "messages.json").write_text(json.dumps(stored, indent=2))
-    assert run("import", ".", "--format", "unified")[1].startswith("c1: 3 messages (unified context)\n")
-    assert run("export", "c1", "-o", "again")[0] == 0
-    assert json.loads((folder / "again" / "index.json").read_text()) == index
-    again = json.loads((folder / "again" / "c1" / "messages.json").read_text())
-    assert [message | {"id": "", "createdAt": ""} for message in again] == [
-        message | {"id": "", "createdAt": ""} for message in stored
-    ]
-    messages = json.loads(run("export", "c1", "--format", "openai")[1])["messages"]
-    assert [message["content"] for message in messages] == ["Count.", "Two."]
-    write_jsonl(folder / "chats.jsonl", {"id": "one", "messages": chat(1)})
-    run("import", "chats.jsonl")
-    assert run("export", "one", "--format", "unified", "-o", "again")[0] == 0
-    assert json.loads((folder / "again" / "index.json").read_text()) == [*index, {"id": "one"}]
-    roles = [message["role"] for message in json.loads((folder / "again" / "one" / "messages.json").read_text())]
-    assert roles == ["system", "user", "assistant", "tool", "assistant"]
-
-
 def test_errors(run, folder, imported):
     errors = [
         (("import", "none.jsonl"), "none.jsonl: No such file or directory"),

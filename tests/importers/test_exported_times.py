@@ -35,7 +35,7 @@ def test_times_within_a_millisecond_stay_apart(tmp_path, name):
     assert entries == sorted(set(entries))
 
 
-@pytest.mark.parametrize("name", ["claude_code", "codex", "pi", "unified", "pydantic_ai"])
+@pytest.mark.parametrize("name", ["claude_code", "codex", "pi", "pydantic_ai"])
 def test_a_clock_that_gives_milliseconds_ends_neither_an_export_nor_an_event(tmp_path, name):
     heard = []
     path = exported(tmp_path, [1_764_000_000_123.0, 1e18, -1e18], name, heard)

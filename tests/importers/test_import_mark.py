@@ -12,7 +12,7 @@ from transom.core.entry import Entry
 from transom.core.message import Fact, Opaque
 from transom.errors import InvalidMessage, InvalidSetting
 from transom.importers import export, import_file
-from transom.importers.logs.import_mark import ImportMark, mark_of, newest_mark
+from transom.importers.logs.import_mark import ImportMark, mark_of
 from transom.stores import MemoryStore
 
 SAID = [{"role": "user", "content": "Count."}, {"role": "assistant", "content": "Two."}]
@@ -49,18 +49,6 @@ def test_messages_added_since_may_be_in_the_file_or_not():
     assert said == ["Count.", "Two.", "And then?", "Shorter."]
     with pytest.raises(InvalidSetting, match="already, and its message 1 is not what stream line 1 has there"):
         imported(store, SAID[0], more)
-
-
-def test_a_log_with_the_text_of_its_file_is_read():
-    """Earlier versions stored it in the mark."""
-    store = MemoryStore()
-    imported(store, *SAID)
-    old = store.open("old")
-    old.append([entry for entry in store.open("a").read() if mark_of(entry) is None], 0)
-    old.append([mark(len(old), whole=True, pieces=['{"messages": [', ["json", 0, ["parts", 0, "text"]]])], len(old))
-    assert newest_mark(old) == ImportMark(format="openai", first=0)
-    assert json.loads(b"".join(export(old))) == {"messages": SAID}
-    assert imported(store, *SAID, SAID[0], name="old") == (1, 2)
 
 
 def test_a_damaged_mark_is_an_error():

@@ -176,7 +176,7 @@ def test_sessions_of_the_agents_sdk():
     assert chat[2]["tool_calls"] == CHAT[2]["tool_calls"]
 
 
-BODIES = ["openai", "responses", "anthropic", "gemini", "claude_code", "codex", "pi", "unified"]
+BODIES = ["openai", "responses", "anthropic", "gemini", "claude_code", "codex", "pi"]
 
 
 @pytest.mark.parametrize("format_name", BODIES)

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from sessions import assistant, item, jsonl, said, text, user
 
-from transom import Conversation
 from transom.errors import InvalidMessage, InvalidSetting
-from transom.importers import FORMATS, Recorded, export, export_unified, import_file, read
+from transom.importers import FORMATS, Recorded, export, import_file, read
 from transom.stores import MemoryStore
 from transom.wire.dialects import dialect_named
 
@@ -179,16 +178,6 @@ def test_a_folder_is_every_json_file_in_it(tmp_path):
         f"{tmp_path}/b/settings.json: skipped, it holds an object with the keys 'theme'",
         f"{tmp_path}/torn.json: the rest of the file is skipped, not JSON: Expecting value (line 2 column 1)",
     ]
-
-
-def test_the_index_of_an_unified_export_is_no_conversation(tmp_path):
-    conv = Conversation.open("memory:", "c1", budget=8_000)
-    conv.user("Hello")
-    export_unified(conv.log, tmp_path)
-    skipped: list[str] = []
-    assert [one.format for one in read(tmp_path, on_skip=skipped.append)] == ["unified"]
-    assert (tmp_path / "index.json").is_file()
-    assert skipped == []
 
 
 def test_a_folder_without_json(tmp_path):

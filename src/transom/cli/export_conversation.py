@@ -11,7 +11,7 @@ from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.cli.window_file import STDOUT, windows_file
 from transom.errors import InvalidSetting
-from transom.importers import FORMATS, Exported, export, export_unified
+from transom.importers import FORMATS, Exported, export
 from transom.stores import StoredLog
 
 
@@ -34,8 +34,6 @@ def run(options: Export) -> int:
 def _write(log: StoredLog, format_name: str | None, out: Path, bar: ProgressBar) -> Exported:
     """Write the conversation to `out`, and return what was written."""
     found = export(log, format_name)
-    if found.report.format == "unified" and out != STDOUT:
-        return export_unified(log, out)
     with windows_file(out) as file:
         assert file is not None
         for piece in found:

@@ -44,7 +44,7 @@ Format = Annotated[
     Option(
         metavar="NAME",
         help="The format of the files: openai, responses, anthropic, gemini, claude_code, codex, pi, langchain, "
-        "pydantic_ai, openai_agents, unified, or another one of docs/formats.md. Default: the content of each file "
+        "pydantic_ai, openai_agents, or another one of docs/formats.md. Default: the content of each file "
         "decides.",
     ),
 ]
@@ -84,12 +84,7 @@ MaxTokens = Annotated[
 ShadowYes = Annotated[bool, Option("--yes", help="Do not ask before the requests are sent.")]
 AllLost = Annotated[bool, Option("--all", help="Print everything that was lost, not only the first of each kind.")]
 ImportFiles = Annotated[
-    list[Path],
-    Argument(
-        metavar="FILES",
-        help="Files, folders or - (stdin), in any format that `replay` reads; a folder with the `conversations` of the "
-        "unified context design.",
-    ),
+    list[Path], Argument(metavar="FILES", help="Files, folders or - (stdin), in any format that `replay` reads.")
 ]
 ImportStore = Annotated[
     str | None, Option(metavar="URL", help="The store: a URL or a path. Default: .transom/imports.db in this folder.")
@@ -106,18 +101,14 @@ ExportFormat = Annotated[
     str | None,
     Option(
         metavar="NAME",
-        help="openai, responses, anthropic, gemini, claude_code, codex, pi, langchain, pydantic_ai, openai_agents, "
-        "unified. Default: the one that the conversation was imported from.",
+        help="openai, responses, anthropic, gemini, claude_code, codex, pi, langchain, pydantic_ai, openai_agents. "
+        "Default: the one that the conversation was imported from.",
     ),
 ]
 ExportOut = Annotated[
     Path | None,
     Option(
-        "-o",
-        "--out",
-        metavar="FILE",
-        help="The file to write, compressed if its name ends in .gz; for `unified` the folder of the conversations. "
-        "Default: stdout.",
+        "-o", "--out", metavar="FILE", help="The file to write, compressed if its name ends in .gz; default: stdout."
     ),
 ]
 ExportJson = Annotated[bool, Option("--json", help="Print one JSON object about the export. Needs -o.")]

@@ -2,8 +2,8 @@
 them.
 
 The formats: request bodies and lists of messages of OpenAI Chat, OpenAI Responses, Anthropic and Gemini; session files
-of Claude Code, Codex and pi; message histories of LangChain, pydantic-ai and the OpenAI Agents SDK; the unified context
-layout; and, to be read only, messages of other libraries, exports of chats, logs of evaluations and traces. A file is
+of Claude Code, Codex and pi; message histories of LangChain, pydantic-ai and the OpenAI Agents SDK; and, to be read
+only, messages of other libraries, exports of chats, logs of evaluations and traces. A file is
 one JSON document, or has one conversation or one message a line; it may be packed with gzip or zip, in a folder, or a
 stream. The content decides which format it is.
 
@@ -14,21 +14,9 @@ read, `writers` writes an export.
 
 from __future__ import annotations
 
-from transom.importers.export import Export, Exported, export, export_unified
+from transom.importers.export import Export, Exported, export
 from transom.importers.import_file import Imported, import_file
 from transom.importers.read import Reader, read
 from transom.importers.recorded import FORMATS, Format, Recorded
 
-__all__ = [
-    "FORMATS",
-    "Export",
-    "Exported",
-    "Format",
-    "Imported",
-    "Reader",
-    "Recorded",
-    "export",
-    "export_unified",
-    "import_file",
-    "read",
-]
+__all__ = ["FORMATS", "Export", "Exported", "Format", "Imported", "Reader", "Recorded", "export", "import_file", "read"]

@@ -24,4 +24,4 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
     begin = len(head)
     marked = recorded.injected_in(facts)
     injected = frozenset(begin + number for number, (at, _) in enumerate(facts) if at in marked)
-    return replace(recorded, dialect="openai", messages=messages, system=None, metas=(), injected=injected)
+    return replace(recorded, dialect="openai", messages=messages, system=None, injected=injected)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from msgspec import Struct
 
-from transom import private_files
 from transom.core.entry import Entry
 from transom.core.message import Head
 from transom.errors import InvalidSetting, quote
-from transom.importers.formats import unified
 from transom.importers.logs.import_mark import newest_mark
 from transom.importers.recorded import FORMATS, format_named
 from transom.importers.writers.documents import writer_for
@@ -20,9 +17,6 @@ from transom.stores import StoredLog
 
 KEEP_REASONING = frozenset({"pi", "langchain", "pydantic_ai"})
 """The formats that have a place for the reasoning of any provider."""
-
-KEEP_UNSENT = frozenset({"unified"})
-"""The formats that have a place for messages that are never sent."""
 
 _WRITTEN = [name for name, each in FORMATS.items() if each.written]
 
@@ -79,15 +73,15 @@ class Export(Iterator[bytes]):
         """Yield the text. `is_own`: the conversation was imported from this format."""
         left_out = LeftOut()
         name = self.report.format
-        dialect, unsent = FORMATS[name].dialect, name in KEEP_UNSENT
+        dialect = FORMATS[name].dialect
         head = Head()
         for entry in self._log.read():
             head = entry.body if isinstance(entry.body, Head) else head
         if is_own and dialect == "openai":
-            messages = unchanged_messages(self._read(), left_out, unsent=unsent)
+            messages = unchanged_messages(self._read(), left_out)
         else:
             reasoning = name in KEEP_REASONING
-            messages = shown_messages(self._read(), dialect, left_out, reasoning=reasoning, unsent=unsent)
+            messages = shown_messages(self._read(), dialect, left_out, reasoning=reasoning)
         yield from writer_for(name, self._log.name, left_out).whole(head, self._counted(messages))
         self.report.notes = left_out.notes()
 
@@ -114,21 +108,3 @@ def export(log: StoredLog, format: str | None = None) -> Export:  # noqa: A002 -
     `format` is None for a conversation that was not imported.
     """
     return Export(log, format)
-
-
-def export_unified(log: StoredLog, folder: Path) -> Exported:
-    """Write a conversation into the layout of the unified context: to `<folder>/<id>/messages.json` and
-    `<folder>/index.json`.
-
-    Other conversations of the folder stay; an older one with the same id is replaced. Raises OSError if a file cannot
-    be written, InvalidSetting for an id that cannot be the name of a folder.
-    """
-    found = export(log, "unified")
-    mark = newest_mark(log)
-    beside = (mark.beside if mark is not None else None) or {"id": log.name}
-    place = unified.messages_path(folder, str(beside.get("id") or log.name))
-    private_files.make_folder(place.parent)
-    with private_files.opened(place) as file:
-        file.writelines(found)
-    unified.add_to_index(folder, beside)
-    return found.report

@@ -30,7 +30,6 @@ from transom.importers.files.open_file import (
     parsed,
     stem_of,
 )
-from transom.importers.formats import unified
 from transom.importers.logs.choose_log import name_in, safe_name
 from transom.importers.logs.import_session import SessionFacts, SessionImport
 from transom.importers.logs.imported_log import ImportedLog, New
@@ -149,9 +148,6 @@ class _FileImport(Struct, kw_only=True):
             with _copied_to_file(source) as (path, label):
                 yield from self._import(path, label, 0.0, 1.0)
             return
-        if (index := unified.index_of(source)) is not None and self.format in {None, "unified"}:
-            yield from self._unified(index)
-            return
         if not source.is_dir():
             yield from self._import(source, str(source), 0.0, 1.0)
             return
@@ -185,13 +181,6 @@ class _FileImport(Struct, kw_only=True):
             self.on_progress(begin + share * reader.progress, label)
             yield replace(self._document(record, stem), skipped=tuple(notes))
             notes.clear()
-
-    def _unified(self, index: Path) -> Iterator[Imported]:
-        """Import every conversation of an index of the unified layout."""
-        settings = Settings(format="unified", on_skip=self.on_skip)
-        for beside, path in unified.recorded_in(index, lambda part: self.on_progress(part, str(index))):
-            for record in Reader(path, settings):
-                yield self._document(replace(record, id=str(beside["id"]), beside=beside), path.stem)
 
     # ---- sessions
 
@@ -271,7 +260,7 @@ class _FileImport(Struct, kw_only=True):
         if log.goes_on():
             remarks.append("the file is shorter than what was imported before; nothing was changed")
         else:
-            log.flush(beside=record.beside)
+            log.flush()
         return Imported(
             conversation=title,
             format=record.format,

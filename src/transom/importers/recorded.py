@@ -44,7 +44,6 @@ _WRITTEN = {
         Format(name="langchain", title="LangChain messages", dialect="openai"),
         Format(name="pydantic_ai", title="pydantic-ai messages", dialect="openai"),
         Format(name="openai_agents", title="OpenAI Agents items", dialect="responses"),
-        Format(name="unified", title="unified context", dialect="openai"),
     )
 }
 _READ = {
@@ -61,10 +60,9 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
     `id`: its own id, or one made of the file's name; `format`: the name of its format; `dialect`: of its messages.
     `system`: the instruction outside the messages, as the dialect's `parse_system` takes it, or None. `source`: how
-    errors name the place: the file, and the line where a file holds several conversations. `metas`: where each message
-    belongs (its run, agent, …), if the format says so. `injected`: the positions of the messages that the file calls
-    injected. `compactions`: the positions of summaries with which the program that recorded it had replaced what was
-    before; for each, all that the model still had of that. `beside`: what an index of conversations says of it.
+    errors name the place: the file, and the line where a file holds several conversations. `injected`: the positions
+    of the messages that the file calls injected. `compactions`: the positions of summaries with which the program that
+    recorded it had replaced what was before; for each, all that the model still had of that.
     """
 
     id: str
@@ -76,10 +74,8 @@ class Recorded(Struct, frozen=True, kw_only=True):
     tools: tuple[Raw, ...] = ()
     """The schemas of its requests."""
     source: str = ""
-    metas: tuple[Meta | None, ...] = ()
     injected: frozenset[int] = frozenset()
     compactions: Mapping[int, str] = {}
-    beside: Raw | None = None
 
     def facts(self) -> tuple[list[Instruction], list[Placed]]:
         """Parse the messages: return the leading instructions, and every later fact with the position of its message.
@@ -105,8 +101,6 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
     def meta_of(self, at: int, fact: Fact) -> Meta | None:
         """Return where a fact of the message at this position belongs, and whether a program injected it."""
-        if self.metas:
-            return self.metas[at]
         if isinstance(fact, User) and (at in self.injected or is_injected(fact, self.format)):
             return INJECTED
         return None

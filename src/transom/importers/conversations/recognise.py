@@ -11,7 +11,6 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.core.entry import Meta
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
 from transom.importers.formats import (
@@ -22,7 +21,6 @@ from transom.importers.formats import (
     left_out_texts,
     message_format,
     request_bodies,
-    unified,
     unread_format,
 )
 from transom.importers.recorded import FORMATS, Recorded, format_list
@@ -298,15 +296,12 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
     title = str(title) if isinstance(title, int) and not isinstance(title, bool) else title
     if title is not None and (not isinstance(title, str) or not title):
         raise InvalidMessage(where, f"id must be a text, {_found(body, 'id')}")
-    metas: tuple[Meta | None, ...] = ()
     if kind not in _DIALECTS:
         is_one = _LIBRARIES.get(kind)
         if is_one is None or (whole and messages and not any(map(is_one, messages))):
             raise wrong_format(where, kind, messages[0] if messages else body)
-        if kind == "unified":
-            metas = tuple(unified.meta_of(as_dict(message)) for message in messages)
         source, messages = messages, list(_chat_messages(kind, messages))
-        if whole and kind != "unified":  # what that has beside its messages is in their metadata
+        if whole:
             labels = MESSAGE_FORMATS[kind].labels if kind in MESSAGE_FORMATS else _METADATA
             _report_left_out(where, left_out_texts(source, messages, labels), settings)
     system = request_bodies.system_of(body, kind)
@@ -320,7 +315,6 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
         system=system,
         tools=request_bodies.tools_of(body),
         source=where,
-        metas=metas,
     )
 
 
@@ -342,7 +336,6 @@ _DIALECTS = frozenset({"openai", "responses", "anthropic", "gemini", "openai_age
 _LIBRARIES: dict[str, Callable[[object], bool]] = {
     "langchain": langchain_json.is_message,
     "pydantic_ai": pydantic_ai_json.is_message,
-    "unified": unified.is_message,
     **{name: each.is_message for name, each in MESSAGE_FORMATS.items()},
 }
 """The formats of messages that no API has, each with the test for one of its messages."""
@@ -358,8 +351,6 @@ def _chat_messages(kind: str, messages: list[object]) -> Iterator[object]:
         return (message for message in map(langchain_json.message, messages) if message is not None)
     if kind == "pydantic_ai":
         return pydantic_ai_json.to_chat(messages)
-    if kind == "unified":
-        return (unified.to_chat(as_dict(message)) if as_dict(message) else message for message in messages)
     return MESSAGE_FORMATS[kind].to_chat(messages)
 
 

@@ -25,8 +25,6 @@ from transom.wire.fields import DEPTH
 
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
-INDEX, MESSAGES = "index.json", "messages.json"
-"""The files of the unified layout: the list of the conversations, and the messages of each in a folder of its own."""
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval")
 """Suffixes of the files that are read in a folder; each may be followed by `.gz`."""
 
@@ -150,16 +148,14 @@ def checked_source(source: object) -> Path | IO[Any]:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """List the JSON files of a folder and of the folders in it, sorted. Hidden files and folders are left out, and so
-    is the index of the unified layout, which has no messages.
+    """List the JSON files of a folder and of the folders in it, sorted. Hidden files and folders are left out.
 
     Raises InvalidSetting if there is none.
     """
     found: list[Path] = []
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        is_unified = any(Path(where, name, MESSAGES).is_file() for name in folders)
-        named = (name for name in names if not name.startswith(".") and not (is_unified and name == INDEX))
+        named = (name for name in names if not name.startswith("."))
         found += [Path(where, name) for name in named if name.removesuffix(".gz").endswith(SUFFIXES)]
     if not found:
         raise InvalidSetting(f"{folder}: no file in this folder is named {', '.join(SUFFIXES)} (or .gz of these)")

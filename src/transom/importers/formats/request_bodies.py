@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.formats import message_format, unified
+from transom.importers.formats import message_format
 from transom.wire.frameworks import langchain_json, pydantic_ai_json
 from transom.wire.json_values import objects_in
 from transom.wire.violations import as_dict, text
@@ -125,8 +125,6 @@ def _signs(messages: list[object]) -> Iterator[str]:
             yield "pydantic_ai"
         elif named := message_format(message):
             yield named
-        elif unified.is_message(message):
-            yield "unified"
         elif "parts" in fields and "content" not in fields:
             yield "gemini"
         elif "role" not in fields and is_item(fields):

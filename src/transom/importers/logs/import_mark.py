@@ -22,14 +22,12 @@ class ImportMark(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Says that the entries from `first` up to this mark were imported.
 
     `format`: the name of the file's format. `lines`: how many lines a session file had when it was imported to its end
-    here; 0 elsewhere. A turn that was not complete at that line was ended there. `beside`: what the file's index says
-    of the conversation.
+    here; 0 elsewhere. A turn that was not complete at that line was ended there.
     """
 
     format: str
     first: int
     lines: int = 0
-    beside: dict[str, Any] | None = None
 
 
 def body_of(mark: ImportMark) -> Opaque:

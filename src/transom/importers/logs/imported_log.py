@@ -7,7 +7,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Any, cast
+from typing import cast
 
 from msgspec import Struct
 
@@ -48,7 +48,6 @@ class ImportedLog:
         self._source, self._counter, self._clock = source, counter, clock
         self._next = self._first = len(log)
         self._waiting: list[Entry] = []
-        self._beside: dict[str, Any] | None = None
         self._lines = set[int]()
         self._ranges: list[tuple[int, int]] = []
         self._head = Head()
@@ -77,18 +76,18 @@ class ImportedLog:
         """True if the log has more imported facts than the file. Ask at the end of the file."""
         return any(self._is_imported(entry.seq) for entry in self._known)
 
-    def flush(self, lines: int = 0, beside: dict[str, Any] | None = None) -> None:
+    def flush(self, lines: int = 0) -> None:
         """Append what waits and its mark, in one append. Does nothing if there is nothing new to say.
 
-        `lines` and `beside`: as in `ImportMark`. Raises InvalidSetting if somebody else appended to the log meanwhile.
+        `lines`: as in `ImportMark`. Raises InvalidSetting if somebody else appended to the log meanwhile.
         """
         ended = lines and lines not in self._lines
-        if not self._waiting and self._next and beside == self._beside and not ended:
+        if not self._waiting and self._next and not ended:
             return
-        mark = ImportMark(format=self.format_name, first=self._first, lines=lines, beside=beside)
+        mark = ImportMark(format=self.format_name, first=self._first, lines=lines)
         at = self._waiting[-1].at if self._waiting else None
         waiting, self._waiting = [*self._waiting, self._entry(New(body=body_of(mark), at=at))], []
-        self._beside, self._first = beside, self._next
+        self._first = self._next
         try:
             self.log.append(waiting, waiting[0].seq)
         except Conflict as problem:
@@ -104,7 +103,6 @@ class ImportedLog:
                 self._check(mark)
                 self._ranges.append((mark.first, entry.seq))
                 self._lines.add(mark.lines)
-                self._beside = mark.beside
         if self._next and not self._ranges:
             raise self._refused("and was not imported; import under an --id")
         self._head = next((head for seq, head in reversed(heads) if self._is_imported(seq)), Head())

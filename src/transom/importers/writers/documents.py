@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Protocol
 
 from transom.core.message import Head, Raw, Text
-from transom.importers.formats import unified
 from transom.importers.recorded import FORMATS
 from transom.importers.writers.log_messages import NO_PLACE, LeftOut, Shown
 from transom.importers.writers.session_lines import ClaudeCodeWriter, CodexWriter, PiWriter
@@ -44,7 +43,6 @@ _LISTS: dict[str, Callable[[Iterable[Shown]], Iterator[Raw]]] = {
     "langchain": lambda messages: (langchain_json.from_chat(shown.message) for shown in messages),
     "pydantic_ai": lambda messages: pydantic_ai_json.from_chat((shown.message, shown.at) for shown in messages),
     "openai_agents": lambda messages: (shown.message for shown in messages),
-    "unified": lambda messages: (unified.from_chat(shown.message, shown.at, shown.meta) for shown in messages),
 }
 """The formats that are a list of messages, and how each renders its messages."""
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Meta
+from transom.core.entry import Body, Entry
 from transom.core.locate import slot_index
 from transom.core.log import Log
 from transom.core.message import Assistant, Fact, Media, Note, Other, Raw, Reasoning, Recalled, ToolResult, is_empty
@@ -34,7 +34,6 @@ class Shown(Struct, frozen=True):
 
     message: Raw
     at: float
-    meta: Meta | None = None
 
 
 NO_PLACE = "the format has no place for them"
@@ -58,18 +57,18 @@ class LeftOut:
 
 
 def shown_messages(
-    log_entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool = False, unsent: bool = False
+    log_entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool = False
 ) -> Iterator[Shown]:
     """Yield the messages of these entries in a dialect. A result is put behind its call, whenever it came.
 
     Left out, and counted in `left_out`: messages that are never sent, recalled texts, edits, results that answer no
     call, and reasoning of another dialect. With `reasoning` true, the text of that reasoning is kept and only its
-    signature is left out. With `unsent` true, messages that are never sent are kept.
+    signature is left out.
     """
     spoken = dialect_named(dialect)
     batch: list[tuple[Rendered, Entry]] = []
     begun = False
-    for unit in _units(log_entries, spoken.name, left_out, reasoning=reasoning, unsent=unsent):
+    for unit in _units(log_entries, spoken.name, left_out, reasoning=reasoning):
         if unit.open_calls:
             left_out.add("turns with calls that have no result")
         rendered = spoken.render_unit(unit)
@@ -85,16 +84,16 @@ def shown_messages(
         yield from _joined(spoken, batch, begun=begun)
 
 
-def unchanged_messages(entries: Iterable[Entry], left_out: LeftOut, *, unsent: bool = False) -> Iterator[Shown]:
+def unchanged_messages(entries: Iterable[Entry], left_out: LeftOut) -> Iterator[Shown]:
     """Yield the facts of these entries as the OpenAI Chat messages that they were read from, in the order of the log.
 
-    Nothing is repaired, moved or joined, so that an import reads the same facts. `unsent`: see `shown_messages`.
+    Nothing is repaired, moved or joined, so that an import reads the same facts.
     """
     for entry in entries:
         body = entry.body
         _count_edit(body, left_out)
-        if isinstance(body, Fact) and _is_shown(entry, body, left_out, unsent=unsent):
-            yield Shown(message(translate_fact(body, "openai")), entry.at, entry.meta)
+        if isinstance(body, Fact) and _is_shown(entry, body, left_out):
+            yield Shown(message(translate_fact(body, "openai")), entry.at)
 
 
 def _role(rendered: Rendered) -> str:
@@ -115,12 +114,10 @@ def _joined(dialect: Dialect, batch: Sequence[tuple[Rendered, Entry]], *, begun:
         guard = dialect.user_message("…")
         messages = dialect.join([Rendered(guard.message, joins=False), *rendered])[1:]
     entries = said if len(messages) == len(said) else [said[0]] * len(messages)
-    return (Shown(each, entry.at, entry.meta) for each, entry in zip(messages, entries, strict=True))
+    return (Shown(each, entry.at) for each, entry in zip(messages, entries, strict=True))
 
 
-def _units(
-    entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool, unsent: bool
-) -> Iterator[Unit]:
+def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool) -> Iterator[Unit]:
     """Yield turns with all their results, in order, translated to the dialect.
 
     Counts in `left_out` what is not translated.
@@ -129,7 +126,7 @@ def _units(
     for entry in entries:
         body = entry.body
         _count_edit(body, left_out)
-        if not isinstance(body, Fact) or is_empty(body) or not _is_shown(entry, body, left_out, unsent=unsent):
+        if not isinstance(body, Fact) or is_empty(body) or not _is_shown(entry, body, left_out):
             continue
         _count_left_out(body, dialect, left_out)
         fact = _translated(body, dialect, left_out, reasoning=reasoning)
@@ -148,8 +145,8 @@ def _key(entry: Entry) -> int:
     return entry.seq if answers is None else answers
 
 
-def _is_shown(entry: Entry, fact: Fact, left_out: LeftOut, *, unsent: bool) -> bool:
-    if not unsent and entry.meta is not None and not entry.meta.include_in_context:
+def _is_shown(entry: Entry, fact: Fact, left_out: LeftOut) -> bool:
+    if entry.meta is not None and not entry.meta.include_in_context:
         left_out.add("messages left out that are never sent")
         return False
     if isinstance(fact, Recalled):
