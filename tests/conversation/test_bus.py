@@ -11,7 +11,6 @@ from transom import AsyncConversation, Conversation
 from transom.conversation import events
 from transom.conversation.bus import ConversationRecorded, HistoryCurated, UsageChanged
 from transom.core.message import Assistant, User
-from transom.history import ConversationEntry, Session, append
 from transom.providers.scripted import Scripted, call
 from transom.stores import MemoryStore
 from transom.testing.fakes import FakeClock, WordCounter
@@ -126,37 +125,3 @@ def test_whoever_unsubscribes_is_called_no_more() -> None:
         stop()
         conv.user("two")
         assert seen == [0]
-
-
-def test_slices_of_a_session_collect_what_its_conversation_publishes() -> None:
-    with opened() as conv:
-        session = Session(conversation=conv)
-        session.register_reducer(events.Replied, append)
-        session.register_reducer(
-            ConversationRecorded, lambda count, event, *, context: (sum(count) + 1,), slice_type=int
-        )
-        conv.run("go", provider=Scripted(call("look", name="Lisbon"), "It is there."), tools=[look])
-        assert session.select_all(int) == (4,)
-        assert [event.text for event in session.select_all(events.Replied)] == ["", "It is there."]
-        assert session.select_all(events.ToolReturned) == ()
-        roles = [entry.role.value for entry in session.select_all(ConversationEntry)]
-        assert roles == ["user", "assistant", "tool", "assistant"]
-        tools = session.select_where(ConversationEntry, lambda entry: entry.role.value == "tool")
-        assert [entry.tool_name for entry in tools] == ["look"]
-        conv.pin(0)
-        assert [event.strategy for event in session.select_all(HistoryCurated)] == ["default"]
-
-
-def test_an_entry_that_a_session_records_is_reduced_once() -> None:
-    with opened() as conv:
-        session = Session(conversation=conv)
-        session.register_reducer(
-            ConversationRecorded, lambda seen, event, *, context: (*seen, event.entry.content), slice_type=str
-        )
-        other = opened()
-        other.user("hello")
-        source = Session(conversation=other)
-        (entry,) = source.select_all(ConversationEntry)
-        session.publish(ConversationRecorded(entry, None, entry.created_at))
-        assert session.select_all(str) == ("hello",)
-        assert len(conv.log) == 1

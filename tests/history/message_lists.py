@@ -2,30 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from hypothesis import strategies as st
-from msgspec.structs import replace
-
-from transom.clock import system_clock
-from transom.history import ConversationRecorded, provider_message_to_entry
-
-
-class Recorder:
-    """Publishes every message of one evaluation, with its number, as a runner does."""
-
-    def __init__(self, bus, evaluation_id, *, clock=system_clock, **places):
-        self.bus, self.evaluation_id, self.clock, self.places, self.sequence = bus, evaluation_id, clock, places, 0
-
-    def record(self, message):
-        now = datetime.fromtimestamp(self.clock(), UTC)
-        entry = provider_message_to_entry(
-            message, evaluation_id=self.evaluation_id, sequence=self.sequence, created_at=now
-        )
-        entry = replace(entry, **self.places)
-        self.bus.publish(ConversationRecorded(entry, None, now))
-        self.sequence += 1
-        return entry
 
 
 def assistant_call(*ids, text=None, args="{}"):

@@ -12,7 +12,6 @@ from transom.history import (
     ComposedManager,
     NotCurated,
     PassthroughManager,
-    Session,
     SlidingWindowManager,
     ToolResultTruncator,
     managed_policy,
@@ -198,7 +197,7 @@ def test_removed_images_become_placeholders():
 
 
 def test_the_manager_gets_the_session_and_ignored_changes_are_warnings_by_default():
-    session, seen = Session(), []
+    session, seen = object(), []
 
     class DropsSystemMessage:
         def curate(self, messages, *, session):
@@ -293,7 +292,7 @@ def test_a_manager_gets_openai_messages_in_every_dialect(name):
 
     def watch(messages):
         seen.append([message["role"] for message in messages])
-        return ComposedManager((truncator, window)).curate(messages, session=Session())
+        return ComposedManager((truncator, window)).curate(messages, session=None)
 
     policy = managed_policy(FunctionManager(watch), on_ignored=pytest.fail)
     with transom.Conversation.open("memory:", "d", budget=8_000, policy=policy, dialect=name) as conv:

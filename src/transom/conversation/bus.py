@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Generic, TypeVar, cast
-from uuid import UUID
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
@@ -24,7 +23,6 @@ from transom.errors import InvalidSetting, quote
 
 __all__ = ["ConversationRecorded", "EventBus", "HistoryCurated", "UsageChanged"]
 
-E = TypeVar("E")
 K = TypeVar("K")
 
 UsageOf = Callable[[View], WindowUsage]
@@ -32,39 +30,34 @@ UsageOf = Callable[[View], WindowUsage]
 _logger = logging.getLogger(__name__)
 
 
-class ConversationRecorded(Struct, Generic[E], frozen=True):
-    """A fact was added to the history. On the bus of a conversation, `entry` is the entry of its log.
+class ConversationRecorded(Struct, frozen=True):
+    """A fact is in the log: ours, or another writer's."""
 
-    In a session of `transom.history`, it is a `ConversationEntry`.
-    """
-
-    entry: E
-    session_id: UUID | None
-    """The id of the session, if the conversation is used through `transom.history`; otherwise None."""
+    entry: Entry
+    """The entry of the log."""
     created_at: datetime
     """The time of the entry."""
 
 
 class HistoryCurated(Struct, frozen=True):
-    """Edits were logged, by a plan or by hand, or a history manager has run. What the model sees of the history need
-    not have changed: a pin of a message that is visible changes nothing.
+    """Edits were logged, by a plan or by hand. What the model sees of the history need not have changed: a pin of a
+    message that is visible changes nothing.
 
-    It has the number of messages before and after all entries that were logged together, so notes count too. Of a
-    conversation, `prompt_name` is the name of its log, `strategy` that of its policy, and `edits` are the entries of
-    the edits. Of a history manager, they are those of its `ObservableManager`, and `edits` is empty.
+    It has the number of messages before and after all entries that were logged together, so notes count too.
     """
 
     prompt_name: str
+    """The name of the log."""
     original_count: int
     """Messages before."""
     curated_count: int
     """Messages now."""
     strategy: str
-    session_id: UUID | None
-    """The id of the session, if the conversation is used through `transom.history`; otherwise None."""
+    """The name of the policy."""
     created_at: datetime
     """When it happened."""
-    edits: tuple[int, ...] = ()
+    edits: tuple[int, ...]
+    """The entries of the edits."""
 
 
 class UsageChanged(Struct, frozen=True):
@@ -117,7 +110,7 @@ class EventBus:
         if self.has_subscribers(ConversationRecorded):
             for entry in entries:
                 if isinstance(entry.body, Fact):
-                    self.publish(ConversationRecorded(entry, None, utc(entry.at)))
+                    self.publish(ConversationRecorded(entry, utc(entry.at)))
         edits = tuple(entry.seq for entry in entries if isinstance(entry.body, Edit))
         if edits and self.has_subscribers(HistoryCurated):
             self.publish(
@@ -126,7 +119,6 @@ class EventBus:
                     original_count=before.total.messages,
                     curated_count=after.total.messages,
                     strategy=policy,
-                    session_id=None,
                     created_at=utc(entries[-1].at),
                     edits=edits,
                 )

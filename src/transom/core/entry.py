@@ -88,7 +88,7 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
 
     include_in_context: bool = True
     evaluation_id: str = ""
-    """One run: of `Conversation.run`, or of the runner of `transom.history`."""
+    """One run: of `Conversation.run`."""
     sequence: int = 0
     """The position within that run, from 0."""
     mode: str = ""

@@ -1,4 +1,4 @@
-"""A bridge for code that works on lists of messages: history managers, conversation entries, sessions.
+"""A bridge for code that works on lists of messages: history managers.
 
     from transom.history import SlidingWindowManager, managed_policy
 
@@ -10,53 +10,24 @@ edits that can be undone, and every window is valid and within the budget. `Engi
 planning as a manager.
 """
 
-from transom.conversation.bus import ConversationRecorded, HistoryCurated
 from transom.history.bridge import EngineManager, NotCurated, managed_policy
-from transom.history.config import SummarizationConfig
-from transom.history.entries import (
-    ConversationEntry,
-    MessageRole,
-    ToolCall,
-    entry_from_json,
-    entry_to_json,
-    entry_to_provider_message,
-    provider_message_to_entry,
-)
 from transom.history.managers import (
     ComposedManager,
     HistoryManager,
-    ObservableManager,
     PassthroughManager,
-    SessionProtocol,
     SlidingWindowManager,
     ToolResultTruncator,
     coherent,
 )
-from transom.history.session import Session, append, log_to_entries
 
 __all__ = [
     "ComposedManager",
-    "ConversationEntry",
-    "ConversationRecorded",
     "EngineManager",
-    "HistoryCurated",
     "HistoryManager",
-    "MessageRole",
     "NotCurated",
-    "ObservableManager",
     "PassthroughManager",
-    "Session",
-    "SessionProtocol",
     "SlidingWindowManager",
-    "SummarizationConfig",
-    "ToolCall",
     "ToolResultTruncator",
-    "append",
     "coherent",
-    "entry_from_json",
-    "entry_to_json",
-    "entry_to_provider_message",
-    "log_to_entries",
     "managed_policy",
-    "provider_message_to_entry",
 ]

@@ -18,8 +18,7 @@ from transom.core.policy import Policy, Target
 from transom.core.tool import Tool
 from transom.core.view import View
 from transom.history.diff import Difference, view_messages
-from transom.history.managers import HistoryManager, Messages, SessionProtocol, strategy_name
-from transom.history.session import Session
+from transom.history.managers import HistoryManager, Messages, strategy_name
 from transom.policies import policy_named
 
 
@@ -47,13 +46,12 @@ class ManagedStrategy(Struct, frozen=True):
     """
 
     manager: HistoryManager
-    session: SessionProtocol | None = None
+    session: object = None
     on_ignored: Callable[[str], None] = _warn
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         messages = view_messages(view)
-        session = Session() if self.session is None else self.session
-        result = cast("object", self.manager.curate([each.message for each in messages], session=session))
+        result = cast("object", self.manager.curate([each.message for each in messages], session=self.session))
         if not isinstance(result, (list, tuple)):
             self.on_ignored(f"a manager must return a list of messages, not {type(result).__name__}")
             return
@@ -69,15 +67,16 @@ def managed_policy(
     manager: HistoryManager,
     *,
     base: str | Policy = "default",
-    session: SessionProtocol | None = None,
+    session: object = None,
     on_ignored: Callable[[str], None] = _warn,
 ) -> Policy:
     """A policy in which a manager curates the messages before every request that has new ones.
 
     The manager gets the messages of the window as it is, with earlier folds and trims. What it removes stays out of
     later windows; `undo` brings it back. If the window is over the budget all the same, the policy `base` makes it
-    smaller: every window is valid and within the budget. `on_ignored` is called with a line for each change that no
-    edit can make; by default these are `NotCurated` warnings. Raises InvalidSetting for an unknown base.
+    smaller: every window is valid and within the budget. `session`: given to the manager at each call. `on_ignored` is
+    called with a line for each change that no edit can make; by default these are `NotCurated` warnings. Raises
+    InvalidSetting for an unknown base.
     """
     name, strategy = f"managed by {strategy_name(manager)}", ManagedStrategy(manager, session, on_ignored)
     return replace(policy_named(base), name=name, arrival=(strategy,))
@@ -101,5 +100,5 @@ class EngineManager(Struct, frozen=True):
     def __post_init__(self) -> None:
         policy_named(self.policy)
 
-    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
+    def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
         return fit_or_empty(messages, budget=self.budget, policy=self.policy, tools=self.tools)

@@ -11,15 +11,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
-from typing import Any, Protocol, TypeVar
-from uuid import UUID
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.clock import Clock, system_clock, utc
 from transom.conversation.appending.parse_messages import split_head
-from transom.conversation.bus import HistoryCurated
 from transom.conversation.conversation import Conversation
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.message import Fact, Part, Raw, Text, ToolResult
@@ -29,46 +26,24 @@ from transom.policies.plain import PASSTHROUGH
 from transom.stores import MemoryStore
 from transom.wire.openai import OPENAI_CHAT
 
-T = TypeVar("T")
 Messages = Sequence[dict[str, Any]]
-
-
-class SessionProtocol(Protocol):
-    """The part of a session that a manager may use."""
-
-    @property
-    def session_id(self) -> UUID | None:
-        """The id of the session; None if it has none."""
-        ...
-
-    def select_all(self, kind: type[T], /) -> tuple[T, ...]:
-        """All values of one slice, the oldest first."""
-        ...
-
-
-class Publisher(Protocol):
-    """Takes events: a session, or an event bus of your own."""
-
-    def publish(self, event: object, /) -> None:
-        """Take an event."""
-        ...
 
 
 class HistoryManager(Protocol):
     """Decides which messages of a conversation the model sees."""
 
-    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:
+    def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:
         """Return the messages that the model shall see, as a new list.
 
-        `messages`: the whole conversation, the system message first. The result may leave out messages or change them.
-        It must have the system message if there is one, keep calls and results together, and be the same for the same
-        input. The input must not be changed.
+        `messages`: the whole conversation, the system message first. `session`: what the caller gave for the manager.
+        The result may leave out messages or change them. It must have the system message if there is one, keep calls
+        and results together, and be the same for the same input. The input must not be changed.
         """
         ...
 
 
 def strategy_name(manager: object) -> str:
-    """The name of a manager in events and policies: "sliding_window" for a SlidingWindowManager."""
+    """The name of a manager in policies: "sliding_window" for a SlidingWindowManager."""
     name = type(manager).__name__.removesuffix("Manager") or "manager"
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
@@ -85,7 +60,7 @@ def coherent(messages: Sequence[object]) -> list[Raw]:
 class PassthroughManager(Struct, frozen=True):
     """Returns a new list of the same messages."""
 
-    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
+    def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
         return list(messages)
 
 
@@ -103,7 +78,7 @@ class SlidingWindowManager(Struct, frozen=True):
     def __post_init__(self) -> None:
         _check("window_size", self.window_size)
 
-    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
+    def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
         head, *turns = _turns(messages)
         sizes = list(accumulate(map(len, reversed(turns))))
         start = len(turns) - bisect_right(sizes, self.window_size)
@@ -123,7 +98,7 @@ class ToolResultTruncator(Struct, frozen=True):
     def __post_init__(self) -> None:
         _check("max_length", self.max_length)
 
-    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
+    def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
         return [*chain.from_iterable(_turns(messages, self._shortened))]
 
     def _shortened(self, fact: Fact) -> Fact:
@@ -151,40 +126,10 @@ class ComposedManager(Struct, frozen=True):
     managers: tuple[HistoryManager, ...] = ()
     """In the order in which they run."""
 
-    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:
+    def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:
         result = list(messages)
         for manager in self.managers:
             result = manager.curate(result, session=session)
-        return result
-
-
-class ObservableManager(Struct, frozen=True):
-    """Runs another manager, and publishes a `HistoryCurated` event each time.
-
-    `bus`: takes the event. `prompt_name`, `strategy`: names that the event has; by default the strategy is the name of
-    the inner manager.
-    """
-
-    inner: HistoryManager
-    """The other manager."""
-    bus: Publisher
-    prompt_name: str = ""
-    strategy: str = ""
-    clock: Clock = system_clock
-    """The time of the event."""
-
-    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:
-        result = self.inner.curate(messages, session=session)
-        self.bus.publish(
-            HistoryCurated(
-                prompt_name=self.prompt_name,
-                original_count=len(messages),
-                curated_count=len(result),
-                strategy=self.strategy or strategy_name(self.inner),
-                session_id=getattr(session, "session_id", None),
-                created_at=utc(self.clock()),
-            )
-        )
         return result
 
 
