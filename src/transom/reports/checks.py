@@ -7,7 +7,10 @@ is the edit that hides it at the first call without it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from itertools import accumulate
+from math import inf
+from operator import itemgetter
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,8 +20,6 @@ from transom.core.edit import Fold, Trim
 from transom.core.message import Fact, Recalled, strings_in
 from transom.core.policy import Policy
 from transom.core.view import View
-from transom.core.window import Window
-from transom.errors import BudgetImpossible
 from transom.evaluation.compare import RecordedCall
 from transom.evaluation.explain import Explanation, explain
 from transom.evaluation.fold_ranges import FoldRanges
@@ -119,19 +120,15 @@ class Checked(Struct, frozen=True, kw_only=True):
         return [result for result in self.results if result.failures]
 
 
-class _Judge(Protocol):
-    """Judges one check in one conversation."""
+class _Judged(NamedTuple):
+    """What became of a check in one conversation.
+
+    `calls`: how many it looked at. `is_said`: there was something to judge.
+    """
 
     calls: int
-
-    @property
-    def is_said(self) -> bool: ...
-
-    def see(self, call: RecordedCall, window: Window) -> None: ...
-
-    def refuse(self, call: RecordedCall, refused: BudgetImpossible) -> None: ...
-
-    def failure(self) -> CheckFailure | None: ...
+    failure: CheckFailure | None
+    is_said: bool = True
 
 
 def run_checks(
@@ -146,33 +143,29 @@ def run_checks(
     limits = Budget(context=file.budget_tokens, prices=Prices.named(file.prices))
     dialect = None if file.dialect is None else dialect_named(file.dialect)
     prices = file.token_prices() if any(check.max_cost is not None for check in file.checks) else None
-    found = {check.name: _Found() for check in file.checks}
-    conversations = calls = 0
+    found: dict[str, list[_Judged]] = {check.name: [] for check in file.checks}
+    conversations = total = 0
     for record, begin, end in _conversations(file):
         if on_progress is not None:
             on_progress(record, begin)
         expected = sum(message.get("role") == "assistant" for message in record.messages) or 1
-        conversations += 1
-        checks = [check for check in file.checks if check.conversation in ("", record.id)]
-        judges = [(check.name, _judge(check, record.id, prices)) for check in checks]
+        calls: list[RecordedCall] = []
         for call in recorded_calls(record, budget=limits, policy=chosen, dialect=dialect):
-            calls += 1
+            calls.append(call)
             if on_progress is not None:
                 on_progress(record, begin + (end - begin) * min(1.0, call.number / expected))
-            for _, judge in judges:
-                if call.window is not None:
-                    judge.see(call, call.window)
-                elif call.refused is not None:
-                    judge.refuse(call, call.refused)
-        for name, judge in judges:
-            found[name].add(judge)
+        conversations += 1
+        total += len(calls)
+        for check in file.checks:
+            if check.conversation in ("", record.id):
+                found[check.name].append(_judged(check, record.id, calls, prices))
     return Checked(
         file=str(file.path),
         policy=chosen.name,
         budget=file.budget_tokens,
         conversations=conversations,
-        calls=calls,
-        results=tuple(found[check.name].result(check) for check in file.checks),
+        calls=total,
+        results=tuple(_result(check, found[check.name]) for check in file.checks),
     )
 
 
@@ -188,221 +181,149 @@ def _conversations(file: CheckFile) -> Iterator[tuple[Recorded, float, float]]:
             begun = reader.progress
 
 
-class _Found:
-    """What was found of one check in all conversations."""
-
-    def __init__(self) -> None:
-        self._failures: list[CheckFailure] = []
-        self._conversations = self._calls = 0
-        self._said = False
-
-    def add(self, judge: _Judge) -> None:
-        """Take in a judge that has seen all calls of a conversation."""
-        self._conversations += 1
-        if failure := judge.failure():
-            self._failures.append(failure)
-        self._calls += judge.calls
-        self._said |= judge.is_said
-
-    def result(self, check: Check) -> CheckResult:
-        """The result. A check that found nothing to look at fails: its log may have been exchanged."""
-        failures = tuple(self._failures)
-        if not failures and not self._said:
-            where = f"conversation {check.conversation}" if check.conversation else "these files"
-            problem = "no message before a call has this text" if self._conversations else "there is no conversation"
-            failures = (CheckFailure(conversation=where, call=None, problem=problem),)
-        return CheckResult(name=check.name, calls=self._calls, failures=failures)
+def _result(check: Check, judged: Sequence[_Judged]) -> CheckResult:
+    """The result over all conversations. A check that found nothing to look at fails: its log may have been
+    exchanged."""
+    failures = tuple(one.failure for one in judged if one.failure is not None)
+    if not failures and not any(one.is_said for one in judged):
+        where = f"conversation {check.conversation}" if check.conversation else "these files"
+        problem = "no message before a call has this text" if judged else "there is no conversation"
+        failures = (CheckFailure(conversation=where, call=None, problem=problem),)
+    return CheckResult(name=check.name, calls=sum(one.calls for one in judged), failures=failures)
 
 
-def _judge(check: Check, conversation: str, prices: TokenPrices | None) -> _Judge:
+def _judged(check: Check, conversation: str, calls: Sequence[RecordedCall], prices: TokenPrices | None) -> _Judged:
+    """Judge a check in one conversation. A call that gets no window fails, whatever is demanded."""
     if check.contains is not None or check.matches is not None:
-        return _TextJudge(check, conversation)
-    if check.max_tokens is not None:
-        return _TokensJudge(int(check.max_tokens), conversation)
+        return _judged_text(check, conversation, calls)
+    failure = None
     if check.max_cost is not None:
         assert prices is not None
-        return _CostJudge(check.max_cost, prices, conversation)
-    assert check.min_cached_share is not None
-    return _CacheJudge(check.min_cached_share, conversation)
+        failure = _too_expensive(check.max_cost, prices, conversation, calls)
+    elif check.min_cached_share is not None:
+        failure = _too_little_cached(check.min_cached_share, conversation, calls)
+    if failure is None:
+        most = inf if check.max_tokens is None else int(check.max_tokens)
+        problems = [(call.number, problem) for call in calls if (problem := _size_problem(call, most))]
+        if problems:
+            number, problem = problems[0]
+            failure = CheckFailure(conversation=conversation, call=number, problem=problem, failed_calls=len(problems))
+    return _Judged(len(calls), failure)
 
 
-class _First:
-    """Remembers the first failing call, and counts the others."""
-
-    def __init__(self, conversation: str) -> None:
-        self._conversation = conversation
-        self._first: CheckFailure | None = None
-        self.calls: int = 0
-        self._failed = 0
-
-    @property
-    def is_said(self) -> bool:
-        """Whether there was something to judge: these checks judge every conversation."""
-        return True
-
-    def _fail(self, call: int, problem: str) -> None:
-        self._failed += 1
-        if self._first is None:
-            self._first = CheckFailure(conversation=self._conversation, call=call, problem=problem)
-
-    def refuse(self, call: RecordedCall, refused: BudgetImpossible) -> None:
-        """A call that gets no window fails."""
-        self.calls += 1
-        self._fail(call.number, f"it gets no window: {refused}")
-
-    def failure(self) -> CheckFailure | None:
-        return None if self._first is None else replace(self._first, failed_calls=self._failed)
+def _size_problem(call: RecordedCall, most: float) -> str:
+    if call.window is None:
+        return f"it gets no window: {call.refused}"
+    return f"its window has {call.window.tokens:,} tokens, more than {most:,}" if call.window.tokens > most else ""
 
 
-class _TokensJudge(_First):
-    """Fails at a call whose window has more tokens."""
-
-    def __init__(self, most: int, conversation: str) -> None:
-        super().__init__(conversation)
-        self._most = most
-
-    def see(self, call: RecordedCall, window: Window) -> None:
-        self.calls += 1
-        if window.tokens > self._most:
-            self._fail(call.number, f"its window has {window.tokens:,} tokens, more than {self._most:,}")
-
-
-class _CostJudge(_First):
-    """Fails at the call with which the cost of a conversation passes the limit."""
-
-    def __init__(self, most: float, prices: TokenPrices, conversation: str) -> None:
-        super().__init__(conversation)
-        self._most, self._prices, self._dollars = most, prices, 0.0
-        self._passed: int = 0
-
-    def see(self, call: RecordedCall, window: Window) -> None:
-        self.calls += 1
-        self._dollars += self._prices.input_cost(window.size.tokens, window.shared_tokens)
-        if not self._passed and self._dollars > self._most:
-            self._passed = call.number
-
-    def failure(self) -> CheckFailure | None:
-        if self._passed:
-            problem = f"the cost passes ${self._most:,.4f} here; all {self.calls:,} calls cost ${self._dollars:,.4f}"
-            return CheckFailure(conversation=self._conversation, call=self._passed, problem=problem)
-        return super().failure()
+def _too_expensive(
+    most: float, prices: TokenPrices, conversation: str, calls: Sequence[RecordedCall]
+) -> CheckFailure | None:
+    """Name the call with which the cost of a conversation passes the limit."""
+    windows = [(call.number, call.window) for call in calls if call.window is not None]
+    costs = [prices.input_cost(window.size.tokens, window.shared_tokens) for _, window in windows]
+    totals = zip(windows, accumulate(costs), strict=True)
+    passed = next((number for (number, _), dollars in totals if dollars > most), None)
+    if passed is None:
+        return None
+    problem = f"the cost passes ${most:,.4f} here; all {len(calls):,} calls cost ${sum(costs):,.4f}"
+    return CheckFailure(conversation=conversation, call=passed, problem=problem)
 
 
-class _CacheJudge(_First):
-    """Fails if too small a share of the tokens is read from the cache; names the break that cost most."""
-
-    def __init__(self, least: float, conversation: str) -> None:
-        super().__init__(conversation)
-        self._least = least
-        self._tokens = self._shared = self._before = 0
-        self._worst: tuple[int, int, Window] | None = None  # tokens that are no longer cached, the call, its window
-
-    def see(self, call: RecordedCall, window: Window) -> None:
-        self.calls += 1
-        self._tokens += window.size.tokens
-        self._shared += window.shared_tokens
-        lost = self._before - window.shared_tokens
-        if window.breaks is not None and (self._worst is None or lost > self._worst[0]):
-            self._worst = lost, call.number, window
-        self._before = window.size.tokens
-
-    def failure(self) -> CheckFailure | None:
-        if not self._tokens or self._shared >= self._least * self._tokens:
-            return super().failure()
-        share = self._shared / self._tokens
-        problem = f"the cached share is {share:.1%}, below {self._least:.1%}"
-        if self._worst is None:
-            return CheckFailure(conversation=self._conversation, call=None, problem=problem)
-        lost, number, window = self._worst
-        assert window.breaks is not None
-        problem += f"; the largest break is at this call: {lost:,} tokens"
-        edits = _edits(window.view, (window.breaks.entry,))
-        return CheckFailure(conversation=self._conversation, call=number, problem=problem, edits=tuple(edits))
+def _too_little_cached(least: float, conversation: str, calls: Sequence[RecordedCall]) -> CheckFailure | None:
+    """Name the break of the cached prefix that cost most, if too small a share of the tokens is read from the cache."""
+    windows = [(call.number, call.window) for call in calls if call.window is not None]
+    tokens = sum(window.size.tokens for _, window in windows)
+    shared = sum(window.shared_tokens for _, window in windows)
+    if not tokens or shared >= least * tokens:
+        return None
+    problem = f"the cached share is {shared / tokens:.1%}, below {least:.1%}"
+    sizes = (0, *(window.size.tokens for _, window in windows))
+    breaks = [
+        (before - window.shared_tokens, number, window)
+        for before, (number, window) in zip(sizes, windows, strict=False)
+        if window.breaks is not None
+    ]
+    if not breaks:
+        return CheckFailure(conversation=conversation, call=None, problem=problem)
+    lost, number, window = max(breaks, key=itemgetter(0))
+    assert window.breaks is not None
+    problem += f"; the largest break is at this call: {lost:,} tokens"
+    edits = tuple(_edits(window.view, (window.breaks.entry,)))
+    return CheckFailure(conversation=conversation, call=number, problem=problem, edits=edits)
 
 
-class _TextJudge:
-    """Fails at a call whose window does not have a text that was said before."""
-
-    def __init__(self, check: Check, conversation: str) -> None:
-        self._check, self._conversation = check, conversation
-        self._texts = _Texts(check)
-        self._read = 0  # entries that were looked at
-        self._seqs: list[int] = []  # of the entries that have the text
-        self._first = 0  # the first call after it was said, or whose head has it
-        self._left: tuple[int, Window] | None = None  # the first call without it since it was last there
-        self._missing: dict[int, tuple[int, Window] | BudgetImpossible | None] = {}
-        self._number = self.calls = 0
-
-    @property
-    def is_said(self) -> bool:
-        """Whether the conversation has the text anywhere before a call."""
-        return bool(self._first)
-
-    @property
-    def _is_always_refused(self) -> bool:
-        """Whether no call gets a window, so that nobody can say what was said before it."""
-        return bool(self._missing) and all(isinstance(one, BudgetImpossible) for one in self._missing.values())
-
-    def see(self, call: RecordedCall, window: Window) -> None:
-        self._number = call.number
-        self._add_entries(window.view)
-        is_there = self._texts.has(call.request)
-        if not self._first and (is_there or self._seqs):
-            self._first = call.number
-        if is_there:
-            self._left = None
-        elif self._left is None and self._first:
-            self._left = call.number, window
+def _judged_text(check: Check, conversation: str, calls: Sequence[RecordedCall]) -> _Judged:
+    """Fail at a call whose window does not have a text that was said before."""
+    texts = _Texts(check)
+    windows = [call.window for call in calls if call.window is not None]
+    seqs = _entries_with(texts, windows[-1].view) if windows else []
+    first = 0  # the first call after it was said, or whose head has it
+    left: RecordedCall | None = None  # the first call without it since it was last there
+    missing: dict[int, tuple[RecordedCall, RecordedCall | None]] = {}
+    for call in calls:
+        is_there = call.window is not None and texts.has(call.request)
+        if call.window is not None:
+            is_said = bool(seqs) and seqs[0] < call.window.view.length
+            first = first or call.number * (is_there or is_said)
+            left = None if is_there else left or (call if first else None)
         if not is_there:
-            self._missing[call.number] = self._left
+            missing[call.number] = call, left
+    due = _due(check, len(calls), first, always_refused=bool(calls) and not windows)
+    if due is None:  # another conversation has it
+        return _Judged(0, None, is_said=False)
+    absent = next((number for number in due if not 1 <= number <= len(calls)), None)
+    if absent is not None:
+        problem = f"there is no call {absent}: it has {len(calls):,} calls"
+        return _Judged(len(due), CheckFailure(conversation=conversation, call=None, problem=problem), bool(first))
+    failed = [number for number in due if number in missing]
+    if not failed:
+        return _Judged(len(due), None, bool(first))
+    failure = replace(_missing_text(conversation, *missing[failed[0]], seqs), failed_calls=len(failed))
+    return _Judged(len(due), failure, bool(first))
 
-    def refuse(self, call: RecordedCall, refused: BudgetImpossible) -> None:
-        self._number = call.number
-        self._missing[call.number] = refused
 
-    def failure(self) -> CheckFailure | None:
-        wanted = [number if number > 0 else self._number + 1 + number for number in self._check.calls]
-        if not wanted and (self._first or self._is_always_refused):
-            due = range(self._first or 1, self._number + 1)
-        elif not wanted:
-            due = range(0)
-        elif self.is_said or self._check.conversation:
-            due = sorted(set(wanted))
-        else:  # another conversation has it
-            return None
-        self.calls = len(due)
-        absent = next((number for number in due if not 1 <= number <= self._number), None)
-        if absent is not None:
-            problem = f"there is no call {absent}: it has {self._number:,} calls"
-            return CheckFailure(conversation=self._conversation, call=None, problem=problem)
-        failed = [number for number in due if number in self._missing]
-        return replace(self._failure(failed[0]), failed_calls=len(failed)) if failed else None
+def _due(check: Check, calls: int, first: int, *, always_refused: bool) -> Sequence[int] | None:
+    """The calls that must have the text; None if the check is about other conversations. `always_refused`: no call has
+    a window, so that nobody can say what was said before it."""
+    if not check.calls:
+        return range(first or 1, calls + 1) if first or always_refused else ()
+    if not first and not check.conversation:
+        return None
+    return sorted({number if number > 0 else calls + 1 + number for number in check.calls})
 
-    def _add_entries(self, view: View) -> None:
-        for entry in map(view.fetch, range(self._read, view.length)):
-            body = entry.body
-            if isinstance(body, Recalled) or not isinstance(body, Fact):
-                continue  # what only repeats others
-            if self._texts.has([part.text or "" for part in readable_parts(body)]):
-                self._seqs.append(entry.seq)
-        self._read = view.length
 
-    def _failure(self, number: int) -> CheckFailure:
-        found = self._missing[number]
-        if not isinstance(found, tuple):
-            problem = "no message before it has this text" if found is None else f"it gets no window: {found}"
-            return CheckFailure(conversation=self._conversation, call=number, problem=problem)
-        left_at, window = found
-        rows = explain(window.view, [seq for seq in self._seqs if seq < window.view.length][-MOST_ENTRIES:])
-        edits = dict.fromkeys(edit for row in rows for edit in row.edits)
-        return CheckFailure(
-            conversation=self._conversation,
-            call=number,
-            problem="its window does not have this text",
-            left_at=left_at,
-            entries=tuple(rows),
-            edits=tuple(_edits(window.view, tuple(edits))),
-        )
+def _entries_with(texts: _Texts, view: View) -> list[int]:
+    """The entries that have the text; recalled ones only repeat others."""
+    bodies = ((seq, view.fetch(seq).body) for seq in range(view.length))
+    return [
+        seq
+        for seq, body in bodies
+        if isinstance(body, Fact)
+        and not isinstance(body, Recalled)
+        and texts.has([part.text or "" for part in readable_parts(body)])
+    ]
+
+
+def _missing_text(
+    conversation: str, call: RecordedCall, left: RecordedCall | None, seqs: Sequence[int]
+) -> CheckFailure:
+    """Say how the text left the windows before this call."""
+    if call.window is None or left is None or left.window is None:
+        problem = "no message before it has this text" if call.window else f"it gets no window: {call.refused}"
+        return CheckFailure(conversation=conversation, call=call.number, problem=problem)
+    view = left.window.view
+    rows = explain(view, [seq for seq in seqs if seq < view.length][-MOST_ENTRIES:])
+    edits = dict.fromkeys(edit for row in rows for edit in row.edits)
+    return CheckFailure(
+        conversation=conversation,
+        call=call.number,
+        problem="its window does not have this text",
+        left_at=left.number,
+        entries=tuple(rows),
+        edits=tuple(_edits(view, tuple(edits))),
+    )
 
 
 class _Texts:
