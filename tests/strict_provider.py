@@ -13,6 +13,8 @@ a text. What it holds against a request is counted:
 `reasoned` counts the parts of all requests that have a signature: a run that sends none has shown nothing of prefixes.
 
 A request with more tokens than `limit` is refused in the provider's words, with its numbers.
+
+The usage of a reply says how many tokens were in the cache: those of the longest prefix that was sent before.
 """
 
 from __future__ import annotations
@@ -67,6 +69,8 @@ class StrictProvider:
         self.stale = self.over = self.lost = self.refused = self.turn = 0
         self.largest = self.breaks = self.reasoned = 0
         self._last = ""
+        self._cached: set[str] = set()
+        """The hashes of all prefixes that were sent."""
         self.url = ""
         self._made_on: dict[str, str] = {}
         self._lock = Lock()
@@ -112,11 +116,20 @@ class StrictProvider:
             self.stale += made_on is None if api == "gemini" else made_on != before[at]
         self.breaks += bool(self._last) and self._last not in before
         self._last = before[-1]
+        cached = self._cached_tokens(api, body, before)
         self.turn += 1
         signature = b64encode(f"signature-{self.turn}".encode()).decode()
         self._made_on[signature] = before[-1]
         calls = [] if self.turn >= self.steps else [f"{TOOL}_{self.turn}_{n}" for n in range(1 + self.turn % 3)]
-        return 200, REPLIES[api](self.turn, signature, calls, used)
+        reply = REPLIES[api](self.turn, signature, calls, used)
+        _CACHED[api](reply, cached)
+        return 200, reply
+
+    def _cached_tokens(self, api: str, body: Json, before: list[str]) -> int:
+        """The tokens of the longest prefix that was sent before, as a provider's cache has it."""
+        known = sum(prefix in self._cached for prefix in before)
+        self._cached.update(before)
+        return used_by({**body, MESSAGES[api]: messages_of(api, body)[: known - 1]}) if known else 0
 
 
 def api_of(path: str) -> str:
@@ -124,8 +137,11 @@ def api_of(path: str) -> str:
     return next((api for end, api in ends.items() if path.endswith(end)), "gemini")
 
 
+MESSAGES = {"openai": "messages", "responses": "input", "anthropic": "messages", "gemini": "contents"}
+
+
 def messages_of(api: str, body: Json) -> list[Json]:
-    found = body[{"openai": "messages", "responses": "input", "anthropic": "messages", "gemini": "contents"}[api]]
+    found = body[MESSAGES[api]]
     return [{"role": "user", "content": found}] if isinstance(found, str) else found
 
 
@@ -333,6 +349,30 @@ def _generated_events(whole: Json) -> list[Json]:
     return out
 
 
+def _chat_cached(reply: Json, cached: int) -> None:
+    reply["usage"]["prompt_tokens_details"] = {"cached_tokens": cached}
+
+
+def _message_cached(reply: Json, cached: int) -> None:
+    reply["usage"]["cache_read_input_tokens"] = cached
+    reply["usage"]["input_tokens"] -= cached
+
+
+def _response_cached(reply: Json, cached: int) -> None:
+    reply["usage"]["input_tokens_details"] = {"cached_tokens": cached}
+
+
+def _generated_cached(reply: Json, cached: int) -> None:
+    reply["usageMetadata"]["cachedContentTokenCount"] = cached
+
+
+_CACHED = {
+    "openai": _chat_cached,
+    "anthropic": _message_cached,
+    "responses": _response_cached,
+    "gemini": _generated_cached,
+}
+"""Says in the usage of a reply how many tokens of the request were read from the cache."""
 REPLIES = {"openai": _chat, "anthropic": _message, "responses": _response, "gemini": _generated}
 EVENTS = {
     "openai": _chat_events,

@@ -74,6 +74,20 @@ def test_a_request_that_was_too_long_is_sent_again_with_less_and_the_limit_is_le
     assert again.window.tokens < 14_000
 
 
+def test_what_a_refusal_taught_holds_for_other_sessions_and_for_a_list_that_began_anew() -> None:
+    opened = sessions()
+    history: list[Any] = [HumanMessage("Count.")]
+    for number in range(4):
+        history += called(number)
+    call = opened.session("trip").begin(history, model="openai:some-model")
+    used = 2 * call.window.size.tokens
+    said = f"This model's maximum context length is 14000 tokens. However, your messages resulted in {used} tokens."
+    assert call.failed(BadRequestError(said))
+    for name in ("trip", "walk"):
+        other = opened.session(name).begin([HumanMessage("Sum."), *history[1:]], model="openai:some-model")
+        assert other.window.limit == 7_000
+
+
 def test_other_errors_are_the_frameworks_own_and_are_logged() -> None:
     session = sessions().session("trip")
     call = session.begin([HumanMessage("hi")])

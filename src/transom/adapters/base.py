@@ -37,6 +37,7 @@ from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from transom.conversation.conversation import Conversation
+from transom.conversation.learned_limits import LearnedLimits
 from transom.conversation.runs.readback_tools import LEAST_BUDGET
 from transom.conversation.settings import ConversationOptions, Settings
 from transom.core.edit import Trim
@@ -84,7 +85,7 @@ class Sessions:
         self.store, self.format = open_store(store), framework_format
         self._owns_store = self.store is not store
         options["dialect"] = framework_format.dialect
-        self._settings = Settings.of(**options)
+        self._settings = replace(Settings.of(**options), learned_limits=LearnedLimits())
         has_room = self._settings.budget.usable >= LEAST_BUDGET
         self.readback_tools: tuple[Tool, ...] = TOOLS if readback and has_room else ()
         self._sessions: OrderedDict[str, Session] = OrderedDict()

@@ -61,6 +61,11 @@ class Calibration(Struct, frozen=True, gc=False):
             goal = self.ratio
         return Calibration(ratio=self.ratio + STEP * (goal - self.ratio), reports=reports)
 
+    @property
+    def agreed(self) -> float | None:
+        """The highest ratio that the newest replies report, if they are evidence that agrees; else None."""
+        return max(ratio for _, ratio in self.reports) if _agree(self.reports) else None
+
     def refused(self, sent: Sent, used: int) -> Calibration:
         """The calibration after a provider has refused the request `sent` and said that it had `used` tokens.
 

@@ -12,6 +12,7 @@ import pytest
 from transom import BudgetImpossible, Conversation, InvalidMessage, InvalidSetting, Retry
 from transom.conversation.fit import fit
 from transom.core.message import REASONING_REFUSED, Failure
+from transom.core.window import Window
 from transom.stores import open_store
 
 BUSY = Retry(wait=0.25)
@@ -215,13 +216,14 @@ def test_the_text_of_an_error_without_a_body_is_kept() -> None:
     assert "no such tool: crane" in asked(opened()).failed(Refused("no such tool: crane")).why
 
 
-def test_a_limit_of_a_named_model_holds_for_forks_and_conversations_with_the_same_settings() -> None:
-    def wish(conv: Conversation) -> Conversation:
-        for turn in range(30):
-            conv.user(f"Wish {turn}: " + "a room with a view of the harbour " * 8)
-            conv.observe({"role": "assistant", "content": "Noted."})
-        return asked(conv)
+def wish(conv: Conversation, wishes: int = 30) -> Conversation:
+    for turn in range(wishes):
+        conv.user(f"Wish {turn}: " + "a room with a view of the harbour " * 8)
+        conv.observe({"role": "assistant", "content": "Noted."})
+    return asked(conv)
 
+
+def test_a_limit_of_a_named_model_holds_for_forks_and_conversations_with_the_same_settings() -> None:
     with opened() as conv, Conversation.open("memory:", "other", conv.settings) as other:
         before = wish(conv).view.length - 1
         conv.failed(400, body=OVERFLOW, model="small")
@@ -231,6 +233,27 @@ def test_a_limit_of_a_named_model_holds_for_forks_and_conversations_with_the_sam
                 each.failed(503, model="small")
                 assert each.request().window.tokens <= limit
                 assert each.view.learned_limits == {}
+
+
+def test_a_log_without_a_refusal_takes_the_ratio_of_the_refused_request_until_its_replies_agree() -> None:
+    def planned(conv: Conversation) -> Window:
+        conv.plan_for("small")
+        return conv.plan_request()
+
+    with opened() as conv, Conversation.open("memory:", "other", conv.settings) as other:
+        used = 2 * planned(wish(conv)).size.tokens
+        conv.failed(400, body=OVERFLOW.replace("1500", str(used)), model="small")
+        with conv.fork(at=0) as fork:
+            for each in (fork, other):
+                window = planned(wish(each))
+                assert (window.limit, each.view.calibration) == (500, 1.0)
+                assert 2 * window.size.tokens <= 1_000
+        for wishes in (0, 1, 3):  # replies to requests of different sizes
+            other.observe({"role": "assistant", "content": "Yes."})
+            sent = planned(wish(other, wishes)).size.tokens
+            usage = {"prompt_tokens": sent, "prompt_tokens_details": {"cached_tokens": 9}}
+            other.observe({"choices": [{"message": {"role": "assistant", "content": "Yes."}}], "usage": usage})
+        assert planned(wish(other)).limit == 1_000
 
 
 def test_a_limit_without_the_name_of_a_model_is_not_shared() -> None:
@@ -249,11 +272,11 @@ def test_of_two_learned_limits_the_lower_one_counts_and_fit_knows_none() -> None
     with asked(opened()) as conv, conv.fork() as fork:
         shared = conv.settings.learned_limits
         assert shared is not None
-        for limit in (900, 700, 800):
-            shared.learn("small", limit)
-        assert shared.of("small") == 700
+        for limit, ratio in ((900, 1.0), (700, 1.5), (800, 1.2)):
+            shared.learn("small", limit, ratio)
+        assert shared.of("small") == (700, 1.5)
         fork.request()
         fork.failed(400, body=OVERFLOW, model="small")
-        assert shared.of("small") == fork.view.learned_limits["small"]
-        shared.learn("openai", 10)
+        assert shared.of("small") == (fork.view.learned_limits["small"], 1.5)
+        shared.learn("openai", 10, 1.0)
         assert fit(messages, settings=conv.settings, budget=32_000) == messages

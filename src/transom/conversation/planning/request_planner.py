@@ -14,7 +14,7 @@ from transom.conversation import argument_checks as check
 from transom.conversation.appending.log_writer import LogWriter, tagged
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import ToolLike, tool_schemas
-from transom.conversation.learned_limits import LearnedLimits
+from transom.conversation.learned_limits import LearnedLimit, LearnedLimits
 from transom.conversation.planning.modes import (
     Directive,
     Mode,
@@ -102,7 +102,7 @@ class RequestPlanner:
     def fork(self, log: StoredLog) -> RequestPlanner:
         """A planner with these settings for another log."""
         for model, limit in self.view.learned_limits.items():  # also those of an earlier process
-            self._share_limit(model, limit)
+            self._share_limit(model, limit, self.view.calibration)
         other = RequestPlanner(log, self.settings)
         other.writer.tags, other.mode = self.writer.tags, self.mode
         other._known_context, other._model = self._known_context, self._model
@@ -338,25 +338,35 @@ class RequestPlanner:
             return options, done
 
     def _learned_limit(self) -> int | None:
+        """The tokens that the next request of this model may have, because it refused more; None if it refused none.
+
+        The limit is in the provider's tokens. A log without a refusal of its own does not know how many of them one of
+        ours is: until its replies agree on a ratio, that of the refused request takes the place of `view.calibration`.
+        """
         if not self._trusts_learned:
             return None
-        own, shared = self.view.learned_limits.get(self.model), self._shared_limits.of(self.model)
-        return min((limit for limit in (own, shared) if limit is not None), default=None)
+        own, known = self.view.learned_limits.get(self.model), self._shared_limits.of(self.model)
+        calibration = self.view.prefix.calibration
+        if own is not None:
+            known = LearnedLimit(own if known is None else min(own, known.tokens), calibration.ratio)
+        if known is None:
+            return None
+        return int(known.tokens * min(1.0, calibration.ratio / (calibration.agreed or known.ratio)))
 
     @property
     def _shared_limits(self) -> LearnedLimits:
         assert self.settings.learned_limits is not None, "made when the planner was"
         return self.settings.learned_limits
 
-    def _share_limits(self, _before: View, _after: View, entries: Sequence[Entry]) -> None:
+    def _share_limits(self, _before: View, after: View, entries: Sequence[Entry]) -> None:
         for entry in entries:
             if isinstance(failure := entry.body, Failure) and failure.limit:
-                self._share_limit(failure.model, failure.limit)
+                self._share_limit(failure.model, failure.limit, after.calibration)
 
-    def _share_limit(self, model: str, limit: int) -> None:
+    def _share_limit(self, model: str, limit: int, ratio: float) -> None:
         """Share a limit, unless it is without the name of a model: another conversation may have another one."""
         if model not in {"", self.settings.dialect.name}:
-            self._shared_limits.learn(model, limit)
+            self._shared_limits.learn(model, limit, ratio)
 
     def _plan(
         self, view: View, options: WindowOptions, asked: SummaryOptions | None = None, summary: Summary | None = None
