@@ -77,7 +77,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "audit": [["compacted.jsonl", "--all"], ["recording.jsonl"]],
     "shadow": [["recording.jsonl", "--budget", "4000", "--model", "scripted", "--policy", "sliding", "--yes"]],
     "log": [["one"]],
-    "explain": [["one", "--all"], ["one", "--html"]],
+    "explain": [["one", "--all"], ["one", "--html", "-"]],
     "inspect": [["none\x1b[2J"]],
     "mcp": [["--port", "none\x1b[2J"]],
     "proxy": [["--upstream", "none\x1b[2J"]],

@@ -268,3 +268,5 @@ def test_without_a_budget_the_assumed_one_is_taken_and_named(run):
     assert err == "transom: no budget given: assuming a context window of 128,000 tokens\n"
     assert run("explain", "one")[0] == 0
     assert "no conversation 'two' in sqlite:///.transom/replays.db; it has" in run("explain", "two")[2]
+    Path("broken.json").write_text("[1,\n")
+    assert run("replay", "broken.json")[2] == "transom: broken.json: not JSON: Expecting value (line 2 column 1)\n"

@@ -451,7 +451,7 @@ def test_the_saved_page_runs_nothing(browser, url, tmp_path):
     conv = fill(open_store(url))
     conv.user(HOSTILE)
     conv.close()
-    command = [sys.executable, "-m", "transom", "explain", "trip", "--html", "--store", url]
+    command = [sys.executable, "-m", "transom", "explain", "trip", "--html", "-", "--store", url]
     (tmp_path / "page.html").write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
     page = browser.new_page()
     page.goto(f"file://{tmp_path}/page.html")

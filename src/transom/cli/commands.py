@@ -203,8 +203,7 @@ class Explain(Struct, frozen=True, kw_only=True):
     at: o.At = None
     store: o.AnyStore = None
     every: o.Every = False
-    html: o.Html = False
-    out: o.PageOut = None
+    html: o.Html = None
     json: o.Json = False
 
 

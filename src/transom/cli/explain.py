@@ -84,15 +84,13 @@ class Explained(Struct, frozen=True, kw_only=True):
 
 def run(options: Explain) -> int:
     """Print why a window is what it is. Returns the exit code."""
-    if options.html and options.json:
+    if options.html is not None and options.json:
         raise InvalidSetting("--json is for programs and --html is for people: use one of them")
-    if options.out is not None and not options.html:
-        raise InvalidSetting("-o names the file of the page: it needs --html")
     with open_log(options.store, options.id) as log:
-        if options.html:
+        if options.html is not None:
             with at_work("making the page"):
                 page = _html(log, options.at)
-            _write_page(page, options.out or STDOUT)
+            _write_page(page, options.html)
             return 0
         with at_work("reading the log"):
             result = explained(log, options.at)

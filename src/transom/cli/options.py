@@ -323,9 +323,9 @@ At = Annotated[
         help="The number of the call, from 1; -1 is the last one. Default: the window of the log as it is now.",
     ),
 ]
-Html = Annotated[bool, Option("--html", help="Make one page of HTML, to send to people: --html -o window.html.")]
-PageOut = Annotated[
-    Path | None, Option("-o", "--out", metavar="FILE", help="The file of the page of --html. Default: stdout.")
+Html = Annotated[
+    Path | None,
+    Option("--html", metavar="FILE", help="Write one page of HTML to this file, to send to people. -: stdout."),
 ]
 Every = Annotated[bool, Option("--all", help="Print a line for every entry, folded or not.")]
 Entry = Annotated[list[str], Argument(metavar="ENTRY", help="The entry: 412, or entry 412 (see `log`).")]

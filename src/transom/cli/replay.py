@@ -64,8 +64,6 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
     if options.dialect is not None:
         dialect_named(options.dialect)
     check_files(options.files, None if out == STDOUT else out)
-    if not has_budget:
-        print_notice(NO_BUDGET)
     if options.store is None:
         make_folder()
     url = url_of(own) if options.store is None else options.store
@@ -91,6 +89,8 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
         raise
     if not any(file.formats for file in files):
         raise InvalidSetting("no conversation in these files")
+    if not has_budget:
+        print_notice(NO_BUDGET)
     if options.chart is not None and replayer.timeline is None:
         raise InvalidSetting(f"--chart: no conversation {options.chart!r} in these files")
     return Outcome(

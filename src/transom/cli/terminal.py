@@ -78,7 +78,7 @@ def print_text(text: str) -> None:
 def print_page(page: str) -> None:
     """Print a page of HTML on stdout, which must be a file or a pipe. Raises InvalidSetting for a terminal."""
     if sys.stdout.isatty():
-        raise InvalidSetting("--html prints a page for a browser: send it to a file, with -o window.html")
+        raise InvalidSetting("--html - prints a page for a browser: write it to a file, with --html window.html")
     sys.stdout.write(page + "\n")
 
 

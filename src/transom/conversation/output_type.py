@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, cast, is_typeddict
+from typing import Any, cast, get_origin, is_typeddict
 
 import msgspec
 
@@ -16,29 +16,32 @@ ERROR_CHARACTERS = 2_000
 
 
 class OutputType:
-    """A dataclass, a msgspec Struct, a pydantic model or a TypedDict. Raises InvalidSetting for anything else, or if it
-    has no JSON schema."""
+    """A dataclass, a msgspec Struct, a pydantic model or a TypedDict; or another type that JSON has, such as `int` or
+    `list[Place]`: the model then answers with an object whose one field, `response`, has the value, because APIs ask
+    for objects only. Raises InvalidSetting for anything else, for `str`, or if the type has no JSON schema."""
 
     def __init__(self, kind: object) -> None:
-        if not isinstance(kind, type) or not _is_object_type(cast("type[Any]", kind)):
-            raise InvalidSetting(
-                "output_type: must be a dataclass, a msgspec Struct, a pydantic model or a TypedDict, not "
-                + quote(kind)
-            )
-        self.kind: type[Any] = kind
-        self.name = self.kind.__name__
-        self.schema = _schema_of(self.kind)
+        is_type = isinstance(kind, type) or get_origin(kind) is not None
+        if not is_type or kind is str:
+            hint = "leave it out, the text is `result.text`" if kind is str else f"not {quote(kind)}"
+            raise InvalidSetting(f"output_type: must be a type such as a dataclass, list[Place] or int: {hint}")
+        self.name = str(getattr(kind, "__name__", "response"))
+        self._is_wrapped = not (isinstance(kind, type) and _is_object_type(cast("type[Any]", kind)))
+        wrapped = msgspec.defstruct("response", [("response", cast("Any", kind))]) if self._is_wrapped else kind
+        self.kind = cast("type[Any]", wrapped)
+        self.schema = _schema_of(self.kind, self.name)
 
     def read(self, text: str) -> Any:
         """The answer as a value of the type; text around one JSON object is passed over. Raises InvalidMessage with
         what is wrong, for the model."""
         try:
-            value = _object_in(text)
+            found = _object_in(text)
             if hasattr(self.kind, "model_validate"):
-                return pydantic_value(self.kind, value)
-            return msgspec.convert(value, self.kind, dec_hook=pydantic_value)
+                return pydantic_value(self.kind, found)
+            value = msgspec.convert(found, self.kind, dec_hook=pydantic_value)
         except (msgspec.ValidationError, msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
             raise InvalidMessage("answer", shorten(str(error), ERROR_CHARACTERS)) from None
+        return value.response if self._is_wrapped else value
 
 
 def _is_object_type(kind: type[Any]) -> bool:
@@ -46,7 +49,7 @@ def _is_object_type(kind: type[Any]) -> bool:
     return is_record or hasattr(kind, "model_json_schema") or issubclass(kind, msgspec.Struct)
 
 
-def _schema_of(kind: type[Any]) -> Raw:
+def _schema_of(kind: type[Any], name: str) -> Raw:
     parts: Raw = {}
     try:
         if hasattr(kind, "model_json_schema"):
@@ -57,7 +60,7 @@ def _schema_of(kind: type[Any]) -> Raw:
             )
             schema = {**parts[kind.__name__]}
     except (TypeError, ValueError, NotImplementedError) as error:
-        raise InvalidSetting(f"output_type: {kind.__name__} has no JSON schema: {shorten(str(error), 300)}") from None
+        raise InvalidSetting(f"output_type: {name} has no JSON schema: {shorten(str(error), 300)}") from None
     definitions = {**parts, **hoisted(schema), **hoisted(parts)}
     if f"#/$defs/{kind.__name__}" not in msgspec.json.encode([schema, definitions]).decode():  # it is not recursive
         definitions.pop(kind.__name__, None)

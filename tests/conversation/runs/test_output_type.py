@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import pytest
 from msgspec import Struct
@@ -48,12 +48,18 @@ VALUES = [
     (Booking, '{"city": "Rome", "nights": 3}', Booking(city="Rome", nights=3)),
     (Note, '{"text": "x"}', {"text": "x"}),
     (Tree, '{"name": "a", "children": [{"name": "b"}]}', Tree("a", [Tree("b")])),
+    (list[Place], '{"response": [{"city": "Rome"}]}', [Place("Rome")]),
+    (list[Booking], '{"response": [{"city": "Rome", "nights": 3}]}', [Booking(city="Rome", nights=3)]),
+    (dict[str, Tree], '{"response": {"a": {"name": "b"}}}', {"a": Tree("b")}),
+    (int, 'Here it is: {"response": 7}', 7),
+    (Literal["yes", "no"], '{"response": "no"}', "no"),
+    (int | None, '{"response": null}', None),
     (Place, 'Here it is:\n```json\n{"city": "Rome"}\n```', Place("Rome")),
 ]
 
 
 @pytest.mark.parametrize(("kind", "text", "value"), VALUES)
-def test_the_answer_is_a_value_of_the_type(kind: type, text: str, value: Any) -> None:
+def test_the_answer_is_a_value_of_the_type(kind: Any, text: str, value: Any) -> None:
     with opened() as conv:
         result = conv.run("Where?", provider=Scripted(text), output_type=kind)
     assert (result.output, result.text) == (value, text)
@@ -83,6 +89,18 @@ def test_the_form_is_asked_for_where_the_api_has_it(dialect: str) -> None:
     assert form["schema"]["required"] == ["city", "nights"]
     assert form.get("strict", True)
     assert provider.violations == []
+
+
+def test_a_type_that_is_no_object_is_asked_for_as_the_field_of_one() -> None:
+    provider = Scripted('{"response": "many"}', '{"response": [{"city": "Rome"}]}')
+    with opened() as conv:
+        assert conv.run("Where?", provider=provider, output_type=list[Place]).output == [Place("Rome")]
+        told = [entry.body for entry in conv.log if type(entry.body).__name__ == "User"][1]
+    form = provider.requests[0]["response_format"]["json_schema"]
+    assert (form["name"], form["schema"]["required"]) == ("list", ["response"])
+    assert form["schema"]["properties"] == {"response": {"type": "array", "items": {"$ref": "#/$defs/Place"}}}
+    assert set(form["schema"]["$defs"]) == {"Place"}
+    assert "Expected `array`, got `str` - at `$.response`" in told.parts[0].text
 
 
 def test_an_answer_that_does_not_fit_is_repaired_and_the_log_says_so() -> None:
@@ -125,10 +143,20 @@ def test_a_server_that_does_not_have_the_form_is_asked_without_it() -> None:
     assert ["response_format" in request for request in provider.requests] == [True, False, False]
 
 
-@pytest.mark.parametrize("given", [str, list[Place], "Place", int, Place("x")])
-def test_a_type_that_is_no_object_is_refused(given: Any) -> None:
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (str, "the text is `result.text`"),
+        ("Place", "must be a type"),
+        (Place("x"), "must be a type"),
+        (object(), "must be a type"),
+        (complex, "complex has no JSON schema"),
+        (list[complex], "list has no JSON schema"),
+    ],
+)
+def test_what_json_has_no_value_of_is_refused(given: Any, why: str) -> None:
     with opened() as conv:
-        with pytest.raises(InvalidSetting, match="output_type: must be a dataclass"):
+        with pytest.raises(InvalidSetting, match=f"output_type: .*{why}"):
             conv.run("Where?", provider=Scripted("Never."), output_type=given)
         assert len(conv.log) == 0
 

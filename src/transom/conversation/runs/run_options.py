@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from types import UnionType
 from typing import Any, TypedDict, cast
 
 from msgspec.structs import replace
@@ -61,9 +62,9 @@ class RunOptions(TypedDict, total=False):
     settings: Mapping[str, Any]
     """More keyword arguments of the SDK's call: temperature and the like. A `tool_choice` that forces a call holds for
     the first reply only, unless `reset_tool_choice` is false."""
-    output_type: type
-    """The type of the answer: a dataclass, a msgspec Struct, a pydantic model or a TypedDict. `RunResult.output` is a
-    value of it."""
+    output_type: type | UnionType
+    """The type of the answer: a dataclass, a msgspec Struct, a pydantic model, a TypedDict, or another type that JSON
+    has, such as `int` or `list[Place]`. `RunResult.output` is a value of it."""
     output_retries: int
     """How often a model whose answer does not fit `output_type` is told so and asked again: twice if not given. Then
     InvalidOutput is raised."""
