@@ -10,10 +10,10 @@ from transom.strategies.digest.record import CallLine, RecordTurn, record_text
 def test_quotes_within_a_line_are_told_from_how_a_call_ended():
     test = CallLine(tool="Bash", subject="pytest", outcome="exit 1: «1 failed»", quotes=("E  a\n9 b",), failed=True)
     turns = [
-        RecordTurn(first="3", last="4", role="assistant", names=("load_all",), calls=(CallLine(tool="Read"),)),
-        RecordTurn(first="5", last="6", role="assistant", names=("MAX_ROWS",), calls=(CallLine(tool="Grep"),)),
-        RecordTurn(first="7", last="7", role="user", words="two\nlines", names=("T-1000",)),
-        RecordTurn(first="8", last="9", role="assistant", words="Now the tests.", calls=(test,)),
+        RecordTurn(first="3", role="assistant", names=("load_all",), calls=(CallLine(tool="Read"),)),
+        RecordTurn(first="5", role="assistant", names=("MAX_ROWS",), calls=(CallLine(tool="Grep"),)),
+        RecordTurn(first="7", role="user", words="two\nlines", names=("T-1000",)),
+        RecordTurn(first="8", role="assistant", words="Now the tests.", calls=(test,)),
     ]
     title = texts.record_title("entry 3 to entry 9", 4, 90, readable=False)
     record = parsed_record(record_text(title, turns, ["Changed: a.py (8)"], 100))

@@ -10,7 +10,7 @@ import transom
 from transom.core.message import Text, ToolResult
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.outcome import outcome_of
-from transom.strategies.digest.own_words import report_span
+from transom.strategies.digest.own_words import refusal_reason, report_span
 
 FINDINGS = "\n".join(f"{at}. `push_batch_{at}` copies its slice, which a view would save." for at in range(1, 9))
 NOTICE = (
@@ -94,3 +94,44 @@ def test_a_skill_is_a_note_and_not_what_the_user_said():
     text = "\n".join(message["content"] for message in short)
     assert "note «Base directory" in text
     assert "user «Base directory" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "The user doesn't want to proceed. The user provided the following reason for the rejection:  use pnpm",
+            "use pnpm",
+        ),
+        (
+            "Rejected. To tell you how to proceed, the user said:\ncommit first\n\nNote: The next message",
+            "commit first",
+        ),
+        ("not run: the call was not approved: ask me before", "ask me before"),
+        ("not run: the call was not approved", ""),
+        ("The user doesn't want to take this action right now. STOP", ""),
+    ],
+)
+def test_what_a_user_says_who_refuses_a_call(text, said):
+    assert "".join(text[slice(*span)] for span in refusal_reason(text)).strip() == said
+
+
+def test_a_record_quotes_why_a_call_was_refused():
+    call = {"id": "c", "type": "function", "function": {"name": "Bash", "arguments": '{"command": "npm install"}'}}
+    refused = (
+        "The user doesn't want to proceed with this tool use. The tool use was rejected. "
+        "The user provided the following reason for the rejection:  use pnpm here"
+    )
+    messages = [{"role": "user", "content": "Set it up."}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    messages += [{"role": "tool", "tool_call_id": "c", "content": refused}]
+    for at in range(30):
+        names = "\n".join(f"value_{at}_{line} = make_{at}_{line}(total_{line})" for line in range(40))
+        read = {
+            "id": f"r{at}",
+            "type": "function",
+            "function": {"name": "Read", "arguments": f'{{"path": "x_{at}.py"}}'},
+        }
+        messages += [{"role": "assistant", "content": None, "tool_calls": [read]}]
+        messages += [{"role": "tool", "tool_call_id": f"r{at}", "content": names}]
+    shown = "\n".join(str(message["content"]) for message in transom.fit(messages, budget=4_000))
+    assert "Bash npm install: refused by the user\n«…use pnpm here»" in shown

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from records import QUOTE, Line, Record, parse
 from transom import Budget, Conversation, texts
 from transom.core.edit import Fold
-from transom.core.message import Assistant
+from transom.core.message import Assistant, Call, Fact
 from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.strategies.actions.action import ABOUT
+from transom.strategies.digest.index import LEAST_COUNTED, NEAR
 from transom.strategies.digest.passages import readable
 from transom.strategies.text.one_line import one_line
 from transom.testing import FakeClock, WordCounter
 
-EARLIER = " earlier turn"
 UNSEEN = "\u200b\u2060\ufeff\u00ad\u200e"
 BREAKS = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 FORGED = (
@@ -101,27 +101,42 @@ def plain(text: str) -> str:
 
 
 def check_lines(conversation: Conversation, slot: FoldedSlot, record: Record) -> None:
-    """Every hidden turn has its line or is counted in one, and no line stands for anything else."""
+    """Every hidden turn with calls has its line or is counted in one, and no line stands for anything else. Turns that
+    are too far to be read again have none."""
     units = {unit.seqs[0]: unit for unit in hidden(conversation, slot)}
     assert record.turns == len(units)
     assert [line.first for line in record.lines] == sorted(line.first for line in record.lines)
     for before, after in pairwise(record.lines):
         same_turn = before[:2] == after[:2] == (before.first, before.first)
-        assert before.last < after.first or same_turn or EARLIER in before.text
+        assert before.last < after.first or same_turn
     for line in record.lines:
-        assert {line.first, line.last} <= units.keys() or EARLIER in line.text, line
-    for seq in units:
-        assert record.line_of(seq), (seq, record.lines)
+        assert {line.first, line.last} <= units.keys(), line
+    far = {seq for seq in units if is_far(conversation, seq, slot.seq)}
+    for seq, unit in units.items():
+        assert record.line_of(seq) or not calls_of(conversation, unit) or seq in far, (seq, record.lines)
     for line in record.lines:
-        if any(EARLIER in other.text and line.first <= other.last for other in record.lines):
-            continue  # turns that were not read again are only counted, also between those that older records quote
+        if any(line.first <= seq <= line.last for seq in far):
+            continue
         check_line(conversation, [unit for seq, unit in units.items() if line.first <= seq <= line.last], line)
+
+
+def is_far(conversation: Conversation, seq: int, made: int) -> bool:
+    """Whether a record that was `made` then need not look at a turn again that began with this entry."""
+    entries = (conversation.view.fetch(at) for at in range(seq, made))
+    tokens = sum(max(LEAST_COUNTED, sum(entry.tokens)) for entry in entries if isinstance(entry.body, Fact))
+    return tokens > NEAR * conversation.budget.usable
+
+
+def calls_of(conversation: Conversation, unit: Unit) -> list[Call]:
+    """The calls of a turn."""
+    head = conversation.view.fetch(unit.seqs[0]).body
+    return list(head.calls) if isinstance(head, Assistant) else []
 
 
 def check_line(conversation: Conversation, units: list[Unit], line: Line) -> None:
     """A line says what its turns are, and its quotes are theirs."""
     heads = [conversation.view.fetch(unit.seqs[0]).body for unit in units]
-    calls = [call for head in heads if isinstance(head, Assistant) for call in head.calls]
+    calls = [call for unit in units for call in calls_of(conversation, unit)]
     quotes = [*line.inner, *line.below]
     if not calls and line.inner and line.text.removesuffix(" «»") in {"user «»", "assistant «»"}:
         role = line.text.split()[0]

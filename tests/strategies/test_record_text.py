@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from transom import texts
-from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
+from transom.strategies.digest.record import CallLine, RecordTurn, record_text
 
 TITLE = texts.record_title("entry 3 to entry 25", 6, 6674, readable=False)
 TURNS = (
     RecordTurn(
         first="3",
-        last="4",
         role="assistant",
         calls=(CallLine(tool="Bash", subject="git diff a.py", outcome="214 lines", quotes=("+def f(\n+  x",)),),
     ),
-    RecordTurn(first="9", last="9", role="user", words="use one link"),
-    RecordTurn(first="11", last="12", role="assistant", calls=(CallLine(tool="Read", subject="src/a.py"),)),
-    RecordTurn(first="13", last="14", role="assistant", calls=(CallLine(tool="Read", subject="src/b.py"),)),
-    RecordTurn(
-        first="15", last="16", role="assistant", calls=(CallLine(tool="Grep", subject="link", outcome="14 matches"),)
-    ),
-    RecordTurn(first="23", last="25", role="assistant", words="好的，我来修改。"),
+    RecordTurn(first="9", role="user", words="use one link"),
+    RecordTurn(first="11", role="assistant", calls=(CallLine(tool="Read", subject="src/a.py"),)),
+    RecordTurn(first="13", role="assistant", calls=(CallLine(tool="Read", subject="src/b.py"),)),
+    RecordTurn(first="15", role="assistant", calls=(CallLine(tool="Grep", subject="link", outcome="14 matches"),)),
+    RecordTurn(first="23", role="assistant", words="好的，我来修改。"),
 )
 
 
@@ -43,15 +40,15 @@ def test_without_room_turns_without_quotes_are_counted():
     assert len(lines) == 7
 
 
-def test_turns_that_were_not_read_again_are_counted():
-    older = RecordTurn(first="3", last="40", role=EARLIER, count=17)
-    assert record_text(TITLE, [older], [], 100) == f"{TITLE}\n3-40 17 earlier turns"
+def test_a_message_without_a_quote_has_no_line_unless_it_has_an_image():
+    messages = [RecordTurn(first="3", role="user"), RecordTurn(first="5", role="user", media="1 image")]
+    assert record_text(TITLE, messages, [], 100) == f"{TITLE}\n5 user, 1 image"
     assert record_text(TITLE, [], [], 100) == TITLE
 
 
 def test_a_count_says_how_the_last_test_run_ended():
     run = CallLine(tool="Bash", subject="pytest -q", outcome="«5 passed»", has_verdict=True)
-    turns = [RecordTurn(first=str(at), last=str(at), role="assistant", calls=(run,)) for at in (3, 5, 7)]
+    turns = [RecordTurn(first=str(at), role="assistant", calls=(run,)) for at in (3, 5, 7)]
     assert record_text("[title]", turns, (), 0).splitlines() == [
         "[title]",
         "3-7 3 × Bash, the last test run pytest -q: «5 passed»",
@@ -60,17 +57,15 @@ def test_a_count_says_how_the_last_test_run_ended():
 
 def test_names_alone_stand_at_the_end_of_the_line_that_their_turns_share():
     reads = [
-        RecordTurn(
-            first=str(at), last=str(at), role="assistant", names=names, calls=(CallLine(tool="Read", path=path),)
-        )
+        RecordTurn(first=str(at), role="assistant", names=names, calls=(CallLine(tool="Read", path=path),))
         for at, path, names in (
             (3, "/srv/app/a.py", ("load_all",)),
             (5, "/srv/app/b.py", ()),
             (7, "/srv/app/a.py", ("MAX_ROWS",)),
         )
     ]
-    said = RecordTurn(first="9", last="9", role="user", words="go on", names=("T-1000",))
-    beside = RecordTurn(first="10", last="11", role="assistant", words="Now b.", calls=(reads[1].calls[0],))
+    said = RecordTurn(first="9", role="user", words="go on", names=("T-1000",))
+    beside = RecordTurn(first="10", role="assistant", words="Now b.", calls=(reads[1].calls[0],))
     assert record_text("[title]", [*reads, said, beside], (), 100).splitlines()[1:] == [
         "3-7 Read /srv/app/a.py, /srv/app/b.py, a.py «load_all … MAX_ROWS»",
         "9 user «go on» «T-1000»",
@@ -81,5 +76,5 @@ def test_names_alone_stand_at_the_end_of_the_line_that_their_turns_share():
 
 def test_two_files_of_one_name_keep_their_paths():
     calls = tuple(CallLine(tool="Read", path=path) for path in ("/a/x.py", "/b/x.py", "/a/x.py"))
-    turn = RecordTurn(first="3", last="4", role="assistant", calls=calls)
+    turn = RecordTurn(first="3", role="assistant", calls=calls)
     assert record_text("[title]", [turn], (), 100).splitlines()[1] == "3 Read /a/x.py, /b/x.py, /a/x.py"

@@ -164,3 +164,16 @@ def test_the_state_in_a_result_is_that_of_the_object_that_was_changed_or_made(to
     done = action_of(Call(name=tool, args=json.dumps(arguments), id="c"))
     result = ToolResult(call="c", parts=(Text(json.dumps(answer)),))
     assert outcome_of(result, done).made == (made,)
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("collected 205 items / 205 deselected\n\n==== 205 deselected in 0.13s ====\n", "«205 deselected in 0.13s»"),
+        ("rootdir: /w\nplugins: a\n\nconfig\n\n==== no tests ran in 0.01s ====\n", "«no tests ran in 0.01s»"),
+    ],
+)
+def test_a_run_that_tested_nothing_says_so_and_did_not_pass(text, outcome):
+    call = action_of(Call(name="Bash", args='{"command": "pytest -m unit"}', id="c"))
+    result = outcome_of(ToolResult(call="c", parts=(Text(text),)), call)
+    assert (outcome_text(call, result), result.ran, result.failed) == (outcome, False, False)

@@ -64,6 +64,8 @@ _ERROR = re.compile(
 _COUNT = re.compile(
     r"\b(\d+)\s+(?:(?!of\b|in\b|at\b)\w+\s+)?(?:(passed|passing)|failed|failing|failures?|errors?)\b(?![/.]\w)"
 )
+_RAN_NOTHING = re.compile(r"(?i)\b(?:\d+ deselected|no tests? (?:ran|to run|(?:were )?(?:found|collected)))\b")
+"""What a run says that tested nothing."""
 _PASSED = re.compile(
     r"^(?:ok\s+[\w./-]+\s+(?:\d|\(cached\))(?!.*no test)|(?:PASS|OK)\Z|All checks passed|Success: no issues"
     r"|Successfully \w)"
@@ -212,7 +214,7 @@ def _summaries(text: str) -> Iterator[tuple[str, int]]:
     for line in text[at:].splitlines(keepends=True):
         at += len(line)
         found = line.strip("\r\n").strip(" =-")
-        if not found.startswith("[") and (_COUNT.search(found) or _PASSED.search(found)):
+        if not found.startswith("[") and any(one.search(found) for one in (_COUNT, _PASSED, _RAN_NOTHING)):
             yield found, at
 
 

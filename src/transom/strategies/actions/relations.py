@@ -7,8 +7,6 @@ the same command only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.commands import Command
 from transom.strategies.actions.edits import SCANNED_EDIT, FileEdit
@@ -22,47 +20,16 @@ Work = Command | FileEdit
 """One of the things that a call did."""
 
 
-class SameFiles:
-    """Names in order, and which of them may be the same file as another name: it is equal, or one of both paths begins
-    further in (`src/engine/load.py` and `load.py`)."""
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self._names: list[str] = []
-        self._places: dict[str, int] = {}
-        self._by_end: dict[str, int] = {}
-        for name in names:
-            self.add(name)
-
-    def add(self, name: str) -> None:
-        """Add a name behind the others."""
-        whole = name.removeprefix("./")
-        self._places.setdefault(whole, len(self._names))
-        for end in _ends(whole):
-            self._by_end.setdefault(end, len(self._names))
-        self._names.append(name)
-
-    def first(self, name: str) -> str | None:
-        """The first of the names that may be the same file as this one; None if there is none."""
-        whole = name.removeprefix("./")
-        places = (self._by_end.get(whole), *(self._places.get(end) for end in (whole, *_ends(whole))))
-        found = [place for place in places if place is not None]
-        return self._names[min(found)] if found else None
-
-    def __contains__(self, name: str) -> bool:
-        return self.first(name) is not None
+def is_same_file(one: str, other: str) -> bool:
+    """Whether two names may be the same file: they are equal, or one path begins further in (`src/engine/load.py` and
+    `load.py`)."""
+    short, long = sorted((one.removeprefix("./"), other.removeprefix("./")), key=len)
+    return short == long or long.endswith(f"/{short}")
 
 
 def file_of(path: str) -> str:
     """The file of a path, without its folders."""
     return path.rpartition("/")[2]
-
-
-def _ends(path: str) -> Iterator[str]:
-    """The path of a file from each of its further folders on, down to the file alone."""
-    at = path.find("/")
-    while at >= 0:
-        yield path[at + 1 :]
-        at = path.find("/", at + 1)
 
 
 def work_of(action: Action) -> list[tuple[str, Work]]:
@@ -97,7 +64,7 @@ def _target_words(run: Command) -> set[str]:
 
 def _edit_answers(later: FileEdit, earlier: FileEdit) -> bool:
     """Whether an edit replaced most lines of the same text of a file, wrote all of it, or is the same."""
-    if later.file not in SameFiles([earlier.file]):
+    if not is_same_file(later.file, earlier.file):
         return False
     if later.whole or (later.old, later.new) == (earlier.old, earlier.new):
         return True

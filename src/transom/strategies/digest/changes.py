@@ -10,7 +10,7 @@ from transom.core.policy import Target
 from transom.core.unit import FoldedSlot, Unit
 from transom.core.view import View
 from transom.strategies.actions.action import ABOUT, NO_NAMES
-from transom.strategies.actions.relations import SameFiles
+from transom.strategies.actions.relations import file_of, is_same_file
 from transom.strategies.digest.index import DoneCall, Index
 from transom.strategies.text.one_line import values_in_a_line
 
@@ -31,13 +31,14 @@ class Changes:
         """The files or objects that these turns changed, the newest last, each with the entries that did. Of many
         entries the first and the last, and how many there are. `size`: tokens of the record."""
         found: dict[str, list[str]] = {}
-        files = SameFiles()
+        by_file: dict[str, list[str]] = {}
         for unit in units:
             number = self.number(unit.seqs[0])
             for made, state in self.made_by(unit).items():
-                name = files.first(made)
-                if name is None:
-                    files.add(name := made)
+                like = by_file.setdefault(file_of(made), [])
+                name = next((one for one in like if is_same_file(one, made)), "")
+                if not name:
+                    like.append(name := made)
                 found[name] = found.pop(name, [])  # now it is the newest
                 found[name].append(f"{state} {number}".strip())
         newest = list(found.items())[-max(MOST, int(size / TOKENS_PER_CHANGE)) :]

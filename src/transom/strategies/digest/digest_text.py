@@ -29,7 +29,7 @@ from transom.strategies.digest.passage_choice import TAG, PassageChoice
 from transom.strategies.digest.passages import Passage, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.quotes import argument_quotes, text_quotes
-from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
+from transom.strategies.digest.record import CallLine, RecordTurn, record_text
 from transom.strategies.digest.visible import covered_names, visible
 from transom.strategies.digest.word_choice import cover_words
 from transom.strategies.text.one_line import LONGEST_PATH
@@ -41,7 +41,7 @@ HEADER = 55
 LINES = 0.125
 """The share of a record for the lines of turns of which nothing is quoted."""
 
-OF_USER, OF_AGENT = 0.4, 0.18
+OF_USER, OF_AGENT = 0.5, 0.18
 """The most of a record for the user's words, and for the agent's; these also have what the user's leave."""
 
 OF_ANSWERS = 0.1
@@ -61,6 +61,9 @@ OF_LISTS, STALE = 0.4, 0.8
 """How much a name counts, compared with 1 elsewhere: in the result of a search, which can be run again, and in a result
 whose file or object a later call changed."""
 
+LESS_NAMES_FOR_CHAT = 0.8
+"""The part of the tokens for quotes that goes from names to words where there is only talk."""
+
 MIN_FOR_WORDS = 0.05
 """If names leave less than this share of a digest, words are not looked at."""
 
@@ -79,28 +82,30 @@ it. Only the first entry that is taken may have more by itself."""
 
 
 class Digested(Struct, frozen=True):
-    """The text of a digest, and the entries that it quotes."""
+    """The text of a digest, its tokens, and the entries that it quotes."""
 
     text: str
+    tokens: int
     quotes: tuple[int, ...] = ()
 
 
 def digest_text(
-    view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], size: float, names: float, talk: float = 0
+    view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], size: float, talk: float = 0
 ) -> Digested:
     """The record of a run of slots in about `size` tokens.
 
-    `folded`: all slots that this compaction folds. Passages are first chosen for the names in them, with at most the
-    share `names` of the tokens for quotes, then with the rest for their words. `talk`: how far talk outweighs work with
-    tools (0 to 1). What a passage will take is only estimated: if the record turns out too large, less is quoted; if it
-    is too small, names fill the rest.
+    `folded`: all slots that this compaction folds. `talk`: how far talk outweighs work with tools (0 to 1).
+
+    Passages are first chosen for the names in them, then, with the rest of the tokens for quotes, for their words. What
+    a passage will take is only estimated: if the record turns out too large, less is quoted; if it is too small, names
+    fill the rest.
     """
     found = _FoldedTurns(view, target, run, folded, talk)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
     is_talk = talk >= MOSTLY_TALK
-    best: tuple[int, Digested] | None = None
+    best: Digested | None = None
     share, more = 1.0, 0.0
     # Too large: quote less. Too small: more room. After one that fits, a larger one that does not ends the search.
     for _ in range(TRIES):
@@ -110,29 +115,27 @@ def digest_text(
             else found.messages.chosen(*(share * part * size for part in (OF_USER, OF_AGENT, OF_ANSWERS)))
         )
         rest = share * (size - fixed - lines - messages.tokens)
-        passages = found.quotes(rest + more, names, messages.spans, by_words=is_talk or more > 0)
+        passages = found.quotes(rest + more, messages.spans, by_words=is_talk or more > 0)
         quoted = _merged(messages.spans, passages)
         made = found.digested(quoted, endings, lines)
-        if made[0] <= LARGER * size:
+        if made.tokens <= LARGER * size:
             made = found.filled(quoted, endings, lines, made, size)
-            best = made if best is None else max(best, made, key=_tokens)
-            if made[0] >= SMALLER * size or (not passages and more):
+            best = made if best is None or made.tokens > best.tokens else best
+            if made.tokens >= SMALLER * size or (not passages and more):
                 break
-            more += size - made[0]
+            more += size - made.tokens
         elif best is not None:
             break
         else:
-            share *= NEXT * size / made[0]
+            share *= NEXT * size / made.tokens
             lines *= share
     if best is not None:
-        return best[1]
-    text = found.text({}, endings, 0)  # no quotes: what was done is better than nothing
-    counted = target.counter.count(text)
-    return Digested(text) if counted <= size + HEADER else Digested(texts.omission(*found.totals))
-
-
-def _tokens(made: tuple[int, Digested]) -> int:
-    return made[0]
+        return best
+    made = found.digested({}, endings, 0)  # no quotes: what was done is better than nothing
+    if made.tokens <= size + HEADER:
+        return made
+    text = texts.omission(*found.totals)
+    return Digested(text, target.counter.count(text))
 
 
 class _FoldedTurns:
@@ -166,10 +169,9 @@ class _FoldedTurns:
         count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run) - len(staying)
         notes = sum(1 for unit in indexed if not self.index.at(view, unit.seqs[0]).role)
         self.older = count - notes - len(self.units)
-        """How many other units the fold hides: too old for the index and not quoted, so they are only counted."""
+        """How many other units the fold hides: too old for the index and not quoted, so only the title counts them."""
         self.tokens = sum(slot.untrimmed_size.tokens for slot in run)
         self.tokens -= sum(unit.untrimmed_size.tokens for unit in staying)
-        self.first_indexed = min((unit.key for unit in indexed), default=first)
         self.beside = visible(view, target, folded)  # what the window shows beside the new records
         self.changes = Changes(view, target, self.index)
         self._turns: dict[tuple[int, str], RecordTurn] = {}
@@ -181,26 +183,18 @@ class _FoldedTurns:
         """The entries of the run; the turns that the fold hides, and their tokens."""
         return range_reference(self.view, self.target, self.run), self.older + len(self.units), self.tokens
 
-    def text(self, quoted: Spans, endings: Sequence[str], lines: float, names: Sequence[Passage] = ()) -> str:
+    def digested(self, quoted: Spans, endings: Sequence[str], lines: float, names: Sequence[Passage] = ()) -> Digested:
         """The record that quotes these spans, and these names alone."""
-        readable_back = is_offered(texts.READ, self.view.head.tools)
-        title = texts.record_title(*self.totals, readable=readable_back)
-        return record_text(title, self.turns(quoted, names), endings, lines)
+        title = texts.record_title(*self.totals, readable=is_offered(texts.READ, self.view.head.tools))
+        text = record_text(title, self.turns(quoted, names), endings, lines)
+        entries = {*quoted, *(one.entry for one in names)}
+        return Digested(text, self.target.counter.count(text), tuple(sorted(entries)))
 
-    def digested(
-        self, quoted: Spans, endings: Sequence[str], lines: float, names: Sequence[Passage] = ()
-    ) -> tuple[int, Digested]:
-        """The record that quotes these spans and names, and its tokens."""
-        text = self.text(quoted, endings, lines, names)
-        return self.target.counter.count(text), Digested(text, tuple(sorted({*quoted, *(one.entry for one in names)})))
-
-    def filled(
-        self, quoted: Spans, endings: Sequence[str], lines: float, made: tuple[int, Digested], size: float
-    ) -> tuple[int, Digested]:
+    def filled(self, quoted: Spans, endings: Sequence[str], lines: float, made: Digested, size: float) -> Digested:
         """A record with as many names as its size leaves room for."""
-        stand = self.covered | self.index.names(made[1].text)
+        stand = self.covered | self.index.names(made.text)
         needed = [tuple(name for name in one.names if name not in stand) for one in self.passages]
-        room, best = size - made[0], made
+        room, best = size - made.tokens, made
         before: Sequence[Passage] = ()
         for _ in range(FILLS):
             chosen = name_quotes(self.passages, self._text_of, needed, self.index.weight, self._factors, room)
@@ -208,11 +202,11 @@ class _FoldedTurns:
                 break
             before = chosen
             now = self.digested(quoted, endings, lines, chosen)
-            if best[0] < now[0] <= LARGER * size:
+            if best.tokens < now.tokens <= LARGER * size:
                 best = now
-            if SMALLER * size <= now[0] <= LARGER * size or now[0] <= made[0]:
+            if SMALLER * size <= now.tokens <= LARGER * size or now.tokens <= made.tokens:
                 break
-            room *= (size - made[0]) / (now[0] - made[0])
+            room *= (size - made.tokens) / (now.tokens - made.tokens)
         return best
 
     def _text_of(self, passage: Passage) -> str:
@@ -285,9 +279,9 @@ class _FoldedTurns:
         """The names that need no quote, since they are in the window beside this digest."""
         return set[str]().union(*(covered_names(self.index, self.view, one) for one in self.beside))
 
-    def quotes(self, room: float, names: float, already: Spans, *, by_words: bool) -> Spans:
-        """The spans to quote in this many tokens: the chosen passages with their margins. `names`: the share of the
-        tokens for passages that are chosen for their names. `already`: what is quoted in any case."""
+    def quotes(self, room: float, already: Spans, *, by_words: bool) -> Spans:
+        """The spans to quote in this many tokens: the chosen passages with their margins. `already`: what is quoted in
+        any case."""
         if room <= 0:
             return {}
         view, index, passages = self.view, self.index, self.passages
@@ -295,7 +289,13 @@ class _FoldedTurns:
         items = [one.names for one in passages]
         within = (passage for passage in passages if passage.entry in already and _is_within(passage, already))
         quoted = {name for passage in within for name in passage.names}
-        choice.cover(names * room, items, index.weight, covered=self.covered | quoted, factors=self._factors)
+        choice.cover(
+            (1 - LESS_NAMES_FOR_CHAT * self.talk) * room,
+            items,
+            index.weight,
+            covered=self.covered | quoted,
+            factors=self._factors,
+        )
         left = room - choice.spent
         if by_words and left > MIN_FOR_WORDS * room:
             cover_words(view, index, choice, left, self.units)
@@ -319,28 +319,19 @@ class _FoldedTurns:
     def tokens_of_lines(self) -> float:
         """Tokens that the lines of all turns would take in detail, about."""
         calls = [call for unit in self.units for call in self.index.at(self.view, unit.seqs[0]).calls]
-        of_calls = sum(len(call.tool) + len(call.about) + len(call.edited_line) + 24 for call in calls)
-        return 4 * len(self.units) + of_calls / 3
+        return sum(len(call.tool) + len(call.about) + len(call.edited_line) + 36 for call in calls) / 3
 
     def turns(self, spans: Spans, names: Sequence[Passage] = ()) -> list[RecordTurn]:
-        """The units as turns of a record, with what is quoted of them, and with these names alone; those that are older
-        than the index as one."""
+        """The units as turns of a record, with what is quoted of them, and with these names alone."""
         alone: dict[int, list[str]] = {}
         for one in names:
             name = texts.disarmed(self._text_of(one)[one.start : one.end], self.view.notes)
             alone.setdefault(self.view.unit_of[one.entry], []).append(name)
-        turns = [
+        return [
             replace(turn, names=tuple(alone[unit.key])) if unit.key in alone else turn
             for unit in self.units
             for turn in [self._turn_of(unit, spans)]
         ]
-        if self.older > 0:
-            entries = self.totals[0].split()
-            first, end = entries[1], entries[-1]
-            newer = (unit.seqs[0] for unit in self.units if unit.key >= self.first_indexed)
-            last = next((self.changes.number(seq - 1) for seq in newer), end)
-            turns.insert(0, RecordTurn(first=first, last=last, role=EARLIER, count=self.older))
-        return turns
 
     def endings(self, size: float) -> list[str]:
         """The last lines: what the turns changed, and the newest plan."""
@@ -396,10 +387,9 @@ class _FoldedTurns:
             )
         return RecordTurn(
             first=self.changes.number(unit.seqs[0]),
-            last=self.changes.number(unit.seqs[-1]),
-            role=f"{indexed.role}, {indexed.media}" if indexed.media else indexed.role,
-            tokens=indexed.tokens,
+            role=indexed.role,
             words="\n".join(words),
+            media=indexed.media,
             calls=tuple(calls),
         )
 

@@ -29,7 +29,14 @@ from transom.strategies.actions.action import NO_NAMES, UNKNOWN, Action, action_
 from transom.strategies.actions.outcome import Outcome, outcome_of
 from transom.strategies.actions.tools import TOOLS, ToolRow
 from transom.strategies.digest.noise import unreadable
-from transom.strategies.digest.own_words import OwnWords, is_by_program, own_words, report_span, skill_arguments
+from transom.strategies.digest.own_words import (
+    OwnWords,
+    is_by_program,
+    own_words,
+    refusal_reason,
+    report_span,
+    skill_arguments,
+)
 from transom.strategies.digest.passages import (
     MARGIN,
     MOST,
@@ -270,7 +277,15 @@ class Index:
                 found = pieces(text[start:end], rate)
                 passages.extend(_passages(entry.seq, number, text[start:end], rate, found, offset=start, talk=talk))
         action = self._action(view, entry.seq) if isinstance(fact, ToolResult) else UNKNOWN
-        is_quoted = from_turn or action.kind in {"ask", "delegate"}
+        ended = outcome_of(fact, action) if isinstance(fact, ToolResult) else None
+        is_refused = ended is not None and ended.status == "refused"
+        is_quoted = from_turn or is_refused or action.kind in {"ask", "delegate"}
+
+        def own(text: str) -> list[Span]:
+            if by_program:
+                return [report or (0, len(text))]
+            return refusal_reason(text) if is_refused else own_words(text)
+
         names = frozenset(name for passage in passages for name in passage.names)
         actions = tuple([action_of(call, self.tools) for call in calls])
         return Indexed(
@@ -283,11 +298,11 @@ class Index:
             role="" if is_repeated(fact) else "note" if by_program else role_of(fact),
             media=texts.media_words(part.media for part in fact.parts if isinstance(part, Media)),
             calls=actions,
-            result=outcome_of(fact, action) if isinstance(fact, ToolResult) else None,
+            result=ended,
             own_words=tuple(
                 OwnWords.of(entry.seq, number, text, spans, entry.tokens[position])
                 for number, (text, position) in enumerate(sources[: len(sources) - len(calls)] if is_quoted else ())
-                if text.strip() and (spans := [report or (0, len(text))] if by_program else own_words(text))
+                if text.strip() and (spans := own(text))
             ),
             is_report=report is not None,
         )

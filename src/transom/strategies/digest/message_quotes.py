@@ -159,7 +159,7 @@ class MessageQuotes:
 
     @cached_property
     def _said(self) -> list[OwnWords]:
-        """What the user said: messages, and replies to tools that ask."""
+        """What the user said: messages, replies to tools that ask, and why a call was refused."""
         return self._of("user", "ask")
 
     @cached_property
@@ -179,8 +179,9 @@ class MessageQuotes:
             indexed = self.index.at(self.view, unit.seqs[0])
             found["calls" if indexed.calls else "report" if indexed.is_report else indexed.role] += indexed.own_words
             for done in self.index.calls_of(self.view, unit):
-                if (ended := done.outcome) and ended.status in {"ok", "running"} and not ended.receipt:
-                    found[done.action.kind] += self.index.at(self.view, done.result).own_words
+                if (ended := done.outcome) and not ended.failed and not ended.receipt:
+                    kind = "ask" if ended.status == "refused" else done.action.kind  # the user says why
+                    found[kind] += self.index.at(self.view, done.result).own_words
         return found
 
 

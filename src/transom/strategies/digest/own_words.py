@@ -31,6 +31,10 @@ _BY_PROGRAM = re.compile(r"\s*(?:<[a-zA-Z][\w-]{0,60}[ >].*</[\w-]{1,60}>|\{\s*\
 _REPORT = re.compile(r"<(results?|reports?|findings|response|answer)>\s*(\S.*?)\s*</\1>", re.DOTALL)
 """What another agent found, in a message that a program wrote."""
 
+_REASON = re.compile(r"(?i)(?:the user said|reason for the rejection|call was not approved): *\s?")
+_BEHIND_REASON = "\n\nNote: "
+"""What stands before and behind the words of a user who refuses a call, in the result of the call."""
+
 _SKILL = "Base directory for this skill: "
 _ARGUMENTS = "\nARGUMENTS: "
 """How the text of a skill begins that a client puts in the user's place, and where in it the user's own words begin."""
@@ -77,6 +81,13 @@ def report_span(text: str) -> Span | None:
     """The span of what another agent reports in a message that a program wrote; None if it has no report."""
     found = _REPORT.search(text)
     return found.span(2) if found else None
+
+
+def refusal_reason(text: str) -> list[Span]:
+    """The span of what the user said who refused a call, if anything."""
+    found = _REASON.search(text)
+    stop = text.find(_BEHIND_REASON, found.end()) if found else -1
+    return [(found.end(), stop if stop >= 0 else len(text))] if found and text[found.end() :].strip() else []
 
 
 def own_words(text: str) -> list[Span]:

@@ -28,19 +28,16 @@ class PassageChoice:
     """The passages chosen so far: `taken`, positions in the list in the order of choice, and the tokens `spent`.
 
     A passage costs its own tokens, its margins, which a chosen neighbour shares, and the tag of its entry if it is the
-    first of that, unless this is `tagged` before. The passages of one entry are adjacent in the list, and in order.
+    first of that. The passages of one entry are adjacent in the list, and in order.
     """
 
-    def __init__(self, passages: Sequence[Passage], *, tag: float = TAG, tagged: Iterable[int] = ()) -> None:
+    def __init__(self, passages: Sequence[Passage], *, tag: float = TAG) -> None:
         self.passages, self._tag = passages, tag
         self.taken: list[int] = []
         self.spent = 0.0
         self._chosen: set[int] = set()
-        self._tagged = set(tagged)
-        self._prices = [
-            each.tokens + (0 if each.entry in self._tagged else tag) + (2 - each.first - each.last) * each.margin
-            for each in passages
-        ]
+        self._tagged: set[int] = set()
+        self._prices = [each.tokens + tag + (2 - each.first - each.last) * each.margin for each in passages]
 
     def cover(
         self,

@@ -15,9 +15,9 @@ Every line begins with the number of the entry that a turn begins with. Between 
 word; everything else is ours. A quote cannot contain either mark, and no line of it begins like a line of a record, so
 nothing in it can pass for one (`texts.quote_marks`).
 
-Every folded turn has its line, or is counted in one: turns without a quote share lines, first a few of them with what
-they did (11-19 above), then, where there is less room, the older ones as counts ("40-77 12 × Read under src/, 5 ×
-Grep").
+Every folded turn with calls has its line, or is counted in one: turns without a quote share lines, first a few of them
+with what they did (11-19 above), then, where there is less room, the older ones as counts ("40-77 12 × Read, 5 ×
+Grep"). A message of which nothing is quoted has no line: its number is missing, and the title counts it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,6 @@ CHARACTERS_PER_TOKEN = 3.2
 
 SHORT = 30
 """Characters of a subject that a count of one has room for."""
-
-LONG = 100
-"""Tokens of a message from which its line says how long it is."""
-
-EARLIER = "earlier turns"
-"""In place of a role: turns of which only the number is known."""
 
 LINE = 180
 """Characters up to which turns without quotes share a detailed line."""
@@ -74,32 +68,32 @@ class CallLine(Struct, frozen=True, kw_only=True):
 
 
 class RecordTurn(Struct, frozen=True, kw_only=True):
-    """One folded turn: a message, with its calls. `first`, `last`: the numbers of its first and last entry. `role`:
-    whose it is. `words`: what is quoted of its message. `names`: those of its names that stand alone. `tokens`: of all
-    of it.
-
-    A turn without calls or quotes may stand for several (`count`).
-    """
+    """One folded turn: a message, with its calls. `first`: the number of its first entry. `role`: whose it is. `words`:
+    what is quoted of its message. `media`: its images and files, in words. `names`: those that stand alone."""
 
     first: str
-    last: str
     role: str
-    tokens: int = 0
     words: str = ""
+    media: str = ""
     names: tuple[str, ...] = ()
     calls: tuple[CallLine, ...] = ()
-    count: int = 1
 
     @property
     def is_quoted(self) -> bool:
         """Whether it has lines of its own, since something of it is quoted or a call of it stands in for a quote."""
         return bool(self.words) or any(call.quotes or call.chosen for call in self.calls)
 
+    @property
+    def author(self) -> str:
+        """Whose the message is, with its images and files."""
+        return f"{self.role}, {self.media}" if self.media else self.role
+
 
 def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str], room: float) -> str:
     """The record of these turns, in order, below its title. `endings`: the last lines (what changed, the plan). The
     turns without quotes take about `room` tokens: the newest in detail, the older ones as counts."""
-    blocks = [list(block) for _, block in groupby(_with_paths(turns), key=lambda turn: turn.is_quoted)]
+    told = [turn for turn in _with_paths(turns) if turn.calls or turn.words or turn.media or turn.names]
+    blocks = [list(block) for _, block in groupby(told, key=lambda turn: turn.is_quoted)]
     lines: list[list[str]] = []
     left = room
     for block in reversed(blocks):
@@ -132,7 +126,7 @@ def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
     stands behind what was said beside it."""
     said = texts.quote_marks(turn.words) if turn.words else ""
     if not turn.calls:
-        yield _with_names(f"{turn.first} {turn.role} {said}", [turn])
+        yield _with_names(f"{turn.first} {turn.author} {said}", [turn])
         return
     for has_quotes, calls in groupby(turn.calls, key=lambda call: bool(call.quotes)):
         some = list(calls)
@@ -194,7 +188,7 @@ def _detailed(turns: Sequence[RecordTurn]) -> str:
         if has_calls:
             clauses += _joined_calls(call for turn in block for call in turn.calls)
         else:
-            clauses += _messages(list(block))
+            clauses += dict.fromkeys(turn.author for turn in block)
     return f"{_numbers(turns)} {texts.BETWEEN_CALLS.join(clauses)}"
 
 
@@ -205,21 +199,8 @@ def _joined_calls(calls: Iterable[CallLine]) -> Iterator[str]:
         yield ", ".join(dict.fromkeys((first.text, *(call.words if call.subject else call.text for call in others))))
 
 
-def _messages(turns: Sequence[RecordTurn]) -> Iterator[str]:
-    """Turns without calls of which nothing is quoted: whose a single one is, how many several are."""
-    for is_earlier, block in groupby(turns, key=lambda turn: turn.role == EARLIER):
-        some = list(block)
-        count = sum(turn.count for turn in some)
-        if is_earlier:
-            yield f"{count:,} {EARLIER}" if count > 1 else "1 earlier turn"
-        elif count > 1:
-            yield f"{count:,} messages"
-        else:
-            yield f"{some[0].role} ({some[0].tokens:,} tokens)" if some[0].tokens >= LONG else some[0].role
-
-
 def _counted(turns: Sequence[RecordTurn]) -> str:
-    """Turns as counts: of each tool, how often it was called and how often it failed; of messages, whose."""
+    """Turns as counts: of each tool, how often it was called and how often it failed; whose its messages are."""
     calls = [call for turn in turns for call in turn.calls]
     clauses: list[str] = []
     for tool, times in Counter(call.tool for call in calls).most_common():
@@ -229,7 +210,7 @@ def _counted(turns: Sequence[RecordTurn]) -> str:
             subject = next(_last_part(call.path) or call.subject for call in calls if call.tool == tool)
             name = f"{tool} {subject}" if 0 < len(subject) <= SHORT else tool
         clauses.append(f"{name} ({len(failed):,} {_last_failure(failed[-1])})" if failed else name)
-    clauses += _messages([turn for turn in turns if not turn.calls])
+    clauses += dict.fromkeys(turn.author for turn in turns if not turn.calls)
     runs = [call for call in calls if call.has_verdict]
     if runs and not runs[-1].failed:  # a failure is told with the number of them
         clauses.append(texts.last_test_run(runs[-1].subject, runs[-1].outcome))
@@ -247,7 +228,6 @@ def _last_part(path: str) -> str:
 
 
 def _numbers(turns: Sequence[RecordTurn]) -> str:
-    """The numbers of the first and the last of these turns; those that stand for several may reach furthest."""
-    first = turns[0].first
-    last = max((turn.first if turn.count == 1 else turn.last for turn in turns), key=int)
+    """The numbers of the first and the last of these turns."""
+    first, last = turns[0].first, turns[-1].first
     return first if first == last else f"{first}-{last}"

@@ -40,7 +40,8 @@ def cover_words(view: View, index: Index, choice: PassageChoice, left: float, hi
 
 
 def _verbosity(view: View, index: Index, units: Sequence[Unit]) -> float:
-    """How short the user's messages are compared with the model's: 0.3 to 1."""
+    """How much a word of the model is worth beside one of the user: the square of how short the user's messages are
+    compared with the model's, 0.1 to 1. Who says little says what matters."""
     lengths: dict[str, list[int]] = {OF_USER: [], OF_MODEL: []}
     for unit in units:
         indexed = index.at(view, unit.seqs[0])
@@ -48,7 +49,7 @@ def _verbosity(view: View, index: Index, units: Sequence[Unit]) -> float:
             lengths[indexed.role].append(indexed.tokens)
     if not all(lengths.values()):
         return 1.0
-    return min(1.0, max(0.3, median(lengths[OF_USER]) / max(1, median(lengths[OF_MODEL]))))
+    return min(1.0, max(0.1, (median(lengths[OF_USER]) / max(1, median(lengths[OF_MODEL]))) ** 2))
 
 
 def _length_factor(indexed: Indexed, verbosity: float) -> float:

@@ -88,9 +88,6 @@ LEAST_RECORD = 0.1
 NO_ROOM = 0.01
 """A share of F for records that counts as none, where shares are compared."""
 
-LESS_NAMES_FOR_CHAT = 0.8
-"""The part of the tokens for quotes that goes from names to words where there is only talk."""
-
 
 class Digest(Struct, frozen=True, kw_only=True):
     """Folds all but the newest turns into records.
@@ -312,9 +309,7 @@ class _Records:
     def _fold(self, run: Sequence[Slot], share: float) -> Fold:
         most = REMADE_SHARE if len(run) == 1 and stands_for_turns(run[0]) else MAX_SHARE
         size = min(share, most * sum(slot.size.tokens for slot in run))
-        digest = digest_text(
-            self.view, self.target, run, self.folded, size, 1 - LESS_NAMES_FOR_CHAT * self.talk, self.talk
-        )
+        digest = digest_text(self.view, self.target, run, self.folded, size, self.talk)
         return Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=RECORD_ONLY)
 
 

@@ -96,7 +96,7 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
                 if view.refusal(fold) is None:
                     yield fold
                     continue
-            digest = digest_text(view, target, run, folded, size / len(found), 1.0)
+            digest = digest_text(view, target, run, folded, size / len(found))
             fold = Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why="digest")
             if shown is not None:
                 both = with_summary(fold, shown.seq, shown.summary)

@@ -59,7 +59,7 @@ class NativeCompaction(Struct, frozen=True, kw_only=True):
         if not run or run[-1].last != summary.last or foldable_runs(view, target, run) != [run]:
             return
         size = MERGED * free_room(target.limit.tokens, target.fixed_size.tokens)
-        record = digest_text(view, target, run, run, size, 1.0)
+        record = digest_text(view, target, run, run, size)
         # the task is in the compaction; what the model works on now is shown again
         task = (key for key in view.first_task if key != view.newest_user and run[0].first <= key <= summary.last)
         yield Fold(
