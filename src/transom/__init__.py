@@ -37,7 +37,7 @@ from transom.core.policy import Policy
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
-from transom.core.total_usage import TotalUsage
+from transom.core.usage import TotalUsage
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import (

@@ -12,7 +12,6 @@ import transom
 from transom.conversation.request import render
 from transom.core.edit import Fold, Trim
 from transom.core.policy import Policy
-from transom.core.required import required_keys
 from transom.errors import BudgetImpossible
 from transom.history import managed_policy
 from transom.testing import WordCounter
@@ -121,7 +120,7 @@ def test_no_manager_removes_the_task_the_newest_message_or_the_newest_turn(messa
     for conv, _ in conversations(messages, manager, transom.Budget(context=100_000), "default"):
         conv.plan_request()
         view = conv.view
-        for key in (*required_keys(view), view.newest_unit):
+        for key in (*view.required, view.newest_unit):
             assert key < 0 or view.is_visible(key)
         whole = "".join(
             str(m.get("content")) + str(m.get("tool_calls")) for m in render(conv.plan_request())["messages"]

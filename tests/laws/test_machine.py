@@ -25,7 +25,6 @@ from transom.core.message import Head, ToolResult, User, addressed_parts, is_emp
 from transom.core.plan import plan
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.reducer import build_view
-from transom.core.required import required_keys
 from transom.policies import policy_named
 from transom.prices import ANTHROPIC, Prices
 from transom.stores import leases
@@ -189,7 +188,7 @@ class ConversationMachine(RuleBasedStateMachine):
             assert window.breaks is not None, "law 3: the break is named"
         view = self.conv.view
         assert view.head_entry is None or sent[0]["content"] == "Be brief."  # law 10
-        for key in required_keys(view):
+        for key in view.required:
             assert view.is_present(key)
         shown = [message.get("content") for message in sent]
         for key, text in state.items():

@@ -11,7 +11,6 @@ from transom.core.message import Assistant, Call, Text
 from transom.core.plan_request import entry_ref
 from transom.core.policy import Target
 from transom.core.reducer import build_view
-from transom.core.required import required_keys
 from transom.core.tokens import ZERO
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -31,7 +30,7 @@ def target_of(view: View, *, context: int = 1_000, over_limit: bool = False) -> 
     """The target of a plan under pressure, with nothing protected but what is required."""
     budget = Budget(context=context)
     limit = budget.limits()
-    must = required_keys(view)
+    must = view.required
     return Target(ZERO, ZERO, limit, ZERO, budget, view.counter, entry_ref, must, must, view.newest_unit, over_limit)
 
 

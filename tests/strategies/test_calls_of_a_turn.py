@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import transom
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.strategies.digest.index import Index
 
 

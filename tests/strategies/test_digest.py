@@ -15,7 +15,7 @@ from records import parse
 from transom import Budget, Conversation
 from transom.conversation.request import render
 from transom.core.edit import Fold
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.evaluation.explain import explain
 from transom.policies.plain import DEFAULT
 from transom.strategies.digest import digest_text

@@ -9,7 +9,6 @@ import transom
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget, pressure
 from transom.core.policy import Policy
-from transom.core.required import fixed_size
 from transom.core.unit import FoldedSlot
 from transom.policies import DEFAULT, LAST_RESORT, policy_named
 from transom.stores import MemoryStore
@@ -31,7 +30,7 @@ def compactions(policy: Policy, turns: int = 160, *, tools: bool = True) -> list
     for turn in range(turns):
         window = conversation.request().window
         view = window.view
-        fixed, limit = fixed_size(view), BUDGET.limits()
+        fixed, limit = view.fixed_size, BUDGET.limits()
         full = pressure(view.total, fixed, limit)
         if window.breaks is not None and full < before:
             folds = sum(slot.size.tokens for slot in view.slots if isinstance(slot, FoldedSlot))

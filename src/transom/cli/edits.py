@@ -23,9 +23,9 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.request import render
 from transom.conversation.summary_job import SummarizedBy
 from transom.core.budget import Budget
+from transom.core.draft import pin_by_hand
 from transom.core.edit import Pin, Undo
 from transom.core.entry import Sent
-from transom.core.plan_pins import pin_by_hand
 from transom.core.reducer import apply
 from transom.core.undo import undo_last
 from transom.core.view import View

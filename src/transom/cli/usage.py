@@ -12,7 +12,7 @@ from transom.cli.locate import existing_store, find_name, store_url
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
-from transom.core.total_usage import TotalUsage
+from transom.core.usage import TotalUsage
 from transom.errors import InvalidSetting
 from transom.stores import Store, usage_by_conversation, usage_by_run, usage_of
 from transom.stores.postgres_url import without_password

@@ -47,12 +47,11 @@ from transom.conversation.summary_job import SummarySteps, run_steps
 from transom.conversation.summary_scheduler import SummarizingPlanner, SummaryScheduler
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget
+from transom.core.draft import pin_by_hand
 from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry, Meta
-from transom.core.index_cache import IndexCache
-from transom.core.log import PendingLog
+from transom.core.log import IndexCache, PendingLog
 from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Recalled, ToolResult, User
-from transom.core.plan_pins import pin_by_hand
 from transom.core.policy import Policy
 from transom.core.redact import redacted_recall
 from transom.core.reducer import apply, build_view

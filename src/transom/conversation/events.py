@@ -15,7 +15,7 @@ from transom.conversation.request import Request
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry
 from transom.core.message import Usage
-from transom.core.total_usage import TotalUsage
+from transom.core.usage import TotalUsage
 from transom.core.view import View
 from transom.wire.stop_reason import StopReason
 

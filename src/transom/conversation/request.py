@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.core.unit import FoldedSlot
 from transom.core.window import Window
 from transom.wire import rendering

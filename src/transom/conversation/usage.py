@@ -7,10 +7,9 @@ from typing import Literal
 from msgspec import Struct
 
 from transom.core.budget import Budget, pressure
-from transom.core.budget_enforcer import is_due, policy_limit
-from transom.core.policy import Policy
+from transom.core.policy import Policy, compacts_next, policy_limit
 from transom.core.tokens import ZERO
-from transom.core.total_usage import TotalUsage
+from transom.core.usage import TotalUsage
 from transom.core.view import View
 
 WARNING_SHARE = 0.6
@@ -49,7 +48,7 @@ def conversation_usage(total: TotalUsage, window: WindowUsage) -> ConversationUs
 def window_usage(view: View, limits: Budget, policy: Policy) -> WindowUsage:
     """How full the window of a view is before the next plan."""
     used = view.tokens
-    if is_due(view, limits, policy):
+    if compacts_next(view, limits, policy):
         status = "compacting"
     else:
         fullest = pressure(view.total, ZERO, policy_limit(limits, policy, view.calibration))

@@ -7,8 +7,7 @@ from math import ceil
 from operator import attrgetter
 
 from transom.core.budget import Budget
-from transom.core.required import head_and_request_size
-from transom.core.state_notes import due_size
+from transom.core.draft import due_size
 from transom.core.tokens import Size
 from transom.core.view import View
 from transom.errors import BudgetImpossible
@@ -32,7 +31,7 @@ def impossible(
     limit = budget.limits(view.calibration)
     which = next(name for name in Size.__struct_fields__ if getattr(used, name) > getattr(limit, name))
     scale, of = view.calibration if which == "tokens" else 1.0, attrgetter(which)
-    bill = {"head": of(head_and_request_size(view))}
+    bill = {"head": of(view.head_and_request_size)}
     if which == "tokens" and view.head_entry is not None:
         bill["tools"] = view.counter.count_tools(view.head.tools)
         bill["head"] -= bill["tools"]

@@ -98,6 +98,12 @@ def fits(size: Size, limit: Size) -> bool:
     return few and size.tokens <= limit.tokens and size.bytes <= limit.bytes
 
 
+def between(low: Size, high: Size, share: float) -> Size:
+    """The size at `share` of the way from `low` to `high`, for each of its numbers; `high` where that is not above
+    `low`."""
+    return Size(*(int(a + share * (b - a)) if b > a else b for a, b in zip(low, high, strict=True)))
+
+
 def pressure(size: Size, fixed: Size, limit: Size) -> float:
     """How full the fullest limit is: (size − fixed) ÷ (limit − fixed), so 0 is empty, 1 full, above 1 over the limit.
 

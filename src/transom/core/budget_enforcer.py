@@ -7,7 +7,7 @@ without another. If the window would still not fit, the `last_resort` strategies
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from typing import cast
 
@@ -15,20 +15,27 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.bill import impossible
-from transom.core.budget import Budget, fits, pressure
+from transom.core.budget import between, fits, pressure
 from transom.core.choices import PricedWindow, choice_cost, compaction_costs, price_of_summary, try_choices
-from transom.core.draft import Draft
-from transom.core.due_recall import DueRecall
+from transom.core.draft import Draft, due_size, pin_before_fold, pin_required
 from transom.core.edit import Edit, Fold
-from transom.core.message import Assistant, Failure, Note
-from transom.core.plan_pins import pin_before_fold, pin_required
+from transom.core.message import Assistant, Failure, Note, Recalled
 from transom.core.plan_request import PlanRequest
-from transom.core.policy import NO_LIMITS, Choice, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
-from transom.core.redact import redacted_want
-from transom.core.required import between, fixed_size, head_and_request_size, required_keys
-from transom.core.state_notes import due_size
+from transom.core.policy import (
+    Choice,
+    KeptUnit,
+    Policy,
+    Strategy,
+    Target,
+    is_at_trigger,
+    name_of,
+    naming,
+    policy_limit,
+    wants_of,
+)
+from transom.core.redact import Redact, redacted_recall, redacted_want
 from transom.core.summary import Summarise, Summary, SummaryOptions
-from transom.core.tokens import ZERO, Size
+from transom.core.tokens import ZERO, Size, fact_size
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import BudgetImpossible, ContextStillTooLarge, InvalidEdit, quote
@@ -50,39 +57,6 @@ policy with a trigger of 0 would lower the token limit at every call."""
 STEPS = 20
 """Whether a new summary is worth its price is asked again only when the window has grown past the next 1/20 of its
 limit."""
-
-
-def policy_limit(budget: Budget, policy: Policy, calibration: float) -> Size:
-    """The limits against which the trigger is measured: each the lower one of the budget's and the policy's
-    `own_limits`.
-
-    `calibration`: the provider's tokens for one of ours. The result is a raw size.
-    """
-    limit = budget.limits(calibration)
-    if policy.own_limits is NO_LIMITS:
-        return limit
-    return Size(*map(min, limit, policy.own_limits.limits(calibration)))
-
-
-def is_due(view: View, budget: Budget, policy: Policy) -> bool:
-    """Whether the next plan will compact this view: its fullest limit is at the trigger, or it is over the budget.
-
-    False is no promise: prices, new state and recalled text may still make the next plan compact.
-    """
-    limit = budget.limits(view.calibration)
-    lower = policy_limit(budget, policy, view.calibration)
-    return not fits(view.total, limit) or _is_full(view.total, fixed_size(view), lower, limit, policy.trigger)
-
-
-def _is_full(size: Size, fixed: Size, lower: Size, limit: Size, trigger: float) -> bool:
-    """Whether a window of this size is at the trigger.
-
-    A trigger of 1 means: when it no longer fits. So a window that fits exactly is not full, unless the policy has a
-    limit of its own.
-    """
-    if trigger == 1 and lower == limit and fits(size, limit):
-        return False
-    return pressure(size, fixed, lower) >= trigger
 
 
 class BudgetEnforcer:
@@ -116,7 +90,7 @@ class BudgetEnforcer:
         Raises BudgetImpossible, with the size of each part, if nothing makes the window fit; ContextStillTooLarge, its
         subclass, if the policy had strategies to try.
         """
-        head = head_and_request_size(self.draft.view)
+        head = self.draft.view.head_and_request_size
         if not fits(head, self.limit):  # before all other work, whose time grows with what is new in the log
             raise impossible(self.draft.view, head, self.budget, self.state)
         # Pins first: a fold of somebody else may hide the task. Pinned, it takes room that the strategies must find.
@@ -172,7 +146,7 @@ class BudgetEnforcer:
         limit = policy_limit(self.budget, self.policy, self.draft.view.calibration)
         if (
             recalled is not None
-            and pressure(self._used_with_recall(), fixed_size(self.draft.view), limit) < self.policy.trigger
+            and pressure(self._used_with_recall(), self.draft.view.fixed_size, limit) < self.policy.trigger
         ):
             self.draft.add(recalled)
 
@@ -251,7 +225,7 @@ class BudgetEnforcer:
             return False
         if self._is_soon_cheaper(soft):
             return True
-        return pressure(self.used(), fixed_size(self.draft.view), self.policy_limit) >= soft * self.policy.trigger
+        return pressure(self.used(), self.draft.view.fixed_size, self.policy_limit) >= soft * self.policy.trigger
 
     def _is_soon_cheaper(self, soft: float) -> bool:
         view, prices = self.draft.view, self.budget.prices
@@ -299,7 +273,7 @@ class BudgetEnforcer:
         return [w for one in choice.strategies for w in wants_of(one, self.draft.view, target, self.policy)]
 
     def _priced_window(self, prices: Prices) -> PricedWindow:
-        used, view, fixed = self.used().tokens, self.draft.view, fixed_size(self.draft.view)
+        used, view, fixed = self.used().tokens, self.draft.view, self.draft.view.fixed_size
         full = between(fixed, policy_limit(self.budget, self.policy, view.calibration), min(1.0, self.policy.trigger))
         return PricedWindow(prices, used, view.since_break.growth(used), full.tokens)
 
@@ -360,7 +334,7 @@ class BudgetEnforcer:
 
     def _has_room_below_trigger(self, size: Size) -> bool:
         """Whether a window of this size would be below the trigger."""
-        return not _is_full(size, fixed_size(self.draft.view), self.policy_limit, self.limit, self.policy.trigger)
+        return not is_at_trigger(size, self.draft.view.fixed_size, self.policy_limit, self.limit, self.policy.trigger)
 
     def _is_surely_quiet(self) -> bool:
         """Whether the window is certainly below the trigger, and below the soft trigger if summaries are asked for.
@@ -396,12 +370,12 @@ class BudgetEnforcer:
         nothing is trimmed."""
         view, goal = self.draft.view, self.policy_limit
         if self.policy.trigger < 1:
-            goal = between(fixed_size(view), goal, self.policy.trigger)
+            goal = between(view.fixed_size, goal, self.policy.trigger)
         return replace(self._target_without_pressure(), goal=goal.minus(self.used().minus(view.total)))
 
     def _target(self, *, over_limit: bool) -> Target:
         """What `pressure` strategies, or `last_resort` ones, must reach now."""
-        notes, fixed = self._due_size(), fixed_size(self.draft.view)
+        notes, fixed = self._due_size(), self.draft.view.fixed_size
         share = self.policy.target_share
         if not over_limit:
             notes = notes.plus(self.due_recall.size(self.draft.view, self._target_without_pressure))
@@ -409,14 +383,14 @@ class BudgetEnforcer:
         limit = self.limit if over_limit else self.policy_limit
         return Target(
             goal=goal.minus(notes),
-            deep_goal=between(head_and_request_size(self.draft.view), self.limit, share).minus(notes),
+            deep_goal=between(self.draft.view.head_and_request_size, self.limit, share).minus(notes),
             limit=self._as_full_in_tokens(limit, fixed),
             fixed_size=fixed,
             budget=self.budget,
             counter=self.draft.view.counter,
             reference=self.ref,
-            required=required_keys(self.draft.view),
-            protected=frozenset((*required_keys(self.draft.view), *self._kept_units)),
+            required=self.draft.view.required,
+            protected=frozenset((*self.draft.view.required, *self._kept_units)),
             newest_unit=self.draft.view.newest_unit,
             over_limit=over_limit,
             due_notes=notes,
@@ -510,3 +484,58 @@ class BudgetEnforcer:
             ):
                 text = texts.superseded_note(self.ref(slot.first))
                 self.draft.propose(Fold(first=slot.first, last=slot.last, text=text, why="superseded"))
+
+
+class DueRecall:
+    """Asks the policy's recall steps for the fact to recall before the next request, once for each view. There is at
+    most one after each new turn.
+
+    Its size counts towards the pressure like a note that is due, so that a compaction makes room for it. It never
+    counts towards the limit: the last resort removes nothing to make room for it.
+    """
+
+    def __init__(self, policy: Policy, redact: Redact | None = None) -> None:
+        self._policy, self._redact = policy, redact
+        self._asked: View | None = None
+        self._recalled: Recalled | None = None
+        self._size = ZERO
+
+    def of(self, view: View, target: Callable[[], Target]) -> Recalled | None:
+        """The fact to recall into this view. None if no step gives one, or if something was recalled for its newest
+        turn already.
+
+        `target` is called only if the steps are asked. Raises InvalidEdit if a step gives a value that is not a
+        Recalled with a text.
+        """
+        if not self._policy.recall:
+            return None
+        if self._asked is not view:
+            self._asked, self._size = view, ZERO
+            self._recalled = None if _has_recall_for_newest_turn(view) else self._ask(view, target())
+            if self._recalled is not None:
+                self._size = fact_size(self._recalled, view.counter.count_body(self._recalled))
+        return self._recalled
+
+    def size(self, view: View, target: Callable[[], Target]) -> Size:
+        """The size of the fact to recall; zero if there is none."""
+        self.of(view, target)
+        return self._size
+
+    def _ask(self, view: View, target: Target) -> Recalled | None:
+        """The first fact that a step gives, redacted; None if no step gives one."""
+        for step in self._policy.recall:
+            with naming(step, self._policy):
+                recalled = next(step(view, target), None)
+                if recalled is None:
+                    continue
+                if not isinstance(cast("object", recalled), Recalled) or not recalled.text:
+                    found = quote(recalled)
+                    raise InvalidEdit(f"recall step {name_of(step)} must give a Recalled with a text, not {found}")
+                return recalled if self._redact is None else redacted_recall(view, recalled, self._redact)
+        return None
+
+
+def _has_recall_for_newest_turn(view: View) -> bool:
+    """Whether a plan or the caller has added a Recalled after the newest turn. Also true if there is no turn yet."""
+    newest = view.newest_unit
+    return newest < 0 or any(isinstance(view.fetch(seq).body, Recalled) for seq in range(newest + 1, view.length))

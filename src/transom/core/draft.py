@@ -1,18 +1,27 @@
-"""A plan while it is being made: the entries to come, and the view as if they were in the log already."""
+"""A plan while it is being made: the entries to come, and the view as if they were in the log already.
+
+And what every plan adds of its own, whatever its policy is: notes of state that has changed, and the pins that keep
+units out of its folds. Pins that a person has set stay as they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import cast
 
 from msgspec.structs import replace
 
+from transom import texts
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta
+from transom.core.locate import unit_key
 from transom.core.log import PendingLog
-from transom.core.message import Fact
+from transom.core.message import Fact, Note
+from transom.core.policy import KeptUnit
 from transom.core.reducer import apply
 from transom.core.summary import Summary
+from transom.core.tokens import ZERO, Size, fact_size
+from transom.core.unit import Unit
 from transom.core.view import View
 
 
@@ -64,3 +73,120 @@ class Draft:
             return False
         self.add(edit)
         return True
+
+
+def due_notes(view: View, state: Mapping[str, str]) -> list[Note]:
+    """The notes that must be added so that the window shows this state.
+
+    One for each key whose newest note is not visible or says something else, and a closing one for each visible key
+    that is not in `state` any more.
+    """
+    if not state and not view.notes:
+        return []
+    notes: list[Note] = []
+    for key, value in state.items():
+        text = texts.state_note(key, value)
+        newest = view.notes.get(key)
+        if newest is None or newest[1] != text or not _is_visible(view, newest[0]):
+            notes.append(Note(key=key, text=text))
+    for key, (seq, text) in view.notes.items():
+        closing = texts.state_removed(key)
+        if key not in state and text != closing and _is_visible(view, seq):
+            notes.append(Note(key=key, text=closing))
+    return notes
+
+
+def due_size(view: View, state: Mapping[str, str]) -> Size:
+    """The size of the due notes."""
+    size = ZERO
+    for note in due_notes(view, state):
+        size = size.plus(fact_size(note, view.counter.count_body(note)))
+    return size
+
+
+def visible_note(view: View, key: str) -> str | None:
+    """The text of the newest note of a key; None if there is none or the window does not show it."""
+    newest = view.notes.get(key)
+    return newest[1] if newest is not None and _is_visible(view, newest[0]) else None
+
+
+def _is_visible(view: View, seq: int) -> bool:
+    """Whether the window shows the entry with this seq."""
+    return view.slot_of(seq) is not None and view.is_visible(view.unit_of[seq])
+
+
+REQUIRED = "required"
+"""The `why` of the pins that keep the first task and the newest user message out of folds."""
+
+
+def pin_by_hand(view: View, entry: int) -> int | None:
+    """The seq of the pin that a person has set on the unit of an entry; None if there is none."""
+    key = unit_key(view, entry)
+    if key < 0:
+        return None
+    return next((seq for seq in view.unit(key).pins if not _is_implied(view, seq)), None)
+
+
+def pin_required(draft: Draft) -> None:
+    """Pin the first task and the newest user message where a fold of somebody else hides them."""
+    for key in draft.view.required:
+        if not draft.view.is_present(key):
+            draft.propose(Pin(entry=key, why=REQUIRED, implied=True))
+
+
+def pin_before_fold(draft: Draft, fold: Fold, named: Mapping[int, KeptUnit]) -> None:
+    """Prepare for a fold: pin the required units and those that keep rules named that it would hide, and take back the
+    pins of earlier plans on other units in its range.
+
+    Kept units beside the fold that are sent again because of it are shortened in the same break.
+    """
+    view, excerpted = draft.view, frozenset(fold.excerpted)
+    staying = dict.fromkeys((*view.required, *named))
+    for key in staying:
+        if fold.first <= key <= fold.last and key not in excerpted:
+            _pin(draft, view.unit(key), named.get(key) or KeptUnit(key, REQUIRED))
+        elif (kept := named.get(key)) is not None and _is_rewritten(draft.view, key, fold, staying):
+            _shorten(draft, view.unit(key), kept)
+    for unit in tuple(draft.view.visible_units()):
+        if fold.first <= unit.key <= fold.last and unit.key not in staying and unit.key not in excerpted:
+            _unpin(draft, unit)
+
+
+def _pin(draft: Draft, unit: Unit, kept: KeptUnit) -> None:
+    """Pin a kept unit with its reason, and shorten it. A plan's older pin that says only `required` is replaced by one
+    with the rule's reason. A pin that the user set is left as it is, and so is its unit."""
+    pins = [pin for seq in unit.pins if isinstance(pin := draft.view.fetch(seq).body, Pin)]
+    if not all(pin.implied for pin in pins):
+        return
+    if all(pin.why == REQUIRED != kept.why for pin in pins):
+        draft.propose(Pin(entry=unit.seqs[0], why=kept.why, implied=True))
+        _unpin(draft, unit)
+    _shorten(draft, unit, kept)
+
+
+def _shorten(draft: Draft, unit: Unit, kept: KeptUnit) -> None:
+    """Propose the trim of a kept unit, unless the user has restored the unit."""
+    if kept.trim is not None and not draft.view.user_restored(unit):
+        draft.propose(kept.trim)
+
+
+def _is_rewritten(view: View, key: int, fold: Fold, staying: Container[int]) -> bool:
+    """Whether shortening this unit costs nothing more in the cache: it stands behind the fold's beginning, or only
+    units that stay stand between the two."""
+    start = min(view.slot_index(fold.first), max(0, view.shared_slots))
+    while start > 0 and view.slots[start - 1].first in staying:
+        start -= 1
+    return view.slot_index(key) >= start
+
+
+def _unpin(draft: Draft, unit: Unit) -> None:
+    """Take back the pins on a unit that plans have placed; those of the user stay."""
+    for seq in unit.pins:
+        if _is_implied(draft.view, seq):
+            draft.propose(Undo(edit=seq, why="compaction"))
+
+
+def _is_implied(view: View, seq: int) -> bool:
+    """Whether a plan has placed the pin with this seq."""
+    pin = view.fetch(seq).body
+    return isinstance(pin, Pin) and pin.implied

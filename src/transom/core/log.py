@@ -1,9 +1,10 @@
-"""The log as a view reads it: a sequence of entries that only grows at its end; and whose conversation it is."""
+"""The log as a view reads it: a sequence of entries that only grows at its end; whose conversation it is;
+and what is computed from it and kept."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -62,3 +63,26 @@ def owner_of(log: Log) -> Owner:
 def owned(entry: Entry, by: Owner) -> Entry:
     """A copy of the first entry of a log that names `by` as the owner of the log."""
     return replace(entry, meta=replace(entry.meta or Meta(), user_id=by.user_id, session_id=by.session_id))
+
+
+T = TypeVar("T")
+
+
+class IndexCache:
+    """A cache of values that are computed from a log: one value of each class, made on first use. Examples are the name
+    index, rendered messages and counted texts.
+
+    It only saves work: everything in it follows from the log, so it may be dropped at any time, and a new one gives the
+    same windows. A conversation owns one and hands it to whoever needs it. Two threads must not use it at the
+    same time: work on a view in another thread takes a new one.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[type[Any], Any] = {}
+
+    def of(self, kind: type[T]) -> T:
+        """The value of this class. At the first call `kind()` makes it; later calls return the same object."""
+        value = self._values.get(kind)
+        if value is None:
+            value = self._values[kind] = kind()
+        return value

@@ -8,9 +8,9 @@ from functools import lru_cache
 from heapq import merge
 from typing import Any
 
-from transom.core.identity import IdentityKey
 from transom.core.locate import SlotTable, open_unit
 from transom.core.message import Assistant, Call, ToolResult
+from transom.core.persistent import IdentityKey
 from transom.core.tokens import ZERO, Size, replace_surrogates, text_bytes
 from transom.core.unit import Unit, bits_of
 

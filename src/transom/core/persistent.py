@@ -5,7 +5,7 @@ once it has thousands of items: a turn of ten thousand calls, a window of ten th
 `CHUNK` items) are plain tuples and dicts, because nothing is faster than these.
 
 For the type checker a `Vector` is a tuple: it does what tuples do. An `IntVector` has whole numbers and mostly grows at
-its end: there the longer versions share one array.
+its end: there the longer versions share one array. An `IdentityKey` makes such a value the key of a cache.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
-from typing import Any, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -314,3 +314,21 @@ class IntVector:
     def to_array(self) -> array[int]:
         """A copy of the numbers, as an array."""
         return self._numbers[: self._length]
+
+
+class IdentityKey(Generic[T]):
+    """A cache key that equals only a key of the very same object. Hashing it takes the same short time for any object.
+
+    The key keeps its object alive, so that no other object can get the same identity.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdentityKey) and other.value is self.value  # pyright: ignore[reportUnknownMemberType]

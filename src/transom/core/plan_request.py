@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from transom.core.budget import Budget
 from transom.core.entry import Meta
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.core.message import Assistant, Head
 from transom.core.policy import Policy
 from transom.core.redact import Redact

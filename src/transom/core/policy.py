@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from transom.core.budget import UNLIMITED, Budget, fits, pressure
 from transom.core.edit import Edit, Fold, Trim
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.core.message import Recalled
 from transom.core.redact import Redact, redacted_fold
 from transom.core.summary import Summarise
@@ -78,11 +78,6 @@ class Target(Struct, frozen=True):
     redact: Redact | None = None
     policy_trigger: float = 1.0
     policy_target: float | None = None
-
-    @property
-    def again(self) -> bool:
-        """The old name of `may_replace_summary`."""
-        return self.may_replace_summary
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
         """How full the fullest limit would be if `saved` were taken away: 0 empty, 1 full. Due notes are counted."""
@@ -217,6 +212,39 @@ class Policy(Struct, frozen=True, kw_only=True):
             if (prepare := getattr(strategy, "prepare", None)) is not None:
                 with naming(strategy, self):
                     prepare(view, budget, indexes)
+
+
+def policy_limit(budget: Budget, policy: Policy, calibration: float) -> Size:
+    """The limits against which the trigger is measured: each the lower one of the budget's and the policy's
+    `own_limits`.
+
+    `calibration`: the provider's tokens for one of ours. The result is a raw size.
+    """
+    limit = budget.limits(calibration)
+    if policy.own_limits is NO_LIMITS:
+        return limit
+    return Size(*map(min, limit, policy.own_limits.limits(calibration)))
+
+
+def is_at_trigger(size: Size, fixed: Size, lower: Size, limit: Size, trigger: float) -> bool:
+    """Whether a window of this size is at the trigger. `lower`: the limits that it is measured against (see
+    `policy_limit`). `limit`: the budget's.
+
+    A trigger of 1 means: when it no longer fits. So a window that fits exactly is not at it, unless the policy has a
+    limit of its own.
+    """
+    if trigger == 1 and lower == limit and fits(size, limit):
+        return False
+    return pressure(size, fixed, lower) >= trigger
+
+
+def compacts_next(view: View, budget: Budget, policy: Policy) -> bool:
+    """Whether the next plan will compact this view: its fullest limit is at the trigger, or it is over the budget.
+
+    False is no promise: prices, new state and recalled text may still make the next plan compact.
+    """
+    limit, lower = budget.limits(view.calibration), policy_limit(budget, policy, view.calibration)
+    return not fits(view.total, limit) or is_at_trigger(view.total, view.fixed_size, lower, limit, policy.trigger)
 
 
 def wants_of(strategy: Strategy, view: View, target: Target, policy: Policy) -> list[Summarise]:

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from transom.core.edit import Trim
 from transom.core.entry import Entry
-from transom.core.identity import IdentityKey
 from transom.core.message import Address, Addressed, Assistant, Fact, Media, Part, Reasoning, Text, addressed_parts
-from transom.core.persistent import appended, index_after, spliced
+from transom.core.persistent import IdentityKey, appended, index_after, spliced
 from transom.core.tokens import apply_trim
 
 Place = tuple[int, Address]

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from transom.core import locate
 from transom.core import refusal as refusals
-from transom.core.calibration import Calibration
 from transom.core.edit import Edit, Fold
 from transom.core.entry import Body, CallPlace, Entry, Meta
 from transom.core.locate import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT
@@ -29,9 +28,9 @@ from transom.core.persistent import IntVector, without_key
 from transom.core.prefix_fingerprint import PrefixFingerprint
 from transom.core.summary import Summaries, Summary
 from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter
-from transom.core.total_usage import TotalUsage
 from transom.core.trims import effective_trims, find_part, trims_at, trims_of_entry
 from transom.core.unit import FoldedSlot, Slot, Unit
+from transom.core.usage import Calibration, TotalUsage
 from transom.prices import SinceBreak
 
 __all__ = ["EMPTY_MESSAGE", "HIDDEN_MESSAGE", "NO_UNIT", "STRAY_RESULT", "View"]
@@ -308,6 +307,27 @@ class View(Struct, frozen=True, eq=False):
     def newest_user(self) -> int | None:
         """The key of the newest user message; None if there is none."""
         return self.landmarks.newest_user
+
+    @property
+    def required(self) -> tuple[int, ...]:
+        """The keys of the units that must be in every window: the first task and the newest user message, each once,
+        rising."""
+        first_task, newest = self.landmarks.first_task, self.landmarks.newest_user
+        return first_task if newest is None or newest in first_task else (*first_task, newest)
+
+    @property
+    def head_and_request_size(self) -> Size:
+        """The size of the head and of the request beside its messages."""
+        return self.layout.head_size.plus(Size(self.counter.request))
+
+    @property
+    def fixed_size(self) -> Size:
+        """The size that no compaction can take away: the head, and the required units that are visible."""
+        size = self.head_and_request_size
+        for key in self.required:
+            if self.is_visible(key):
+                size = size.plus(self.unit(key).size)
+        return size
 
     @property
     def compaction(self) -> int | None:

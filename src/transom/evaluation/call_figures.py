@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Failure, Usage
-from transom.core.total_usage import TotalUsage
+from transom.core.usage import TotalUsage
 
 
 class CallFigures(Struct, frozen=True, kw_only=True, gc=False):

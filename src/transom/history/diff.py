@@ -18,7 +18,6 @@ from transom import texts
 from transom.core import message as m
 from transom.core.edit import Fold, Span, Trim
 from transom.core.policy import Target
-from transom.core.required import required_keys
 from transom.core.tokens import apply_trim, part_bytes
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
@@ -93,7 +92,7 @@ def removed_runs(view: View, is_removed: Callable[[int], bool]) -> Iterator[list
     """
 
     def must_stay(slot: Slot) -> bool:
-        return isinstance(slot, Unit) and (bool(slot.pins) or slot.key in required_keys(view))
+        return isinstance(slot, Unit) and (bool(slot.pins) or slot.key in view.required)
 
     def is_foldable(index: int) -> bool:
         return is_removed(index) and not view.user_restored(view.slots[index])

@@ -13,7 +13,7 @@ from math import log
 from typing import NamedTuple
 
 from transom.core.entry import Entry
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.core.message import Fact, ToolResult
 from transom.core.view import View
 from transom.strategies.digest.passages import is_repeated, readable, split

@@ -13,7 +13,7 @@ from msgspec import Struct
 from transom import texts
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.core.message import Fact, Recalled, Text, ToolResult, User, role_of
 from transom.core.policy import Target
 from transom.core.tool import is_offered

@@ -12,7 +12,7 @@ from transom.core.codec import encode
 from transom.core.entry import Entry, Sent
 from transom.core.log import Owner
 from transom.core.message import Text, User
-from transom.core.total_usage import TotalUsage
+from transom.core.usage import TotalUsage
 from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, quote, shorten
 from transom.stores.base import Store, StoredLog
 from transom.stores.jsonl import JsonlStore

@@ -30,8 +30,8 @@ from transom.core.persistent import IntVector, Vector, vector
 from transom.core.reducer import apply
 from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
-from transom.core.total_usage import TotalUsage
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, with_open_calls
+from transom.core.usage import TotalUsage
 from transom.core.view import Calls, Landmarks, Layout, LiveEdits, Prefix, View
 from transom.stores.base import StoredLog
 from transom.stores.view_cache import view_cache

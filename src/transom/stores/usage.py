@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from transom.core.entry import Entry, Forked
 from transom.core.log import owner_of
-from transom.core.total_usage import TotalUsage
+from transom.core.usage import TotalUsage
 from transom.errors import StoreDamaged, UnknownLog
 from transom.stores.base import Store
 from transom.stores.urls import open_store

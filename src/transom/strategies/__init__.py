@@ -50,7 +50,7 @@ from transom.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from transom.core.edit import Edit, Fold, Trim
-    from transom.core.index_cache import IndexCache
+    from transom.core.log import IndexCache
     from transom.core.policy import Choice, KeptUnit, Target
     from transom.core.unit import FoldedSlot, Unit
     from transom.core.view import View
@@ -156,7 +156,7 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "core.edit": ("Edit", "Fold", "Trim"),
-        "core.index_cache": ("IndexCache",),
+        "core.log": ("IndexCache",),
         "core.policy": ("Choice", "KeptUnit", "Target"),
         "core.unit": ("FoldedSlot", "Unit"),
         "core.view": ("View",),

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from msgspec import to_builtins
 
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.core.unit import Slot
 from transom.core.view import View
 from transom.core.window import Window

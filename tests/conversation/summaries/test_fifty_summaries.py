@@ -11,7 +11,6 @@ from test_summary_scheduler import NowPool
 import transom
 from transom.core.edit import Fold
 from transom.core.message import Failure
-from transom.core.required import required_keys
 from transom.core.summary import UNUSED_SUMMARY, Summary
 from transom.core.summary_limits import SummaryLimits
 from transom.providers.scripted import Scripted
@@ -74,7 +73,7 @@ def test_fifty_rounds_of_a_models_changes_do_not_grow() -> None:
 def full(conv: transom.Conversation) -> float:
     """How full the window is, as a share of the room beside what no compaction takes away."""
     view = conv.view
-    required = sum(view.unit(key).size.tokens for key in required_keys(view))
+    required = sum(view.unit(key).size.tokens for key in view.required)
     fixed = view.head_size.tokens + view.counter.request + required
     return (view.total.tokens - fixed) / (conv.budget.usable - fixed)
 

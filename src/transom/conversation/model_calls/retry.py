@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from transom.conversation.argument_checks import LONGEST
 from transom.conversation.request import Request
-from transom.core.calibration import CEILING
 from transom.core.message import REASONING_REFUSED, Assistant
+from transom.core.usage import CEILING
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, quote, shorten
 from transom.overflow import Overflow, classify

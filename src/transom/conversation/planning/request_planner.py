@@ -41,7 +41,7 @@ from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
 from transom.core.draft import Draft
 from transom.core.entry import Entry
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.core.message import Assistant, Failure, Head, Instruction, Raw
 from transom.core.plan import Plan, compaction, edits_on_arrival, needs_nothing, plan
 from transom.core.plan_request import PlanRequest, WindowOptions

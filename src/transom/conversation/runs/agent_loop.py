@@ -62,7 +62,7 @@ from transom.core.entry import Meta
 from transom.core.message import Assistant, Fact, Failure, Raw, Text, ToolResult, Usage
 from transom.core.pairing import call_labels
 from transom.core.tool import Tool
-from transom.core.total_usage import SUB_AGENT, TotalUsage
+from transom.core.usage import SUB_AGENT, TotalUsage
 from transom.errors import (
     BudgetImpossible,
     InvalidMessage,

@@ -19,8 +19,7 @@ from msgspec import Struct
 from transom import texts
 from transom.core.edit import Span
 from transom.core.entry import Entry
-from transom.core.index_cache import IndexCache
-from transom.core.log import stored
+from transom.core.log import IndexCache, stored
 from transom.core.message import Assistant, Fact, Media, ToolResult, User, role_of
 from transom.core.persistent import index_after
 from transom.core.unit import Unit

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.core.policy import Target
 from transom.core.summary import Summarise
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in

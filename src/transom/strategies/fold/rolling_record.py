@@ -10,7 +10,7 @@ from msgspec import Struct
 from transom import texts
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.edit import Edit, Fold
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.core.policy import Target
 from transom.core.summary import Summarise
 from transom.core.tokens import Size

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from transom.core.budget import Budget
 from transom.core.edit import Edit
-from transom.core.index_cache import IndexCache
+from transom.core.log import IndexCache
 from transom.core.policy import Target
 from transom.core.summary import Summarise
 from transom.core.view import View

@@ -13,7 +13,6 @@ from transom import texts
 from transom.core.edit import Edit, Trim
 from transom.core.message import Assistant
 from transom.core.policy import Target
-from transom.core.required import required_keys
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
 from transom.strategies.candidates import free_room, unsent_units
@@ -95,7 +94,7 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
 
 def _required_tokens(view: View) -> int:
     """Tokens of the units that every window has. (On arrival the target names none.)"""
-    return sum(view.unit(key).size.tokens for key in required_keys(view))
+    return sum(view.unit(key).size.tokens for key in view.required)
 
 
 def _by_text(passages: Sequence[Passage]) -> dict[int, list[Passage]]:

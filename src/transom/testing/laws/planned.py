@@ -16,7 +16,6 @@ from transom.core.plan import Plan, plan
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
-from transom.core.required import required_keys
 from transom.core.tokens import TokenCounter
 from transom.core.undo import undo_last
 from transom.core.unit import FoldedSlot
@@ -226,7 +225,7 @@ def check_present(call: PlannedCall) -> None:
     if call.options.head.messages:
         assert view.head == call.options.head, "the head has changed"
     blocks = list(_blocks(messages_of(view, call.dialect)))
-    for key in required_keys(view):
+    for key in view.required:
         if any(not cut.trim.why for cut in view.unit(key).trims):
             continue
         slot = view.slots[view.slot_index(key)]

@@ -10,7 +10,6 @@ from transom.core.entry import Entry
 from transom.core.plan_request import entry_ref
 from transom.core.policy import Strategy, Target
 from transom.core.reducer import apply, build_view
-from transom.core.required import required_keys
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
 from transom.testing.builders import entry
@@ -29,7 +28,7 @@ def target_for(
     `arrival`: nothing is required, and the newest unit is like any other.
     """
     budget = Budget(context=context)
-    required = required_keys(view)
+    required = view.required
     return Target(
         goal=goal,
         deep_goal=ZERO,
