@@ -22,7 +22,7 @@ from transom.overflow import classify
 from transom.providers import provider_named
 from transom.providers.sdk import SdkProvider
 from transom.wire.dialects import dialect_named
-from transom.wire.sdk_objects import without_nulls
+from transom.wire.replies import without_nulls
 
 KEY = "sk-test-0123456789abcdefSECRET"
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")

@@ -11,7 +11,7 @@ from transom.errors import InvalidSetting, ProviderError
 from transom.providers import provider_named
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, call
 from transom.wire.dialects import DIALECTS, dialect_named
-from transom.wire.stop_reason import stop_reason_of
+from transom.wire.replies import stop_reason_of
 
 REPLIES = [
     Reply(text="Hello there, 汉字."),

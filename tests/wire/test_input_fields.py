@@ -12,9 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 from sdk_types import dicts_in, fields_of
 from windows import fitted
 
-from transom.wire.openai.input_fields import TAKEN
-from transom.wire.openai.parse import parse
-from transom.wire.openai.reply import parse_reply
+from transom.wire.openai.parse import TAKEN, parse, parse_reply
 
 
 def test_the_table_names_every_field_that_the_sdk_takes():

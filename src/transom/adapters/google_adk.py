@@ -25,7 +25,7 @@ from transom.core.tool import Tool
 from transom.extras import imports_of
 from transom.stores import Store
 from transom.wire.frameworks import FORMATS
-from transom.wire.sdk_objects import dumped
+from transom.wire.replies import dumped
 
 with imports_of("google-adk"):
     from google.adk.agents.callback_context import CallbackContext

@@ -26,8 +26,8 @@ from transom.core.tool import Tool
 from transom.extras import imports_of
 from transom.stores import Store
 from transom.texts import READ_BACK
+from transom.wire.fields import as_dict
 from transom.wire.frameworks import FORMATS
-from transom.wire.violations import as_dict
 
 with imports_of("langchain"):
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse

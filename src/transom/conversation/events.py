@@ -17,7 +17,7 @@ from transom.core.entry import Entry
 from transom.core.message import Usage
 from transom.core.usage import TotalUsage
 from transom.core.view import View
-from transom.wire.stop_reason import StopReason
+from transom.wire.replies import StopReason
 
 __all__ = [
     "Compacted",

@@ -25,9 +25,8 @@ from transom.errors import InvalidMessage
 from transom.strategies.fold.omission import omission
 from transom.strategies.text.references import range_reference
 from transom.wire.arguments import as_object
-from transom.wire.fields import compact_json
+from transom.wire.fields import as_dict, compact_json
 from transom.wire.openai import OPENAI_CHAT, OpenAIChatDialect, parse
-from transom.wire.violations import as_dict
 
 HEAD_SLOT = -1
 """`ViewMessage.slot` of a message of the head."""

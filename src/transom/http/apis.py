@@ -12,7 +12,7 @@ from transom.core.message import Fact, Instruction, Raw, User, is_empty
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import DIALECTS, dialect_at, dialect_named
-from transom.wire.violations import as_dict
+from transom.wire.fields import as_dict
 
 Fields = dict[str, msgspec.Raw]
 """A body's fields, each as the bytes that came."""

@@ -8,7 +8,7 @@ from typing import Any
 import anthropic
 
 from transom.providers.sdk import SdkProvider
-from transom.wire.violations import as_dict, as_list
+from transom.wire.fields import as_dict, as_list
 
 __all__ = ["Anthropic"]
 

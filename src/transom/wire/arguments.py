@@ -9,8 +9,7 @@ from typing import cast
 
 from transom.core.message import Raw
 from transom.errors import InvalidMessage, quote
-from transom.wire.fields import DEPTH, compact_json, json_copy
-from transom.wire.violations import as_dict, as_list
+from transom.wire.fields import DEPTH, as_dict, as_list, compact_json, json_copy
 
 WRAPPED = "arguments"
 """The key under which arguments stand that are not a JSON object: text that was cut off, free text, a list."""

@@ -7,25 +7,44 @@ the other API cannot express becomes a placeholder text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import cast
+from typing import Any, cast
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Usage
 from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import FoldedSlot, Slot, Unit
-from transom.wire.sdk_objects import UsageFields, usage_of_reply
+from transom.wire.fields import without_lone_surrogates
+from transom.wire.replies import UsageFields, usage_of_reply
 from transom.wire.stream import Accumulator
 from transom.wire.tools import CHAT, rendered_tools
-from transom.wire.turns import Rendered, messages_without_surrogates
 from transom.wire.violations import Violation
 
 __all__ = ["Dialect", "Placed", "Rendered", "Violation"]
 
+_encoder = msgspec.json.Encoder()
+
 Placed = tuple[int, Fact]
 """The index of a message in the list it came from, and a fact of that message."""
+
+
+class Rendered(Struct, frozen=True, gc=False, array_like=True):
+    """A message as a dialect sends it.
+
+    Neighbours of one role are joined to one message where the API wants that; a message with `joins` false is not.
+    """
+
+    message: Raw
+    """The message in the words of the dialect."""
+    joins: bool = True
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the message, then whether it joins: for unpacking."""
+        return iter((self.message, self.joins))
 
 
 class Dialect(Struct, frozen=True):
@@ -195,3 +214,45 @@ class Dialect(Struct, frozen=True):
         """A counter of facts as this dialect sends them, which counts texts with `counter`. It never counts less than
         is sent."""
         raise NotImplementedError
+
+
+def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
+    """Join neighbouring messages of the same role: the lists of their parts are put together.
+
+    `content`: the key of the parts in a message. A message with other fields than the role and this one stays alone,
+    and so does one with `joins` false. No given message is changed.
+    """
+    out: list[Raw] = []
+    ours = False  # whether the last one is new
+    role: object = None  # of the last one
+    for rendered in messages:
+        message = rendered.message
+        before, role = role, message.get("role")
+        if role != before or not out or not rendered.joins or not _can_join(out[-1], message, content):
+            out.append(message)
+            ours = False
+            continue
+        if not ours:
+            out[-1] = {**out[-1], content: list(_pieces(out[-1][content]))}
+            ours = True
+        out[-1][content].extend(_pieces(message[content]))
+    return out
+
+
+def _can_join(last: Raw, message: Raw, content: str) -> bool:
+    """Whether two messages of one role have only role and content."""
+    return {*last, *message} == {"role", content}
+
+
+def _pieces(content: str | list[Raw]) -> list[Raw]:
+    """The content of a message as a list of parts."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def messages_without_surrogates(messages: list[Rendered]) -> list[Rendered]:
+    """The messages with lone surrogates replaced. Without any, the same list."""
+    try:
+        _encoder.encode(messages)
+    except UnicodeEncodeError:
+        return [replace(rendered, message=without_lone_surrogates(rendered.message)) for rendered in messages]
+    return messages

@@ -1,16 +1,20 @@
-"""Reads data in a provider's format that anybody may have written: copies it, and checks that it is JSON.
+"""Reads JSON that anybody may have written.
 
-The functions raise InvalidMessage with `where` (which message) and the path of the field that is wrong.
+The first functions take any value: what is not what it should be counts as empty. Those below read a message of a
+provider and its content parts, and copy it. They raise InvalidMessage with `where` (which message) and the path of the
+field that is wrong.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from math import isfinite
 from typing import Any, TypeVar, cast
 
-from transom.core.message import Raw, Shape, Text
+from transom.clock import utc
+from transom.core.message import Media, MediaKind, Other, Raw, Shape, Text
+from transom.core.tokens import replace_surrogates
 from transom.errors import InvalidMessage
 
 T = TypeVar("T")
@@ -23,6 +27,73 @@ DEPTH = 100
 process."""
 
 
+def as_dict(value: object) -> Raw:
+    """The value if it is a dict, else an empty dict."""
+    return cast("Raw", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """The items of a list or tuple, else an empty list."""
+    return list(cast("list[Any]", value)) if isinstance(value, (list, tuple)) else []
+
+
+def dicts(value: object) -> list[Raw]:
+    """The items of a list; an empty dict for each that is not a dict."""
+    return [as_dict(item) for item in as_list(value)]
+
+
+def text(fields: Raw, key: str) -> str:
+    """The text under a key; empty if there is none."""
+    value = fields.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def objects_in(value: object) -> list[Raw]:
+    """The objects in a list; empty for a value that is no list."""
+    listed = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("Raw", item) for item in listed if isinstance(item, dict)]
+
+
+def first_of(value: object) -> Raw:
+    """The first object in a list; an empty object for a list without one, and for a value that is no list."""
+    return next(iter(objects_in(value)), cast("Raw", {}))
+
+
+def one_or_list(value: object) -> list[object]:
+    """A list as it is, and any other value as the only item of one."""
+    return cast("list[object]", value) if isinstance(value, list) else [value]
+
+
+def iso_time(at: float) -> str:
+    """Write a time in seconds since the epoch as ISO 8601 in UTC: with milliseconds, and with microseconds where it has
+    any, so that an import gives the same order."""
+    when = utc(at)
+    unit = "microseconds" if when.microsecond % 1_000 else "milliseconds"
+    return when.isoformat(timespec=unit).replace("+00:00", "Z")
+
+
+def json_or_text(text: str) -> object:
+    """Parse a text as a JSON object; return the text itself if it is none. An empty text gives an empty object."""
+    try:
+        value: object = json.loads(text or "{}")
+    except ValueError:
+        return text
+    return cast("object", value) if isinstance(value, dict) else text
+
+
+def plain_text(content: object) -> str:
+    """The text of chat content: a string as it is, or the texts of its parts joined with line ends."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in objects_in(content) if isinstance(part.get("text"), str))
+
+
+def data_of(url: str) -> tuple[str, str] | None:
+    """Split a data URL into its media type and its base64 data; None for any other URL."""
+    begin, found, data = url.partition(";base64,")
+    return (begin.removeprefix("data:"), data) if found and begin.startswith("data:") else None
+
+
 def compact_json(value: object) -> str:
     """A value as JSON text without blanks."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -32,6 +103,25 @@ def as_text(arguments: object) -> str:
     """Arguments of a call as text: a string as it is, None as an empty text, any other value as JSON."""
     return arguments if isinstance(arguments, str) else "" if arguments is None else compact_json(arguments)
 
+
+def deep_copy(value: Any) -> Any:
+    """A deep copy of a JSON value. It recurses: the caller must have limited the depth (`json_copy` does)."""
+    if isinstance(value, dict):
+        return {key: deep_copy(item) for key, item in cast("Raw", value).items()}
+    return [deep_copy(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def without_lone_surrogates(value: Any) -> Any:
+    """A deep copy of a JSON value with replacement characters for lone surrogates: UTF-8 has none. It recurses: the
+    caller must have limited the depth."""
+    if isinstance(value, dict):
+        return {replace_surrogates(key): without_lone_surrogates(item) for key, item in cast("Raw", value).items()}
+    if isinstance(value, list):
+        return [without_lone_surrogates(item) for item in cast("list[Any]", value)]
+    return replace_surrogates(value) if isinstance(value, str) else value
+
+
+# ---- a message, which must be one
 
 _CHAT = ("tool_calls", "function_call", "reasoning_content", "refusal", "annotations")
 """Fields that only chat messages have. Some come as null, which other APIs would refuse too."""
@@ -216,3 +306,29 @@ def kind_of(value: object) -> str:
     """What a value is in JSON's words, for errors: "a string", "null"."""
     known = (name for kind, name in _KINDS if isinstance(value, kind))
     return "null" if value is None else next(known, type(value).__name__)
+
+
+# ---- content parts
+
+MediaTypes = Mapping[str, MediaKind]
+"""A dialect's types of parts that hold an image or a file, and which of the two."""
+
+
+def text_part(raw: Raw, key: str, where: str, path: str, *, drop: Collection[str]) -> Text:
+    """Read a text part: the text under `key`, and its other fields as `extra`, without those that rendering writes
+    (`drop`).
+
+    Raises InvalidMessage if there is no string under `key`.
+    """
+    text: object = raw.get(key)
+    if not isinstance(text, str):
+        raise InvalidMessage(where, f"{path}.{key} must be a string, not {kind_of(text)}")
+    rest = {name: value for name, value in raw.items() if name not in drop}
+    return Text(text, rest or None)
+
+
+def other_part(raw: Raw, media: MediaTypes) -> Media | Other:
+    """Read a part that is not text: an image or file of a type in `media`, or a part that we do not know. It is kept
+    unchanged."""
+    kind: object = raw.get("type")
+    return Media(media[kind], raw) if isinstance(kind, str) and kind in media else Other(raw)

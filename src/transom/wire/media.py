@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.message import Media, MediaKind, Raw
-from transom.wire.violations import as_dict, text
+from transom.wire.fields import as_dict, text
 
 _HEADER = 128 * 1024
 """The first characters of base64 that are read for the size of an image. A camera may put data before it."""

@@ -17,8 +17,8 @@ from math import ceil
 from msgspec import Struct
 
 from transom.core.message import Media
+from transom.wire.fields import as_dict
 from transom.wire.media import asset_of
-from transom.wire.violations import as_dict
 
 NAMED_FILE = 4_000
 """Tokens of a file that is given by URL or id, so that its size is not known. See docs/why/media-tokens.md."""

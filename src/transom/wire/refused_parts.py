@@ -26,8 +26,8 @@ from transom.core.message import (
 )
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
+from transom.wire.fields import as_dict, as_list
 from transom.wire.media import asset_of
-from transom.wire.violations import as_dict, as_list
 
 COMPACTION = "compaction"
 """`RefusedPart.kind` of the provider's own compaction."""

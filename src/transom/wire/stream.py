@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from inspect import iscoroutine, iscoroutinefunction
 from typing import Any, Literal, NamedTuple, cast
 
 from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
-from transom.wire.sdk_objects import dumped
-from transom.wire.stop_reason import StopReason
-from transom.wire.violations import as_dict
+from transom.wire.fields import as_dict
+from transom.wire.replies import StopReason, dumped
 
 _OPEN = (
     "the reply is an open stream: read it to its end, then observe the list of its chunks, or what the helper's "
@@ -176,15 +175,17 @@ def is_whole_object(arguments: object) -> bool:
         return False
 
 
-def from_stream(reply: object, accumulator: Accumulator) -> object:
+def from_stream(reply: object, accumulator: Callable[[], Accumulator]) -> object:
     """The finished reply, whatever form it was handed over in.
 
     A list of chunks gives the turn that they make; a stream helper of an SDK that has been read to its end gives its
-    reply; any other value is returned as it is. Raises InvalidMessage for a stream that is not read to its end, a value
-    that must be awaited, an empty list, and a list of chunks with an error.
+    reply; any other value is returned as it is. `accumulator`: makes one for the chunks.
+
+    Raises InvalidMessage for a stream that is not read to its end, a value that must be awaited, an empty list, and a
+    list of chunks with an error.
     """
     if isinstance(reply, (list, tuple)):
-        return _accumulated(cast("list[object]", reply), accumulator)
+        return _accumulated(cast("list[object]", reply), accumulator())
     if isinstance(reply, (dict, str)) or reply is None or hasattr(reply, "model_dump"):
         return cast("object", reply)
     for method, snapshot in _HELPERS.items():

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from transom.core.message import Raw
 from transom.core.tool import Tool, no_parameters
-from transom.wire.violations import as_dict, dicts, text
+from transom.wire.fields import as_dict, dicts, text
 
 TEXT_INPUT: Raw = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 """The arguments of a tool that takes a free text."""

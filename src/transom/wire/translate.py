@@ -18,8 +18,8 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Text
 from transom.core.pairing import call_labels
 from transom.core.unit import Unit
+from transom.wire.fields import as_dict
 from transom.wire.media import translate_media
-from transom.wire.violations import as_dict
 
 Takes = Callable[[str], object]
 """Whether an API accepts a label as the id of a call."""

@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from reprlib import Repr
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from msgspec import Struct
+
+from transom.wire.fields import as_dict, as_list
 
 
 class Violation(Struct, frozen=True):
@@ -28,7 +30,6 @@ class Violation(Struct, frozen=True):
     why: str
 
 
-Json = dict[str, Any]
 Finding = tuple[str, str]
 """A rule, and how it is broken."""
 
@@ -108,27 +109,6 @@ def lone_surrogates(value: object) -> Iterator[Finding]:
         elif item is not None:
             fields = as_dict(item)
             stack += [*fields, *fields.values(), *as_list(item)]
-
-
-def as_dict(value: object) -> Json:
-    """The value if it is a dict, else an empty dict."""
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def as_list(value: object) -> list[Any]:
-    """The items of a list or tuple, else an empty list."""
-    return list(cast("list[Any]", value)) if isinstance(value, (list, tuple)) else []
-
-
-def dicts(value: object) -> list[Json]:
-    """The items of a list; an empty dict for each that is not a dict."""
-    return [as_dict(item) for item in as_list(value)]
-
-
-def text(fields: Json, key: str) -> str:
-    """The text under a key; empty if there is none."""
-    value = fields.get(key)
-    return value if isinstance(value, str) else ""
 
 
 _SHORT = Repr()

@@ -13,7 +13,7 @@ from transom.memory import Memory
 from transom.providers.scripted import Fault, Scripted, call
 from transom.readback import TOOLS
 from transom.stores import open_store
-from transom.wire.tool_choice import without_forced_call
+from transom.wire.request_fields import without_forced_call
 
 SCHEMA = {
     "type": "object",

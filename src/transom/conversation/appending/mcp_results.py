@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, cast
 
 from transom import texts
 from transom.core.message import Media, Raw
-from transom.wire.fields import compact_json
+from transom.wire.fields import as_dict, as_list, compact_json, text
 from transom.wire.media import translate_media
-from transom.wire.violations import as_dict, as_list, text
 
 
 class McpResult(NamedTuple):

@@ -15,8 +15,7 @@ from transom.providers.base import Provider, model_name
 from transom.wire.arguments import read_object
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
-from transom.wire.sdk_objects import dumped
-from transom.wire.stop_reason import StopReason, stop_reason_of
+from transom.wire.replies import StopReason, dumped, stop_reason_of
 
 
 class Partial(Struct, frozen=True, kw_only=True):

@@ -77,9 +77,8 @@ from transom.providers import models
 from transom.providers.base import Provider, model_name
 from transom.wire.dialects import dialect_named
 from transom.wire.refused_parts import prompt_parts
-from transom.wire.stop_reason import StopReason
-from transom.wire.structured_output import refuses_structured_output, structured_output
-from transom.wire.tool_choice import without_forced_call
+from transom.wire.replies import StopReason
+from transom.wire.request_fields import refuses_structured_output, structured_output, without_forced_call
 
 _logger = logging.getLogger(__name__)
 

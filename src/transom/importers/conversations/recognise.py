@@ -27,9 +27,8 @@ from transom.importers.recorded import FORMATS, Recorded, format_list
 from transom.importers.sessions import claude_code, codex, pi
 from transom.importers.sessions.session_reader import Branch, SessionReader, read_session
 from transom.wire.dialects import dialect_named
-from transom.wire.fields import kind_of
+from transom.wire.fields import as_dict, kind_of
 from transom.wire.frameworks import langchain_json, pydantic_ai_json
-from transom.wire.violations import as_dict
 
 OnSkip = Callable[[str], None]
 """A function that takes one line of text: what was left out, and where."""

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
 from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, parsed_text, result_text
-from transom.wire.json_values import objects_in
-from transom.wire.violations import as_dict, text
+from transom.wire.fields import as_dict, objects_in, text
 
 
 class Path(Struct, frozen=True):

@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
 from transom.texts import tool_failed
-from transom.wire.json_values import dumped
-from transom.wire.violations import as_dict
+from transom.wire.fields import as_dict, compact_json
 
 
 class Answer(Struct, frozen=True):
@@ -119,7 +118,7 @@ def file(url: str, name: str = "") -> Media:
 
 def arguments(value: object) -> str:
     """Return the arguments of a call as text: a text as it is, an object as JSON, and `{}` for none."""
-    return value if isinstance(value, str) and value else dumped(value) if value else "{}"
+    return value if isinstance(value, str) and value else compact_json(value) if value else "{}"
 
 
 def result_text(value: object) -> str:
@@ -141,7 +140,7 @@ def result_text(value: object) -> str:
     texts = [as_dict(item).get("text") for item in listed]
     if listed and all(isinstance(text, str) for text in texts):
         return "\n".join(map(str, texts))
-    return dumped(cast("object", value))
+    return compact_json(cast("object", value))
 
 
 def parsed_text(value: object) -> object:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
 from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, file, image, result_text
-from transom.wire.violations import as_dict
+from transom.wire.fields import as_dict
 
 Paths = str | tuple[str, ...]
 

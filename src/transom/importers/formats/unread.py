@@ -7,8 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from transom.core.message import Raw
-from transom.wire.json_values import first_of, objects_in
-from transom.wire.violations import as_dict, text
+from transom.wire.fields import as_dict, first_of, objects_in, text
 
 
 class UnreadFormat(Struct, frozen=True):

@@ -23,8 +23,8 @@ from transom.importers.sessions.injected import is_injected
 from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, SessionReader, is_taken_back
 from transom.wire.dialect import Placed
 from transom.wire.dialects import dialect_named
-from transom.wire.violations import as_dict
-from transom.wire.violations import text as type_of
+from transom.wire.fields import as_dict
+from transom.wire.fields import text as type_of
 
 BATCH = 1_000_000
 """Entries wait until the file was read this many bytes further, and are appended together: each append waits for the

@@ -35,8 +35,7 @@ from msgspec.structs import replace
 from transom.core.message import Raw
 from transom.importers.sessions.injected import is_command
 from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, add_range, seconds_of
-from transom.wire.json_values import objects_in, plain_text
-from transom.wire.violations import as_dict, text
+from transom.wire.fields import as_dict, objects_in, plain_text, text
 
 _MARKS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid", "isSidechain", "messageId"})
 """At least one of these keys is in every line."""

@@ -18,9 +18,8 @@ from typing import Any, cast
 
 from transom.core.message import Raw
 from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, SystemPrompt, add_range, seconds_of
-from transom.wire.json_values import objects_in, plain_text
+from transom.wire.fields import as_dict, objects_in, plain_text, text
 from transom.wire.responses.parse import is_models
-from transom.wire.violations import as_dict, text
 
 _ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 

@@ -15,9 +15,7 @@ from typing import cast
 
 from transom.core.message import Raw
 from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, seconds_of
-from transom.wire.fields import as_text
-from transom.wire.json_values import dumped, objects_in
-from transom.wire.violations import as_dict, text
+from transom.wire.fields import as_dict, as_text, compact_json, objects_in, text
 
 _BESIDE = frozenset(
     {
@@ -165,7 +163,7 @@ def _part(block: Raw) -> Raw:
         url = f"data:{text(block, 'mimeType')};base64,{text(block, 'data')}"
         return {"type": "image_url", "image_url": {"url": url}}
     known = text(block, "type") in {"text", ""}
-    return {"type": "text", "text": text(block, "text") if known else dumped(block)}
+    return {"type": "text", "text": text(block, "text") if known else compact_json(block)}
 
 
 def _shell(message: Raw) -> str:

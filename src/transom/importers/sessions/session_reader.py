@@ -15,7 +15,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from transom.core.message import Raw
-from transom.wire.violations import text
+from transom.wire.fields import text
 
 
 class Said(Struct, frozen=True, kw_only=True):

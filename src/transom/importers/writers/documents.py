@@ -11,8 +11,8 @@ from transom.importers.recorded import FORMATS
 from transom.importers.writers.log_messages import NO_PLACE, LeftOut, Shown
 from transom.importers.writers.session_lines import ClaudeCodeWriter, CodexWriter, PiWriter
 from transom.wire.dialects import dialect_named
+from transom.wire.fields import compact_json
 from transom.wire.frameworks import langchain_json, pydantic_ai_json
-from transom.wire.json_values import dumped
 
 MESSAGES = {"openai": "messages", "anthropic": "messages", "responses": "input", "gemini": "contents"}
 """The key under which a body of each API has its messages."""
@@ -64,8 +64,8 @@ class _DocumentWriter:
             return
         body = self._dialect.body(head, [], head.tools)
         for number, (name, value) in enumerate(body.items()):
-            yield ("," if number else "{") + f"{dumped(name)}:"
-            yield from _list_text(items) if name == MESSAGES[self._dialect.name] else [dumped(value)]
+            yield ("," if number else "{") + f"{compact_json(name)}:"
+            yield from _list_text(items) if name == MESSAGES[self._dialect.name] else [compact_json(value)]
         yield "}\n"
 
     def _items(self, messages: Iterable[Shown]) -> Iterator[Raw]:
@@ -84,6 +84,6 @@ def _list_text(items: Iterable[Raw]) -> Iterator[str]:
     """Yield the text of a JSON array, one item at a time."""
     begin = "["
     for item in items:
-        yield begin + dumped(item)
+        yield begin + compact_json(item)
         begin = ","
     yield "[]" if begin == "[" else "]"

@@ -8,8 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from transom.core.message import Head, Raw, Text
 from transom.importers.writers.log_messages import NO_PLACE, LeftOut, Shown
-from transom.wire.json_values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
-from transom.wire.violations import as_dict, text
+from transom.wire.fields import as_dict, compact_json, data_of, iso_time, json_or_text, objects_in, plain_text, text
 
 
 class _SessionWriter:
@@ -26,11 +25,11 @@ class _SessionWriter:
             self._left_out.add("tool schemas left out", len(head.tools), why=NO_PLACE)
         begin, messages = _first_time(messages)
         for line in self._head_lines("\n\n".join(_texts(head)), begin):
-            yield f"{dumped(line)}\n"
+            yield f"{compact_json(line)}\n"
         for shown in messages:
             for line in self._of_message(shown.message, iso_time(shown.at)):
                 self._lines += 1
-                yield f"{dumped(line)}\n"
+                yield f"{compact_json(line)}\n"
 
     def _label(self) -> str:
         """Make an id for the next line, the same in every export."""
@@ -142,7 +141,7 @@ def _pi_parts(content: object) -> list[Raw]:
         if found is not None:
             out.append({"type": "image", "data": found[1], "mimeType": found[0]})
         else:
-            out.append({"type": "text", "text": text(part, "text") or dumped(part)})
+            out.append({"type": "text", "text": text(part, "text") or compact_json(part)})
     return out
 
 

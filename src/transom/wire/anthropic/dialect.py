@@ -3,31 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from math import ceil
+from typing import Any, cast
 
 from transom import texts
 from transom.core import message as m
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw
-from transom.core.tokens import FormatCounter, TokenCounter
+from transom.core.edit import Fold
+from transom.core.entry import Body
+from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw
+from transom.core.tokens import MEDIA_TOKENS, MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Slot, Unit
 from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
-from transom.wire import translate, turns
+from transom.wire import translate
 from transom.wire.anthropic.caching import with_valid_marks
-from transom.wire.anthropic.counter import AnthropicCounter
-from transom.wire.anthropic.parse import DIALECT_NAME, parse, read
-from transom.wire.anthropic.render import by_user, system_of, unit_messages, words
-from transom.wire.anthropic.reply import USAGE, parse_reply
+from transom.wire.anthropic.parse import DIALECT_NAME, USAGE, parse, parse_reply, read
+from transom.wire.anthropic.render import EMPTY, by_user, is_blank, is_label, sent_name, system_of, unit_messages, words
 from transom.wire.anthropic.rules import violations
 from transom.wire.anthropic.server_tools import repaired
 from transom.wire.anthropic.stream import AnthropicAccumulator
 from transom.wire.bound_reasoning import bind
-from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.dialect import Dialect, Placed, Rendered, Violation, join_roles, messages_without_surrogates
+from transom.wire.dialect_counter import DialectCounter, ToolRenderer
 from transom.wire.fields import kind_of
-from transom.wire.sdk_objects import UsageFields
+from transom.wire.media_tokens import ANTHROPIC as ANTHROPIC_RATES
+from transom.wire.replies import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
-from transom.wire.turns import messages_without_surrogates
+
+
+class AnthropicCounter(DialectCounter):
+    """Counts for the Messages API, with the placeholders, labels and marks that rendering may add to a fact.
+
+    `request` has room for the first user message, if the API needs one.
+    """
+
+    rates = ANTHROPIC_RATES
+
+    def __init__(self, counter: TokenCounter, tools: ToolRenderer, *, user_first: bool) -> None:
+        super().__init__(counter, DIALECT_NAME, objects=True, tools=tools, takes=is_label)
+        self._empty = self.count(EMPTY)
+        self.user_first = user_first
+        if user_first:
+            self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.CONTINUE)
+
+    def image(self, width: int, height: int) -> int:
+        """The tokens of an image: its pixels ÷ 750, at most 1,600: the provider scales larger images down."""
+        return min(1_600, ceil(width * height / 750))
+
+    def count_body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
+        """The counts of an entry. A fold with a blank text is counted as its placeholder."""
+        if isinstance(body, Fold) and is_blank(body.text):
+            return (MESSAGE_TOKENS + max(self._empty, self.count(body.text)),)
+        return super().count_body(body, shown)
+
+    def count_part(self, part: Addressed) -> int:
+        """The tokens of a part. A blank text counts as its placeholder; a document that holds plain text counts that
+        text."""
+        source: Any = part.raw.get("source") if isinstance(part, m.Media) else None
+        if isinstance(source, dict) and cast("Raw", source).get("type") in {"text", "content"}:
+            return max(MEDIA_TOKENS, sum(map(self.count, m.strings_in(cast("Raw", source)))))
+        tokens = super().count_part(part)
+        return max(self._empty, tokens) if isinstance(part, m.Text) and is_blank(part.text) else tokens
+
+    def count_envelope(self, fact: Fact) -> int:
+        """The tokens beside the parts, with the mark on an instruction, a changed tool name, and a placeholder for
+        missing content."""
+        tokens = super().count_envelope(fact)
+        if isinstance(fact, Instruction):
+            # a word of it may begin with the mark's last blank and then need one token more
+            tokens += self.count(texts.instruction_text(fact.role, "")) + 1
+        elif isinstance(fact, Assistant) and fact.dialect == DIALECT_NAME:
+            tokens += sum(max(0, self.count(sent_name(call.name)) - self.count(call.name)) for call in fact.calls)
+            tokens += MESSAGE_TOKENS * fact.order.count("|")
+        needed = fact.failed if isinstance(fact, m.ToolResult) else not (isinstance(fact, Assistant) and fact.calls)
+        return tokens + (self._empty if needed and not fact.parts and is_blank(m.own_text(fact)) else 0)
+
 
 COMPACTION_PROMPT = (
     "Summarize the conversation so that you can go on from your summary alone: what the user asked and forbade, what "
@@ -77,7 +128,7 @@ class AnthropicDialect(Dialect, frozen=True):
             messages = [by_user("system", messages[0]), *messages[1:]]
         if self.user_first and messages and messages[0].message["role"] == "assistant":
             messages = [self.user_message(texts.CONTINUE), *messages]
-        return turns.join_roles(messages, "content")
+        return join_roles(messages, "content")
 
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         placed = read(messages, where)
@@ -105,7 +156,7 @@ class AnthropicDialect(Dialect, frozen=True):
         return AnthropicAccumulator(bound=self.bound)
 
     def parse_reply(self, reply: object) -> Assistant:
-        given = from_stream(reply, self.accumulator())
+        given = from_stream(reply, self.accumulator)
         return given if isinstance(given, Assistant) else parse_reply(given, bound=self.bound)
 
     @property

@@ -19,9 +19,9 @@ from transom.core.unit import Unit
 from transom.wire.anthropic.parse import DIALECT_NAME, SIGNED
 from transom.wire.arguments import as_object
 from transom.wire.dialect import Rendered
-from transom.wire.fields import is_text
+from transom.wire.fields import deep_copy, is_text, without_lone_surrogates
 from transom.wire.translate import safe_name, translate_fact, unique_calls
-from transom.wire.turns import deep_copy, runs, without_lone_surrogates
+from transom.wire.turns import runs
 
 EMPTY = texts.left_out_marker("text")
 """The placeholder where the API wants a text and there is none (A10)."""

@@ -20,20 +20,17 @@ from itertools import dropwhile
 from types import NoneType
 from typing import NamedTuple
 
+from transom.core.message import Raw
 from transom.wire.dialect import Violation
+from transom.wire.fields import as_dict, as_list, dicts, text
 from transom.wire.violations import (
     TEXT,
     TYPED,
     Finding,
-    Json,
     Must,
-    as_dict,
-    as_list,
     collect_violations,
-    dicts,
     lone_surrogates,
     short_repr,
-    text,
     wrong_fields,
 )
 
@@ -83,7 +80,7 @@ def _signed(message: object) -> object:
     return {**fields, "content": [{"signature": "", **b} if b.get("type") == "thinking" else b for b in blocks]}
 
 
-def _of_request(fields: Json) -> Iterator[Finding]:
+def _of_request(fields: Raw) -> Iterator[Finding]:
     """Findings in the request as a whole: system, tools, numbers of images and cache marks."""
     system, tools, messages = fields.get("system"), dicts(fields.get("tools")), dicts(fields["messages"])
     yield from wrong_fields("", fields, _SYSTEM)
@@ -110,7 +107,7 @@ def _of_request(fields: Json) -> Iterator[Finding]:
     yield from lone_surrogates([system, fields["messages"]])
 
 
-def _blocks_in(message: Json) -> Iterator[Json]:
+def _blocks_in(message: Raw) -> Iterator[Raw]:
     """The blocks of a message, those inside a result before the result."""
     for block in dicts(message.get("content")):
         if block.get("type") == "tool_result":
@@ -139,7 +136,7 @@ def _of_message(index: int, message: object) -> Iterator[Finding]:
             yield from _of_block(role, f"content[{at}]", block)
 
 
-def _of_block(role: str, where: str, block: Json) -> Iterator[Finding]:
+def _of_block(role: str, where: str, block: Raw) -> Iterator[Finding]:
     """Findings in one block of a message of this role."""
     kind = text(block, "type")
     if _BY.get(kind, role) != role:
@@ -169,7 +166,7 @@ class _MergedTurn(NamedTuple):
     """Neighbouring messages of one role."""
 
     role: object
-    blocks: list[tuple[int, Json]]
+    blocks: list[tuple[int, Raw]]
     """Each block with the index of its message."""
 
     def labels(self, kind: str) -> list[tuple[int, str]]:
@@ -179,7 +176,7 @@ class _MergedTurn(NamedTuple):
         return [(at, text(each, key)) for at, each in self.blocks if self.role == role and each.get("type") == kind]
 
 
-def _of_turns(messages: list[Json], thinking: Json) -> Iterator[Violation]:
+def _of_turns(messages: list[Raw], thinking: Raw) -> Iterator[Violation]:
     """Violations between messages: A1 to A5 for every turn, A11, A12 and A14 for the last. `thinking`: the request's
     setting."""
     turns = _turns(messages)
@@ -193,7 +190,7 @@ def _of_turns(messages: list[Json], thinking: Json) -> Iterator[Violation]:
         yield from _of_thinking(turns[-2], turns[-1])
 
 
-def _turns(messages: list[Json]) -> list[_MergedTurn]:
+def _turns(messages: list[Raw]) -> list[_MergedTurn]:
     """The messages as turns: neighbours of one role together."""
     turns: list[_MergedTurn] = []
     for index, message in enumerate(messages):
@@ -274,7 +271,7 @@ def _of_server_tools(turns: list[_MergedTurn]) -> Iterator[Violation]:
                 yield Violation("A16", at, f"a {kind} that {label!r} has made, which is not before it")
 
 
-def _of_provider_call(block: Json) -> str:
+def _of_provider_call(block: Raw) -> str:
     """The id of the provider's call that a block of the model refers to: as its result, or as its caller."""
     if text(block, "type").endswith("_tool_result"):
         return text(block, "tool_use_id")

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.message import Assistant, Other, Raw
-from transom.wire.turns import Rendered
-from transom.wire.violations import as_dict, dicts, text
+from transom.wire.dialect import Rendered
+from transom.wire.fields import as_dict, dicts, text
 
 
 def call_of(block: Raw) -> str:

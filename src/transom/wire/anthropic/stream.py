@@ -6,12 +6,11 @@ from contextlib import suppress
 
 from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
-from transom.wire.anthropic.reply import USAGE, parse_reply, without_refused_blocks
+from transom.wire.anthropic.parse import USAGE, parse_reply, without_refused_blocks
 from transom.wire.arguments import read_object
-from transom.wire.sdk_objects import dumped, read_usage
-from transom.wire.stop_reason import stop_reason
+from transom.wire.fields import as_dict, text
+from transom.wire.replies import dumped, read_usage, stop_reason
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields, is_whole_object
-from transom.wire.violations import as_dict, text
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 """The field of a block to which each kind of delta adds."""

@@ -14,10 +14,10 @@ from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
+from transom.wire.fields import objects_in
 from transom.wire.frameworks.base import CHAT, Piece, Shown, Sources, bound, shown_messages, signature_of, text_of
-from transom.wire.json_values import objects_in
 from transom.wire.openai import parse
-from transom.wire.sdk_objects import UsageFields, as_assistant, with_usage
+from transom.wire.replies import UsageFields, as_assistant, with_usage
 
 _USAGE = UsageFields(
     prompt="input_token_count",

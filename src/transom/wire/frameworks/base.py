@@ -21,8 +21,8 @@ from transom.core.message import Assistant, Fact, Raw, ToolResult
 from transom.core.unit import FoldedSlot, Unit
 from transom.core.view import View
 from transom.wire.dialect import Dialect
+from transom.wire.fields import as_dict, text
 from transom.wire.openai import OpenAIChatDialect
-from transom.wire.violations import as_dict, text
 
 CHAT = OpenAIChatDialect(media_in_results=True)
 """The dialect in which most frameworks are read and counted. The framework, not the window, decides where the images of

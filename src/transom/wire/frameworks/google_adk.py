@@ -35,7 +35,7 @@ class GoogleADKFormat:
 
     def read_reply(self, reply: Any) -> Assistant:
         """The turn in an `LlmResponse`."""
-        from transom.wire.gemini.reply import plain  # noqa: PLC0415 - as above
+        from transom.wire.gemini.parse import plain  # noqa: PLC0415 - as above
 
         if getattr(reply, "content", None) is None:
             raise InvalidMessage("reply", f"the model said nothing: {getattr(reply, 'error_message', None)!s:.100}")

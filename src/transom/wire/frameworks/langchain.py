@@ -11,6 +11,7 @@ from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
+from transom.wire.fields import as_dict, objects_in, text
 from transom.wire.frameworks.base import (
     CHAT,
     Piece,
@@ -23,10 +24,8 @@ from transom.wire.frameworks.base import (
     signature_of,
 )
 from transom.wire.frameworks.langchain_json import message as chat_message
-from transom.wire.json_values import objects_in
 from transom.wire.openai import parse
-from transom.wire.sdk_objects import UsageFields, as_assistant, with_usage
-from transom.wire.violations import as_dict, text
+from transom.wire.replies import UsageFields, as_assistant, with_usage
 
 _USAGE = UsageFields(
     prompt="input_tokens",

@@ -12,9 +12,8 @@ from typing import Any, cast
 
 from transom.core.message import Raw
 from transom.texts import FAILED
-from transom.wire.json_values import json_or_text, objects_in, plain_text
+from transom.wire.fields import as_dict, json_or_text, objects_in, plain_text, text
 from transom.wire.translate import failed_content
-from transom.wire.violations import as_dict, text
 
 _ROLES = {
     "human": "user",

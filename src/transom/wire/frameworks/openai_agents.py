@@ -11,8 +11,8 @@ from transom.core.view import View
 from transom.wire.dialect import Dialect
 from transom.wire.frameworks.base import Piece, Sources
 from transom.wire.rendering import render_messages
+from transom.wire.replies import UsageFields, dumped, with_usage
 from transom.wire.responses import RESPONSES
-from transom.wire.sdk_objects import UsageFields, dumped, with_usage
 
 _USAGE = UsageFields(
     prompt="input_tokens",

@@ -10,6 +10,7 @@ from transom.core.message import Assistant, Instruction, Raw, Text
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
+from transom.wire.fields import objects_in
 from transom.wire.frameworks.base import (
     CHAT,
     Piece,
@@ -22,9 +23,8 @@ from transom.wire.frameworks.base import (
     text_of,
 )
 from transom.wire.frameworks.pydantic_ai_json import request_message, turn
-from transom.wire.json_values import objects_in
 from transom.wire.openai import parse
-from transom.wire.sdk_objects import UsageFields, as_assistant, with_usage
+from transom.wire.replies import UsageFields, as_assistant, with_usage
 
 _USAGE = UsageFields(
     prompt="input_tokens",

@@ -11,8 +11,7 @@ from typing import Any, cast
 
 from transom.core.message import Raw
 from transom.texts import tool_failed
-from transom.wire.json_values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
-from transom.wire.violations import as_dict, text
+from transom.wire.fields import as_dict, compact_json, data_of, iso_time, json_or_text, objects_in, plain_text, text
 
 _URLS = {"image-url": "image_url", "document-url": "file", "audio-url": "file", "video-url": "file"}
 
@@ -73,12 +72,12 @@ def request_message(part: Raw) -> Raw | None:
         return {"role": "user", "content": content if isinstance(content, str) else _user_parts(content)}
     answers = text(part, "tool_call_id") if text(part, "tool_name") else ""
     if kind == "tool-return" or (kind == "retry-prompt" and answers):
-        said = content if isinstance(content, str) else dumped(content)
+        said = content if isinstance(content, str) else compact_json(content)
         if kind == "retry-prompt" or text(part, "outcome") in {"failed", "denied"}:
             said = tool_failed(said)
         return {"role": "tool", "tool_call_id": text(part, "tool_call_id"), "content": said}
     if kind in {"retry-prompt", "retry-feedback"}:
-        return {"role": "user", "content": content if isinstance(content, str) else dumped(content)}
+        return {"role": "user", "content": content if isinstance(content, str) else compact_json(content)}
     return None
 
 
@@ -95,7 +94,7 @@ def _media(item: Raw) -> Raw:
         url = f"data:{text(item, 'media_type')};base64,{data}"
         kind = "image-url" if text(item, "media_type").startswith("image/") else "document-url"
     if kind == "text" or kind not in _URLS:
-        return {"type": "text", "text": text(item, "content") or dumped(item)}
+        return {"type": "text", "text": text(item, "content") or compact_json(item)}
     return _chat_media(_URLS[kind], url)
 
 
@@ -122,7 +121,7 @@ def turn(parts: list[Raw]) -> Raw:
 
 def _chat_call(part: Raw) -> Raw:
     args: Any = part.get("args")
-    given = args if isinstance(args, str) else dumped(args if args is not None else {})
+    given = args if isinstance(args, str) else compact_json(args if args is not None else {})
     function = {"name": text(part, "tool_name"), "arguments": given}
     return {"id": text(part, "tool_call_id"), "type": "function", "function": function}
 
@@ -148,7 +147,7 @@ def _prompt_part(part: Raw) -> str | Raw:
         return {"media_type": found[0], "data": found[1], "kind": "binary"}
     if url:
         return {"url": url, "kind": "image-url" if "image_url" in part else "document-url"}
-    return dumped(part)
+    return compact_json(part)
 
 
 def _response_parts(message: Raw, names: dict[str, str]) -> list[Raw]:

@@ -15,11 +15,10 @@ from typing import Any, cast
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.wire.dialect import Dialect
+from transom.wire.fields import as_dict, objects_in
 from transom.wire.frameworks.base import Piece, Sources
-from transom.wire.json_values import objects_in
 from transom.wire.rendering import render_messages
-from transom.wire.sdk_objects import UsageFields, with_usage
-from transom.wire.violations import as_dict
+from transom.wire.replies import UsageFields, with_usage
 
 _USAGE = UsageFields(
     prompt="inputTokens cacheReadInputTokens cacheWriteInputTokens",

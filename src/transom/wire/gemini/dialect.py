@@ -4,24 +4,68 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import ceil
 
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, User
-from transom.core.tokens import FormatCounter, TokenCounter
+from transom import texts
+from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Other, Raw, Text, ToolResult, User
+from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.wire import tools as tool_formats
 from transom.wire import translate
-from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.dialect import Dialect, Placed, Rendered, Violation, messages_without_surrogates
+from transom.wire.dialect_counter import DialectCounter, ToolRenderer
 from transom.wire.fields import message_list, require_own_parts
 from transom.wire.gemini import parse, render
-from transom.wire.gemini.counter import GeminiCounter
-from transom.wire.gemini.keys import DIALECT_NAME
-from transom.wire.gemini.reply import USAGE, parse_response, plain
+from transom.wire.gemini.keys import DIALECT_NAME, SIGNATURE
+from transom.wire.gemini.parse import USAGE, parse_response, plain
 from transom.wire.gemini.rules import violations
 from transom.wire.gemini.stream import GeminiAccumulator
-from transom.wire.sdk_objects import UsageFields
+from transom.wire.media_tokens import GEMINI as GEMINI_RATES
+from transom.wire.replies import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
-from transom.wire.turns import messages_without_surrogates
+from transom.wire.translate import safe_name
+
+
+class GeminiCounter(DialectCounter):
+    """Counts for Gemini: a function's response repeats the name of its call, and is counted with it.
+
+    `request` has room for the user message that a request may need before its first call.
+    """
+
+    rates = GEMINI_RATES
+    user_first = True
+
+    def __init__(self, counter: TokenCounter, tools: ToolRenderer) -> None:
+        super().__init__(counter, DIALECT_NAME, objects=True, tools=tools)
+        self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.CONTINUE)
+
+    def image(self, width: int, height: int) -> int:
+        """The tokens of an image: 258 for each tile of 768 × 768 pixels, for at most 16 tiles: the header of an image
+        may state any size."""
+        return 258 * min(16, ceil(width / 768) * ceil(height / 768))
+
+    def count_part(self, part: Addressed) -> int:
+        """The tokens of a part. Signatures do not count; an empty text counts as the placeholder that may stand in its
+        place."""
+        if isinstance(part, Other):
+            part = Other({key: value for key, value in part.raw.items() if key not in SIGNATURE})
+        tokens = super().count_part(part)
+        return max(tokens, self.left_out) if isinstance(part, Text) and not part.text else tokens
+
+    def count_envelope(self, fact: Fact) -> int:
+        """The tokens beside the parts, with the call's name in a response, and the mark on instructions, which the API
+        does not know."""
+        tokens, own = super().count_envelope(fact), fact.dialect == DIALECT_NAME
+        if isinstance(fact, Instruction):
+            tokens += self.count(texts.instruction_text(fact.role, "")) + (0 if fact.parts else self.left_out)
+        elif isinstance(fact, Assistant):
+            names = [call.name or texts.UNNAMED if own else safe_name(call.name) for call in fact.calls]
+            tokens += sum(map(self.count, names)) + MESSAGE_TOKENS * (fact.order.count("|") if own else 0)
+            tokens += 0 if fact.parts or names else self.left_out
+        elif isinstance(fact, ToolResult) and own:
+            tokens -= self.count((fact.extra or {}).get("name") or "")
+        return tokens
 
 
 class GeminiDialect(Dialect, frozen=True):
@@ -70,7 +114,7 @@ class GeminiDialect(Dialect, frozen=True):
         return GeminiAccumulator()
 
     def parse_reply(self, reply: object) -> Assistant:
-        given = from_stream(reply, self.accumulator())
+        given = from_stream(reply, self.accumulator)
         return given if isinstance(given, Assistant) else parse_response(given)
 
     @property

@@ -1,5 +1,5 @@
-"""Reads Gemini's contents as facts: a turn of the model, a message of the user, and one result for each function
-response.
+"""Reads Gemini's contents and replies as facts: a turn of the model, a message of the user, and one result for each
+function response.
 
 Input is copied, so that later changes by the caller do not reach the log. A part with several kinds of data, which the
 API refuses, is read as several parts. A part without data is read as an empty text: a signature comes so when there is
@@ -18,8 +18,11 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Part, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
+from transom.wire.arguments import storable
 from transom.wire.dialect import Placed
 from transom.wire.fields import (
+    as_dict,
+    as_list,
     compact_json,
     json_copy,
     kind_of,
@@ -27,8 +30,22 @@ from transom.wire.fields import (
     require_object,
     require_own_parts,
     take_text,
+    text,
 )
-from transom.wire.gemini.keys import CALL, DIALECT_NAME, FILES, RESPONSE, UNDER, key_of_part, kinds_of
+from transom.wire.gemini.keys import (
+    CALL,
+    CODE,
+    CODE_RESULT,
+    DIALECT_NAME,
+    FILES,
+    RESPONSE,
+    TOOL_CALL,
+    TOOL_RESULT,
+    UNDER,
+    key_of_part,
+    kinds_of,
+)
+from transom.wire.replies import UsageFields, dumped, require_reply, stop_reason_of, with_usage
 from transom.wire.turns import continued, turn_of
 
 
@@ -244,3 +261,103 @@ def _answer(value: object, where: str, path: str) -> tuple[Part, ...]:
     if isinstance(text, str):
         return (Text(text, None if key == "output" else {UNDER: key}),)
     return (Text(compact_json(held), {UNDER: None}),)
+
+
+# ---- replies
+
+_NEEDED = "a response or a content"
+_THOUGHTS = "thoughtsTokenCount|thoughts_token_count"
+USAGE = UsageFields(
+    prompt="promptTokenCount|prompt_token_count",
+    cached="cachedContentTokenCount|cached_content_token_count",
+    output=f"candidatesTokenCount|candidates_token_count {_THOUGHTS}",
+    reasoning=_THOUGHTS,
+    of_reply=("usageMetadata", "usage_metadata"),
+)
+
+
+def parse_response(reply: object) -> Assistant:
+    """The turn in a reply, with its usage if that came.
+
+    A reply that reached a limit or was refused has no calls of the provider's own tools without a result: such a call
+    never ran.
+
+    Raises InvalidMessage for an error, a blocked request, a reply without content, and a content that is not the
+    model's.
+    """
+    response = require_reply(plain(reply), _NEEDED)
+    found = as_list(response.get("candidates"))
+    if not found and "parts" in response:
+        return turn(_with_storable_args(response), "reply")
+    if not found:
+        raise InvalidMessage("reply", _why_none(response))
+    candidate = require_reply(found[0], _NEEDED)
+    if (content := candidate.get("content")) is None:
+        reason = candidate.get("finishReason") or candidate.get("finish_reason") or "it gives no reason"
+        raise InvalidMessage("reply", f"the model said nothing: {reason!s:.100}")
+    usage = response.get("usageMetadata") or response.get("usage_metadata")
+    said = _with_storable_args(require_reply(content, _NEEDED))
+    if stop_reason_of(response) in ("length", "filter"):
+        said = {**said, "parts": without_unanswered_calls(as_list(said.get("parts")))}
+    return with_usage(turn(said, "reply"), usage, USAGE)
+
+
+def plain(value: object) -> object:
+    """An object of a client library as a dict without nulls; any other value as it is."""
+    return dumped(value, {"args", "response"}, mode="json", by_alias=True, exclude_none=True)
+
+
+def _with_storable_args(content: Raw) -> Raw:
+    """The content with the arguments of each call as a log can store them: what a model wrote there does not make the
+    reply unreadable."""
+    parts = content.get("parts")
+    if not isinstance(parts, list):
+        return content
+    return {**content, "parts": [_storable_part(each) for each in cast("list[object]", parts)]}
+
+
+def _storable_part(part: object) -> object:
+    fields = as_dict(part)
+    key = key_of_part(fields, CALL)
+    if key is None or "args" not in as_dict(fields[key]):
+        return part
+    return {**fields, key: {**as_dict(fields[key]), "args": storable(fields[key]["args"])}}
+
+
+def without_unanswered_calls(parts: list[Any]) -> list[Any]:
+    """The parts of a content that ended too early, without calls of the provider's own tools that have no result."""
+    results = [each for each in map(as_dict, parts) if key_of_part(each, TOOL_RESULT)]
+    answered = {_id_under(each, TOOL_RESULT) for each in results}
+    out = list[Any]()
+    for at, part in enumerate(parts):
+        fields = as_dict(part)
+        if key_of_part(fields, CODE):
+            is_unanswered = not _begins_with_result(parts[at + 1 :])
+        else:
+            is_unanswered = bool(key_of_part(fields, TOOL_CALL)) and _id_under(fields, TOOL_CALL) not in answered
+        if not is_unanswered:
+            out.append(part)
+    return out
+
+
+def _begins_with_result(parts: list[Any]) -> bool:
+    """Whether a result of code comes before the next code. Neither has an id, and a text may stand between the two."""
+    for fields in map(as_dict, parts):
+        if key_of_part(fields, CODE_RESULT):
+            return True
+        if key_of_part(fields, CODE):
+            return False
+    return False
+
+
+def _id_under(part: Raw, keys: tuple[str, ...]) -> str:
+    """The id in the data of a part."""
+    return text(as_dict(part.get(key_of_part(part, keys) or "")), "id")
+
+
+def _why_none(response: Raw) -> str:
+    """Why there are no candidates, as far as the response says."""
+    feedback = as_dict(response.get("promptFeedback") or response.get("prompt_feedback"))
+    if why := feedback.get("blockReason") or feedback.get("block_reason"):
+        return f"the request was blocked: {why!s:.100}"
+    return "a response with candidates or a content with parts is needed"

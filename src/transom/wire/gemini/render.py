@@ -15,13 +15,12 @@ from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Raw, Text, ToolResult
 from transom.core.unit import Unit
-from transom.wire import turns
 from transom.wire.arguments import WRAPPED, as_object
-from transom.wire.dialect import Rendered
-from transom.wire.fields import compact_json
+from transom.wire.dialect import Rendered, join_roles
+from transom.wire.fields import compact_json, deep_copy, without_lone_surrogates
 from transom.wire.gemini.keys import CALL, DIALECT_NAME, RESPONSE, SIGNATURE, UNDER, key_of_part
 from transom.wire.translate import translate_fact, unique_calls
-from transom.wire.turns import deep_copy, without_lone_surrogates
+from transom.wire.turns import runs
 
 ESCAPE = "skip_thought_signature_validator"
 """The signature that models which want one accept on a call of another model."""
@@ -85,7 +84,7 @@ def joined(contents: Sequence[Rendered]) -> list[Raw]:
         if any(key_of_part(each, CALL) for each in content["parts"]):
             contents = [*contents[:at], by_user({"text": texts.CONTINUE}), *contents[at:]]
             break
-    return turns.join_roles(contents, "parts")
+    return join_roles(contents, "parts")
 
 
 def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
@@ -116,7 +115,7 @@ def _said(fact: m.Fact) -> Rendered:
 
 def _turn(turn: Assistant, *, own: bool) -> list[Rendered]:
     """The contents of a turn: as many as it came in, without those of which nothing shows."""
-    contents = [[_part(item) for item in run if own or item != Text("")] for run in turns.runs(turn)]
+    contents = [[_part(item) for item in run if own or item != Text("")] for run in runs(turn)]
     out: list[Raw] = [{"role": "model", "parts": _kept(parts)} for parts in contents if parts or len(contents) == 1]
     return [Rendered(content, joins=not (at or turn.separate)) for at, content in enumerate(out)]
 

@@ -27,16 +27,14 @@ from itertools import groupby
 from types import NoneType
 from typing import NamedTuple
 
+from transom.core.message import Raw
 from transom.wire.dialect import Violation
+from transom.wire.fields import as_dict, as_list, dicts
 from transom.wire.violations import (
     NON_EMPTY,
     Finding,
-    Json,
     Must,
-    as_dict,
-    as_list,
     collect_violations,
-    dicts,
     lone_surrogates,
     short_repr,
     wrong_fields,
@@ -59,10 +57,10 @@ class _MergedTurn(NamedTuple):
     """Neighbouring contents of one role. `model`: it is the model's. `contents`: the index and parts of each."""
 
     model: bool
-    contents: list[tuple[int, list[Json]]]
+    contents: list[tuple[int, list[Raw]]]
 
     @property
-    def parts(self) -> list[Json]:
+    def parts(self) -> list[Raw]:
         """All parts of the contents that make up the turn, in order."""
         return [part for _, parts in self.contents for part in parts]
 
@@ -79,18 +77,18 @@ def violations(request: object, *, strict: bool = False) -> list[Violation]:
     )
 
 
-def _camel(value: object) -> Json:
+def _camel(value: object) -> Raw:
     """An object's fields with their keys in camel case, without nulls."""
     fields = as_dict(value).items()
     return {re.sub("_([a-z])", lambda m: m[1].upper(), key): item for key, item in fields if item is not None}
 
 
-def _parts(content: object) -> list[Json]:
+def _parts(content: object) -> list[Raw]:
     """The parts of a content, with keys in camel case."""
     return [_camel(part) for part in as_list(as_dict(content).get("parts"))]
 
 
-def _of_request(fields: Json) -> Iterator[Finding]:
+def _of_request(fields: Raw) -> Iterator[Finding]:
     """Findings in the system instruction, and an empty list of contents."""
     system = fields.get("systemInstruction")
     parts = _parts(system)
@@ -125,7 +123,7 @@ def _of_content(content: object) -> Iterator[Finding]:
         yield "G4", "function responses and other parts in one content"
 
 
-def _of_part(where: str, part: Json, *, model: bool) -> Iterator[Finding]:
+def _of_part(where: str, part: Raw, *, model: bool) -> Iterator[Finding]:
     """Findings in one part. `model`: its content is the model's."""
     data = [key for key in part if key in _DATA]
     if not data:  # a kind that came up later
@@ -164,7 +162,7 @@ def _of_order(turns: list[_MergedTurn], *, cached: bool) -> Iterator[Violation]:
 def _of_responses(turn: _MergedTurn, calls: int | None) -> Iterator[Violation]:
     """Violations in a turn of the user. `calls`: how many calls the turn before it has; None if that cannot be
     known."""
-    before: list[Json] = []
+    before: list[Raw] = []
     for index, parts in turn.contents:
         behind = calls == 0 or not all(_RESPONSE in part for part in before)
         if behind and any(_RESPONSE in part for part in parts):

@@ -10,19 +10,16 @@ from transom.core.message import Assistant, Fact, Head, Instruction, Media, Raw,
 from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
-from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.dialect import Dialect, Placed, Rendered, Violation, messages_without_surrogates
 from transom.wire.dialect_counter import DialectCounter
 from transom.wire.fields import message_list
-from transom.wire.openai.parse import DIALECT_NAME, parse
-from transom.wire.openai.render import message, unit_messages
-from transom.wire.openai.repair import repair
-from transom.wire.openai.reply import USAGE, as_message, parse_reply
+from transom.wire.openai.parse import DIALECT_NAME, USAGE, as_message, parse, parse_reply
+from transom.wire.openai.render import message, repair, unit_messages
 from transom.wire.openai.rules import violations
 from transom.wire.openai.stream import ChatAccumulator
-from transom.wire.sdk_objects import UsageFields
+from transom.wire.replies import UsageFields
 from transom.wire.stream import from_stream
 from transom.wire.translate import translate_fact
-from transom.wire.turns import messages_without_surrogates
 
 
 class ChatCounter(DialectCounter):
@@ -102,7 +99,7 @@ class OpenAIChatDialect(Dialect, frozen=True):
         return ChatAccumulator()
 
     def parse_reply(self, reply: object) -> Assistant:
-        given = from_stream(reply, self.accumulator())
+        given = from_stream(reply, self.accumulator)
         return given if isinstance(given, Assistant) else parse_reply(given)
 
     @property

@@ -21,9 +21,10 @@ from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolRe
 from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.wire.dialect import Rendered, Violation
+from transom.wire.fields import dicts
 from transom.wire.openai.dialect import ChatCounter, OpenAIChatDialect
 from transom.wire.openai.parse import DIALECT_NAME
-from transom.wire.violations import Finding, Must, collect_violations, dicts, short_repr, wrong_fields
+from transom.wire.violations import Finding, Must, collect_violations, short_repr, wrong_fields
 
 _LETTERS = string.digits + string.ascii_letters
 _LABEL = re.compile(r"[a-zA-Z0-9]{9}")

@@ -1,4 +1,4 @@
-"""Reads an OpenAI chat message as a fact. Nothing is lost: fields without a place stay in `extra`.
+"""Reads OpenAI chat messages and replies as facts. Nothing is lost: fields without a place stay in `extra`.
 
 A field that is null, empty or missing where a text belongs reads as an empty text. It stays in `extra` as it was, so
 that it comes out the same. Input is copied, so that later changes by the caller do not reach the log.
@@ -6,22 +6,28 @@ that it comes out the same. Input is copied, so that later changes by the caller
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 from transom.core import message as m
-from transom.core.message import Call, Fact, Raw
+from transom.core.message import Assistant, Call, Fact, Raw
 from transom.errors import InvalidMessage
 from transom.wire.fields import (
+    MediaTypes,
+    as_dict,
+    as_list,
     compact_json,
     is_text,
     json_copy,
     kind_of,
+    other_part,
     require_object,
     take_content,
     take_role,
     take_text,
+    text_part,
 )
-from transom.wire.parts import MediaTypes, other_part, text_part
+from transom.wire.replies import UsageFields, as_assistant, dumped, require_reply, with_usage
 from transom.wire.translate import without_failed_mark
 from transom.wire.turns import turn_of
 
@@ -155,3 +161,115 @@ def _arguments(body: Raw, field: str) -> str:
     if value is None or value == "":
         return ""
     return body.pop(field) if isinstance(value, str) else compact_json(value)
+
+
+# ---- which fields are sent back (docs/why/response-fields.md)
+#
+# Of a reply of the model, only the fields in `TAKEN` are kept. Of a message that the caller wrote, every field is kept
+# except those in `RESPONSE_ONLY`, which exist only in responses, even if somebody copied them into a message.
+
+Fields = Mapping[str, "Fields | None"]
+"""The fields of an object by name; None for a field that is kept with everything in it."""
+
+_FUNCTION: Fields = {"name": None, "arguments": None}
+_CALL: Fields = {
+    "id": None,
+    "type": None,
+    "function": _FUNCTION,
+    "custom": {"name": None, "input": None},
+    "extra_content": None,
+}
+TAKEN: Fields = {
+    "role": None,
+    "content": None,
+    "refusal": None,
+    "name": None,
+    "audio": None,
+    "tool_calls": _CALL,
+    "function_call": _FUNCTION,
+    # of compatible servers, which want it back: DeepSeek; Groq and vLLM; OpenRouter; Gemini; Mistral; LiteLLM
+    "reasoning_content": None,
+    "reasoning": None,
+    "reasoning_details": None,
+    "extra_content": None,
+    "prefix": None,
+    "thinking_blocks": None,
+    "reasoning_items": None,
+}
+"""The fields of the model's message that some API takes as input."""
+
+RESPONSE_ONLY = ("annotations", "parsed", "provider_specific_fields", "images")
+"""Fields of a message in responses: OpenAI's citations, the SDK's `.parse()`, LiteLLM's notes, images that a model
+made."""
+_OF_CALLS = ("index", "parsed_arguments", "provider_specific_fields")
+"""Fields of a call in responses: its place in a stream, the SDK's `.parse()`, LiteLLM's notes."""
+
+
+def taken(value: Any, fields: Fields | None = TAKEN) -> Any:
+    """A copy of a part of a response with only these fields, at every level that `fields` describes."""
+    if fields is None:
+        return value
+    if isinstance(value, list):
+        return [taken(item, fields) for item in cast("list[object]", value)]
+    if not isinstance(value, dict):
+        return value
+    return {key: taken(item, fields[key]) for key, item in cast("Raw", value).items() if key in fields}
+
+
+def drop_response_only(message: Raw) -> None:
+    """Remove fields from a message, in place, that only responses have."""
+    for key in RESPONSE_ONLY:
+        message.pop(key, None)
+    audio = message.get("audio")
+    if isinstance(audio, dict) and "id" in audio:  # a spoken answer is named by its id
+        message["audio"] = {"id": audio["id"]}
+    for call in cast("list[Raw]", message.get("tool_calls") or []):
+        for body in (call, call.get("function") or {}, call.get("custom") or {}):
+            for key in _OF_CALLS:
+                body.pop(key, None)
+
+
+# ---- replies
+
+_NEEDED = "a response or an assistant message"
+_KEPT = frozenset({"choices", "content", "reasoning_details"})
+"""Keys below which nulls stay, because they were sent or mean something."""
+USAGE = UsageFields(
+    prompt="prompt_tokens",
+    cached="prompt_tokens_details.cached_tokens|prompt_cache_hit_tokens",
+    output="completion_tokens",
+    cache_write="prompt_tokens_details.cache_write_tokens|prompt_tokens_details.cache_creation_tokens",
+    reasoning="completion_tokens_details.reasoning_tokens",
+)
+"""DeepSeek has two names for cached tokens; OpenRouter and Anthropic's endpoint report the tokens that were written."""
+
+
+def parse_reply(reply: object) -> Assistant:
+    """The turn in a reply, with its usage if that came.
+
+    Raises InvalidMessage for an error, and for a reply without an assistant message.
+    """
+    message = response = require_reply(as_message(reply), _NEEDED)
+    if choices := as_list(response.get("choices")):
+        choice = require_reply(dumped(choices[0], _KEPT), _NEEDED)
+        message = require_reply(dumped(choice.get("message"), _KEPT), _NEEDED)
+        message = {key: value for key, value in taken(message).items() if value is not None or key == "content"}
+    elif "choices" in response and "role" not in response:
+        raise InvalidMessage("reply", "the reply has no choices")
+    turn = as_assistant(parse(message, "reply"), message)
+    return with_chat_usage(turn, dumped(response.get("usage")) if choices else None)
+
+
+def with_chat_usage(turn: Assistant, usage: object) -> Assistant:
+    """A copy of the turn with its usage. `usage`: the `usage` of a chat API response, as a dict; for anything
+    else the turn is returned as it is."""
+    return with_usage(turn, usage, USAGE)
+
+
+def as_message(value: object) -> object:
+    """An assistant message of a client library as a dict, without nulls and fields that only responses have; any other
+    value as it is."""
+    message = dumped(value, _KEPT)
+    if message is value or as_dict(message).get("role") != "assistant":
+        return message
+    return taken(message)

@@ -16,17 +16,16 @@ import re
 from collections.abc import Iterator, Sequence
 from types import NoneType
 
+from transom.core.message import Raw
 from transom.wire.dialect import Violation
+from transom.wire.fields import as_dict, dicts
 from transom.wire.violations import (
     NON_EMPTY,
     TEXT,
     TYPED,
     Finding,
-    Json,
     Must,
-    as_dict,
     collect_violations,
-    dicts,
     lone_surrogates,
     short_repr,
     wrong_fields,
@@ -85,7 +84,7 @@ def _of_message(message: object, *, media_in_results: bool) -> Iterator[Finding]
             yield from _of_calls(fields)
 
 
-def _of_content(role: str, fields: Json, *, in_result: set[str]) -> Iterator[Finding]:
+def _of_content(role: str, fields: Raw, *, in_result: set[str]) -> Iterator[Finding]:
     """Findings in the content of a message. `in_result`: the types of parts that a tool message may have."""
     content = fields.get("content")
     if content is None or content == []:
@@ -107,7 +106,7 @@ def _of_content(role: str, fields: Json, *, in_result: set[str]) -> Iterator[Fin
             yield "C11", f"{where} is {short_repr(kind)}"
 
 
-def _of_calls(fields: Json) -> Iterator[Finding]:
+def _of_calls(fields: Raw) -> Iterator[Finding]:
     """Findings in the calls of one message."""
     yield from wrong_fields("", fields, _CALLS)
     for at, call in enumerate(dicts(fields.get("tool_calls"))):
@@ -124,7 +123,7 @@ def _of_calls(fields: Json) -> Iterator[Finding]:
         yield from wrong_fields("function_call", fields["function_call"], _FUNCTION)
 
 
-def _of_pairs(messages: list[Json]) -> Iterator[Violation]:
+def _of_pairs(messages: list[Raw]) -> Iterator[Violation]:
     """Violations between calls and results. `at`: the assistant message whose calls may be answered now; `waiting`:
     those without a result.
 

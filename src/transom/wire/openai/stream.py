@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 from transom.core.message import Assistant, Raw, Usage
-from transom.wire.openai.input_fields import TAKEN, taken
-from transom.wire.openai.parse import parse
-from transom.wire.openai.reply import USAGE, with_chat_usage
-from transom.wire.sdk_objects import as_assistant, dumped, read_usage
-from transom.wire.stop_reason import stop_reason
+from transom.wire.fields import as_dict, dicts, text
+from transom.wire.openai.parse import TAKEN, USAGE, parse, taken, with_chat_usage
+from transom.wire.replies import as_assistant, dumped, read_usage, stop_reason
 from transom.wire.stream import Accumulator, chunk_fields, is_whole_object
-from transom.wire.violations import as_dict, dicts, text
 
 _PIECES = frozenset({"text", "thinking", "summary", "data"})
 """Fields of content parts whose text comes in pieces."""

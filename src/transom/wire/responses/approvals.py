@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.message import Assistant, Other, Raw
-from transom.wire.turns import Rendered
-from transom.wire.violations import text
+from transom.wire.dialect import Rendered
+from transom.wire.fields import text
 
 REQUEST, RESPONSE = "mcp_approval_request", "mcp_approval_response"
 

@@ -15,9 +15,8 @@ from typing import Any, cast
 from transom import texts
 from transom.core import message as m
 from transom.core.message import Call, Part, Raw, Text
-from transom.wire.fields import compact_json
+from transom.wire.fields import compact_json, deep_copy
 from transom.wire.translate import with_failed_mark
-from transom.wire.turns import deep_copy
 
 OUTPUTS = {
     "tool_search_call": "tool_search_output",

@@ -1,4 +1,4 @@
-"""Reads a list of items as facts. Nothing that the API takes is lost: fields without a place stay in `extra`.
+"""Reads items and replies as facts. Nothing that the API takes is lost: fields without a place stay in `extra`.
 
 Items of the model that follow one another (reasoning, messages, calls, the work of built-in tools) are one turn, which
 remembers their order. An item of anybody else, or the output of a call, ends it.
@@ -14,21 +14,28 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from transom.core import message as m
-from transom.core.message import Part, Raw
+from transom.core.message import Assistant, Part, Raw
 from transom.errors import InvalidMessage
+from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Placed
 from transom.wire.fields import (
+    MediaTypes,
+    as_dict,
     as_text,
+    dicts,
     is_text,
     json_copy,
     kind_of,
+    other_part,
     require_dialect,
     require_object,
     require_role,
     take_content,
     take_text,
+    text,
+    text_part,
 )
-from transom.wire.parts import MediaTypes, other_part, text_part
+from transom.wire.replies import UsageFields, dumped, require_reply, stop_reason_of, with_usage
 from transom.wire.responses.approvals import with_pending_calls
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
 from transom.wire.translate import without_failed_mark
@@ -261,3 +268,78 @@ def _part(raw: Raw, where: str, path: str, *, plain: str) -> Part:
         return other_part(raw, MEDIA_TYPES)
     key = TEXTS[type_]
     return text_part(raw, key, where, path, drop={key, "type"} if type_ == plain else {key})
+
+
+# ---- replies
+
+TRANSFORMATIONS = "input_transformations"
+"""The key under which a response says what the API has changed in its request: for example that reasoning was dropped,
+because its prefix had changed."""
+
+USAGE = UsageFields(
+    prompt="input_tokens",
+    cached="input_tokens_details.cached_tokens",
+    output="output_tokens",
+    cache_write="input_tokens_details.cache_write_tokens",
+    reasoning="output_tokens_details.reasoning_tokens",
+)
+
+
+def parse_response(reply: object, *, bound: bool) -> Assistant:
+    """The turn in a reply, with its usage if that came. A reply without items gives a turn without content.
+
+    `bound`: see `ResponsesDialect`.
+
+    A reply that reached a limit or was refused has no calls of the provider's own tools that were still running.
+
+    Raises InvalidMessage for an error, for more than one turn, and for items that are not the model's.
+    """
+    plain = as_item(reply)
+    if isinstance(plain, (list, tuple)):
+        return _turn_of_reply(cast("list[object]", plain), bound=bound)
+    if not isinstance(plain, dict):
+        raise InvalidMessage("reply", f"a response, an item or a list of items is needed, not {kind_of(plain)}")
+    response = cast("Raw", plain)
+    if "role" in response or response.get("type", "error") != "error":
+        return _turn_of_reply([response], bound=bound)
+    require_reply(response, "a response")
+    if not isinstance(response.get("output"), list):
+        raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
+    compacted = response.get("object") == "response.compaction"
+    items: list[object] = response["output"]
+    if stop_reason_of(response) in ("length", "filter"):
+        items = without_unfinished_calls(items)
+    turn = _turn_of_reply(items, bound=bound, model=response.get("model"), compacted=compacted)
+    if changes := tuple(dicts(response.get(TRANSFORMATIONS))):
+        turn = replace(turn, input_transformations=changes)
+    return with_usage(turn, as_item(response.get("usage")), USAGE)
+
+
+def as_item(value: object) -> object:
+    """An object of a client library as a dict, without fields that were not sent; any other value as it is."""
+    return dumped(value, mode="json", exclude_unset=True, by_alias=True)
+
+
+def without_unfinished_calls(items: list[Any]) -> list[Any]:
+    """The items of a response that ended too early, without calls of the provider's own tools that have not ended."""
+    return [item for item in items if not _is_unfinished(as_dict(as_item(item)))]
+
+
+def _is_unfinished(item: Raw) -> bool:
+    """Whether an item is a call of the provider's own tools that has not ended."""
+    kind = text(item, "type")
+    is_providers = kind.endswith("_call") and kind not in CALLS and not is_clients(item)
+    return is_providers and text(item, "status") not in ("", "completed", "failed")
+
+
+def _turn_of_reply(items: list[object], *, bound: bool, model: object = None, compacted: bool = False) -> Assistant:
+    """The turn in a list of items, empty if there are none. `compacted`: they are an answer of `responses.compact`.
+    Raises InvalidMessage if they are more than one turn."""
+    if not items:
+        return Assistant(shape="absent", dialect=DIALECT_NAME)
+    facts = [fact for _, fact in read([as_item(item) for item in items], "reply, ", compacted=compacted)]
+    if bound:
+        facts = [bind(fact, model) for fact in facts]
+    if len(facts) == 1 and isinstance(facts[0], Assistant):
+        return facts[0]
+    raise InvalidMessage("reply", "must be one turn of the model: neither anybody else's messages nor outputs of calls")

@@ -17,20 +17,18 @@ from collections.abc import Collection, Iterator
 from itertools import chain, pairwise
 from types import NoneType
 
+from transom.core.message import Raw
 from transom.wire.dialect import Violation
+from transom.wire.fields import as_dict, dicts, text
 from transom.wire.violations import (
     NON_EMPTY,
     TEXT,
     TYPED,
     Finding,
-    Json,
     Must,
-    as_dict,
     collect_violations,
-    dicts,
     lone_surrogates,
     short_repr,
-    text,
     wrong_fields,
     wrong_object_text,
 )
@@ -89,12 +87,12 @@ def violations(request: object, *, strict: bool = False) -> list[Violation]:
     return collect_violations(_of_request(fields, elsewhere=elsewhere), each, pairs, more)
 
 
-def _kind(item: Json) -> str:
+def _kind(item: Raw) -> str:
     """The type of an item; "message" if it has only a role."""
     return "message" if item.get("type") is None and "role" in item else text(item, "type")
 
 
-def _of_request(fields: Json, *, elsewhere: bool) -> Iterator[Finding]:
+def _of_request(fields: Raw, *, elsewhere: bool) -> Iterator[Finding]:
     """Findings in the request as a whole. `elsewhere`: it continues a stored conversation or prompt."""
     for at, tool in enumerate(dicts(fields.get("tools"))):
         if tool.get("type") in ("function", "custom"):
@@ -109,7 +107,7 @@ def _of_request(fields: Json, *, elsewhere: bool) -> Iterator[Finding]:
 # ---- one item by itself
 
 
-def _of_item(fields: Json) -> Iterator[Finding]:
+def _of_item(fields: Raw) -> Iterator[Finding]:
     """Findings in one item by itself."""
     kind, role = _kind(fields), fields.get("role")
     if not kind:
@@ -129,7 +127,7 @@ def _of_item(fields: Json) -> Iterator[Finding]:
         yield from _of_part(f"{key}[{at}]", part, _KINDS.get(text(fields, "role") if kind == "message" else key))
 
 
-def _of_part(where: str, part: Json, kinds: Collection[str] | None) -> Iterator[Finding]:
+def _of_part(where: str, part: Raw, kinds: Collection[str] | None) -> Iterator[Finding]:
     """Findings in one content part. `kinds`: the only types that it may have; None: any but the chat API's."""
     kind = part.get("type")
     if isinstance(kind, str) and (kind in _OF_CHAT if kinds is None else kind not in kinds):
@@ -140,7 +138,7 @@ def _of_part(where: str, part: Json, kinds: Collection[str] | None) -> Iterator[
 # ---- items together
 
 
-def _of_pairs(items: list[Json], *, unseen: bool, strict: bool) -> Iterator[Violation]:
+def _of_pairs(items: list[Raw], *, unseen: bool, strict: bool) -> Iterator[Violation]:
     """Violations between calls and outputs, which are paired by call_id. `unseen`: a part of the context is not in the
     request."""
     waiting: dict[str, int] = {}
@@ -177,7 +175,7 @@ def _of_pairs(items: list[Json], *, unseen: bool, strict: bool) -> Iterator[Viol
         yield Violation("R1", index, f"no output for {label!r}")
 
 
-def _of_approvals(items: list[Json], *, unseen: bool) -> Iterator[Violation]:
+def _of_approvals(items: list[Raw], *, unseen: bool) -> Iterator[Violation]:
     """Violations between requests for an approval and their answers (E: openai-openapi#470)."""
     asked, answered = set[str](), set[str]()
     for index, item in enumerate(items):
@@ -192,7 +190,7 @@ def _of_approvals(items: list[Json], *, unseen: bool) -> Iterator[Violation]:
             answered.add(label)
 
 
-def _of_compactions(items: list[Json]) -> Iterator[Violation]:
+def _of_compactions(items: list[Raw]) -> Iterator[Violation]:
     """Violations of R9 beside a compaction: a message of the model that has its id, without any reasoning before it
     (E: openai-agents-python#2727, "Item 'msg_…' was provided without its required 'reasoning' item")."""
     newest = max((index for index, item in enumerate(items) if _kind(item) == "compaction"), default=0)
@@ -203,7 +201,7 @@ def _of_compactions(items: list[Json]) -> Iterator[Violation]:
             yield Violation("R9", index, f"{text(item, 'id')!r} has an id, and its reasoning went into the compaction")
 
 
-def _waits(item: Json) -> bool:
+def _waits(item: Raw) -> bool:
     """Whether an item is a call of a built-in tool that the client must answer (D)."""
     kind = _kind(item)
     if kind == "tool_search_call":
@@ -212,7 +210,7 @@ def _waits(item: Json) -> bool:
     return kind in _BUILT_IN.values() and (kind != "shell_call" or item.get("environment") is None or local)
 
 
-def _of_neighbours(items: list[Json]) -> Iterator[Violation]:
+def _of_neighbours(items: list[Raw]) -> Iterator[Violation]:
     """Violations between neighbours: reasoning without what it produced (R5), an id twice."""
     seen = set[str]()
     for index, (item, after) in enumerate(pairwise([*items, {}])):

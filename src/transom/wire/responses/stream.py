@@ -6,13 +6,18 @@ from itertools import zip_longest
 from typing import Any, cast
 
 from transom.core.message import Assistant, Raw, Usage
+from transom.wire.fields import as_dict, as_list, text
+from transom.wire.replies import dumped, read_usage, stop_reason_of
 from transom.wire.responses.built_in import is_clients
-from transom.wire.responses.parse import CALLS
-from transom.wire.responses.reply import TRANSFORMATIONS, USAGE, as_item, parse_response, without_unfinished_calls
-from transom.wire.sdk_objects import dumped, read_usage
-from transom.wire.stop_reason import stop_reason_of
+from transom.wire.responses.parse import (
+    CALLS,
+    TRANSFORMATIONS,
+    USAGE,
+    as_item,
+    parse_response,
+    without_unfinished_calls,
+)
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields
-from transom.wire.violations import as_dict, as_list, text
 
 _TEXTS = {"response.output_text": "output_text", "response.refusal": "refusal"}
 """The kinds of text parts, by the names of their events without `.delta` and `.done`."""
