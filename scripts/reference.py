@@ -103,8 +103,8 @@ GROUPS = {
         "transom.wire.openai": "The Chat Completions API and its variants.",
         "transom.wire.anthropic": "Anthropic's API and its variants.",
         "transom.tokenizer": "Token counts.",
-        "transom.stores.checks": "What every store checks, for a store of your own.",
-        "transom.stores.locks": "A lock on a file, for a store of your own.",
+        "transom.stores.base": "What every store checks, for a store of your own.",
+        "transom.stores.files": "A lock on a file, for a store of your own.",
         "transom.history": "The bridge for code that works on lists of messages.",
     },
 }

@@ -18,8 +18,8 @@ from transom.core.message import Text, User
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavailable, TransomError, UnknownLog
 from transom.stores import JsonlStore, SqliteStore
 from transom.stores.blobs import encode_entry
+from transom.stores.files import locked
 from transom.stores.jsonl_format import Header, LogLine, encode_header, encode_line
-from transom.stores.locks import locked
 from transom.testing import entries_of, user_entries
 
 

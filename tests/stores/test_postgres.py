@@ -24,9 +24,9 @@ from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavaila
 from transom.stores import follow, open_store
 from transom.stores.blobs import LIMIT
 from transom.stores.postgres import PostgresStore
+from transom.stores.postgres_database import RowCache
 from transom.stores.postgres_schema import prepare_tables
 from transom.stores.postgres_url import PostgresUrl, parse_postgres_url, without_password
-from transom.stores.row_cache import RowCache
 from transom.testing import WordCounter, entries_of, user_entries
 
 

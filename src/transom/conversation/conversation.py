@@ -69,7 +69,7 @@ from transom.providers.models import cost
 from transom.readback import answer_call, answer_limit
 from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
-from transom.stores.owned_store import OwnedStore
+from transom.stores.shared import OwnedStore
 from transom.wire.dialect import Dialect
 from transom.wire.frameworks import format_of, parse_any
 from transom.wire.refused_parts import prompt_parts

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from transom.core.codec import decode as decode_entry
-from transom.stores.base import Store, StoredLog
+from transom.stores.base import Store, StoredLog, follow
 from transom.stores.blobs import encode_entry
 from transom.stores.conversation_list import StoredConversation, list_conversations
-from transom.stores.follow import follow
 from transom.stores.fork import fork_log
 from transom.stores.jsonl import JsonlStore
 from transom.stores.memory import MemoryStore

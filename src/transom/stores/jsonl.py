@@ -30,8 +30,7 @@ from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged
 from transom.search.source import LogStamp
-from transom.stores.blobs import encode_entry
-from transom.stores.checks import (
+from transom.stores.base import (
     check_index,
     check_seqs,
     check_snapshot,
@@ -40,9 +39,12 @@ from transom.stores.checks import (
     no_such_log,
     store_damaged,
 )
-from transom.stores.jsonl_files import (
+from transom.stores.blobs import encode_entry
+from transom.stores.files import (
+    absolute_path,
     file_stem,
     is_read_only,
+    locked,
     opened_for_append,
     os_errors_translated,
     sync_folder,
@@ -59,8 +61,6 @@ from transom.stores.jsonl_format import (
     scan,
 )
 from transom.stores.leases import NO_LEASE, StoredLease
-from transom.stores.locks import locked
-from transom.stores.paths import absolute_path
 from transom.stores.prefix_index import PrefixIndexFile, forget_prefixes
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from transom.clock import Clock, system_clock
 from transom.core.entry import Entry
 from transom.errors import Conflict, UnknownLog
 from transom.search.source import LogStamp
-from transom.stores.checks import check_index, check_seqs, check_snapshot, listed_names, log_forgotten, no_such_log
+from transom.stores.base import check_index, check_seqs, check_snapshot, listed_names, log_forgotten, no_such_log
 from transom.stores.leases import NO_LEASE, StoredLease
 from transom.stores.prefix_index import PrefixIndexInMemory
 

@@ -15,8 +15,7 @@ from typing import LiteralString
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged
-from transom.stores.blobs import body_key, encode_entry, join_entry, split_entry
-from transom.stores.checks import (
+from transom.stores.base import (
     check_index,
     check_seqs,
     check_snapshot,
@@ -25,9 +24,12 @@ from transom.stores.checks import (
     log_forgotten,
     no_such_log,
 )
+from transom.stores.blobs import body_key, encode_entry, join_entry, split_entry
 from transom.stores.postgres_database import (
+    BLOCK,
     Db,
     PostgresDatabase,
+    Row,
     channel,
     name_of,
     raw_name,
@@ -37,7 +39,6 @@ from transom.stores.postgres_database import (
 from transom.stores.postgres_search import PostgresIndex, forget_words
 from transom.stores.postgres_url import parse_postgres_url
 from transom.stores.prefix_index import KnownPrefix
-from transom.stores.row_cache import BLOCK, Row
 from transom.stores.view_cache import ViewCache
 
 __all__ = ["PostgresLog", "PostgresStore"]

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from threading import Lock
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
+from threading import Event, Lock, Thread
 from typing import Any, LiteralString, TypeVar
 from weakref import WeakSet
 
@@ -18,15 +20,115 @@ import psycopg
 from psycopg import Connection
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
+from psycopg.sql import SQL, Identifier
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from transom.errors import InvalidSetting, StoreUnavailable, TransomError
-from transom.stores.checks import store_damaged, store_unavailable
-from transom.stores.postgres_listener import Listener
+from transom.stores.base import store_damaged, store_unavailable
 from transom.stores.postgres_schema import prepare_tables, qualified
 from transom.stores.postgres_url import PostgresUrl
-from transom.stores.row_cache import RowCache
 from transom.stores.shared import Shared
+
+Row = tuple[int, bytes, bytes | None]
+"""The seq of an entry, the encoded entry, and the key of its large body if that is stored apart."""
+
+CACHED_BYTES = 16_000_000
+"""The most bytes of encoded entries that a cache keeps; large bodies are not in it."""
+BLOCK = 64
+"""Entries that are fetched together when one of them is read."""
+
+
+class RowCache:
+    """The rows that were used last, of all logs of a store. `most`: bytes of encoded entries that are kept at most."""
+
+    def __init__(self, most: int = CACHED_BYTES) -> None:
+        self._most, self._bytes = most, 0
+        self._rows: OrderedDict[tuple[int, int], Row] = OrderedDict()
+        self._lock = Lock()
+
+    def find(self, log: int, seq: int) -> Row | None:
+        """Return the row of entry `seq` of a log, or None if it is not cached. It counts as used now."""
+        with self._lock:
+            row = self._rows.get((log, seq))
+            if row is not None:
+                self._rows.move_to_end((log, seq))
+            return row
+
+    def add(self, log: int, rows: Iterable[Row]) -> None:
+        """Add rows of one log.
+
+        While the cache has more than `most` bytes, the rows that were not used for longest are dropped.
+        """
+        with self._lock:
+            for row in rows:
+                before = self._rows.pop((log, row[0]), None)
+                self._bytes += len(row[1]) - (0 if before is None else len(before[1]))
+                self._rows[log, row[0]] = row
+            while self._bytes > self._most:
+                _, dropped = self._rows.popitem(last=False)
+                self._bytes -= len(dropped[1])
+
+
+_LOOK = 0.25
+"""Seconds after which the thread checks whether it should end."""
+_PAUSE = 0.5
+"""Seconds before a lost connection is opened again."""
+
+
+class Listener:
+    """A thread that hears announcements of appends and wakes those who wait for the conversation concerned.
+
+    A missed announcement (the connection was lost) only delays a follower: it looks by itself from time to time.
+    """
+
+    def __init__(self, connect: Callable[[], Connection[Any]], channel: str) -> None:
+        self._connect, self._channel = connect, channel
+        self._lock = Lock()
+        self._waiting: dict[str, set[Event]] = {}
+        self._closed = Event()
+        self._thread = Thread(target=self._listen, name=f"{channel} listener", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread, and wake all that wait."""
+        self._closed.set()
+        self._wake()
+        self._thread.join(timeout=5)
+
+    @contextmanager
+    def waiting_for(self, key: str) -> Generator[Event]:
+        """Register for the conversation with this key during the block; yields an event that is set when it may have
+        grown.
+        """
+        event = Event()
+        with self._lock:
+            self._waiting.setdefault(key, set()).add(event)
+        try:
+            yield event
+        finally:
+            with self._lock:
+                events = self._waiting[key]
+                events.discard(event)
+                if not events:
+                    del self._waiting[key]
+
+    def _listen(self) -> None:
+        while not self._closed.is_set():
+            with suppress(psycopg.Error), self._connect() as db:
+                db.execute(SQL("LISTEN {}").format(Identifier(self._channel)))
+                self._wake()  # something may have come while nobody listened
+                while not self._closed.is_set():
+                    for notify in db.notifies(timeout=_LOOK):
+                        self._wake(notify.payload)
+            self._closed.wait(_PAUSE)
+
+    def _wake(self, key: str | None = None) -> None:
+        with self._lock:
+            found = self._waiting.values() if key is None else [self._waiting.get(key, set[Event]())]
+            for events in found:
+                for event in events:
+                    event.set()
+
 
 PATIENCE = 30.0
 """Seconds for which work is tried again while the server cannot be reached."""

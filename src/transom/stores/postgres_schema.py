@@ -18,7 +18,7 @@ from psycopg import Connection, Error
 from psycopg.errors import DuplicateTable, UndefinedTable
 from psycopg.sql import SQL, Identifier
 
-from transom.stores.checks import store_damaged
+from transom.stores.base import store_damaged
 from transom.stores.postgres_url import parse_postgres_url
 
 USE_PGVECTOR: LiteralString = """DO $$ DECLARE place text; BEGIN

@@ -1,4 +1,5 @@
-"""Lets the stores of one process share a resource: one connection, or one pool of connections, for each place.
+"""Lets the stores of one process share a resource: one connection, or one pool of connections, for each place. And lets
+a conversation and its forks share a store.
 
 Each store on a place is a user of the resource; when the last one closes, the resource is closed. A store that is
 dropped without `close` stops being a user when it is garbage collected. `docs/why/shared-stores.md` says why.
@@ -11,6 +12,8 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 from weakref import WeakSet, WeakValueDictionary
+
+from transom.stores.base import Store
 
 
 class Resource(Protocol):
@@ -74,3 +77,25 @@ class Shared(Generic[R]):
         """
         self._lock = Lock()
         self._open = WeakValueDictionary()
+
+
+class OwnedStore:
+    """A store that a conversation and its forks keep open. It counts them; the last one to close closes the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._users, self._lock = 1, Lock()
+
+    def share(self) -> OwnedStore:
+        """Count one more conversation; return the same object."""
+        with self._lock:
+            self._users += 1
+        return self
+
+    def close(self) -> None:
+        """Count one conversation less; close the store if it was the last."""
+        with self._lock:
+            self._users -= 1
+            is_last = self._users == 0
+        if is_last:
+            self._store.close()

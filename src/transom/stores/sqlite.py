@@ -23,8 +23,7 @@ from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
 from transom.search.source import LogStamp, stored_name, true_name
-from transom.stores.blobs import body_key, join_entry, split_entry
-from transom.stores.checks import (
+from transom.stores.base import (
     check_index,
     check_seqs,
     check_snapshot,
@@ -35,7 +34,8 @@ from transom.stores.checks import (
     no_such_log,
     reporting_leftovers,
 )
-from transom.stores.paths import absolute_path
+from transom.stores.blobs import body_key, join_entry, split_entry
+from transom.stores.files import absolute_path
 from transom.stores.prefix_index import PrefixIndexFile, forget_prefixes
 from transom.stores.sqlite_file import SqliteFile, release_file, shared_file
 from transom.stores.view_cache import ViewCache

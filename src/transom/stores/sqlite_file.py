@@ -19,7 +19,7 @@ from weakref import WeakSet, finalize
 from transom import private_files
 from transom.errors import InvalidSetting, TransomError
 from transom.sqlite_tables import PAUSE, Tables, create_tables, transaction
-from transom.stores.checks import store_damaged, store_unavailable
+from transom.stores.base import store_damaged, store_unavailable
 from transom.stores.shared import Shared
 
 APPLICATION = 0x7472616E
