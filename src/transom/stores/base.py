@@ -1,6 +1,6 @@
-"""The protocol of a store: conversations by name, each an append-only log that several writers may share. And what every
-store has: its checks, its errors in the same words, and a way to follow a log that others write to.
+"""The protocol of a store: conversations by name, each an append-only log that several writers may share.
 
+And what every store has: its checks, its errors in the same words, and a way to follow a log that others write to.
 `docs/write-your-own-store.md` shows a whole store, and `transom.testing.StoreConformance` proves one.
 """
 
