@@ -18,9 +18,8 @@ from typing import Any, cast
 
 from transom.core.message import Raw
 from transom.importers.formats import message_format
+from transom.wire.fields import as_dict, objects_in, text
 from transom.wire.frameworks import langchain_json, pydantic_ai_json
-from transom.wire.json_values import objects_in
-from transom.wire.violations import as_dict, text
 
 MESSAGES = {"messages": "", "contents": "gemini", "input": "responses"}
 """The key under which a body has its messages, and the format that this key decides; empty: it decides none."""
