@@ -104,11 +104,25 @@ def test_a_table_is_a_dict(steps: list[tuple[bool, int]], size: int) -> None:
     assert all(dict(version) == as_it_was for version, as_it_was in versions)
 
 
+def test_many_changes_of_a_table_copy_few_items_each() -> None:
+    """Counted in items of the layers that a change makes."""
+
+    def copied(size: int) -> float:
+        table, total = Table[int, int](({},)), 0
+        for key in range(size):
+            before, table = table, table.plus(key, key)
+            known = [id(layer) for layer in before._layers]  # pyright: ignore[reportPrivateUsage]
+            total += sum(len(layer) for layer in table._layers if id(layer) not in known)  # pyright: ignore[reportPrivateUsage]
+        return total / size
+
+    assert copied(16_000) < 1.3 * copied(2_000)
+
+
 def test_a_change_of_a_large_one_looks_at_few_items() -> None:
     """Counted in steps of the interpreter: of a thousand items as of ten thousand."""
 
     def steps(size: int) -> list[int]:
-        items, table = vector(range(size)), Table(dict.fromkeys(range(size), 0), {})
+        items, table = vector(range(size)), Table((dict.fromkeys(range(size), 0),))
         changes = (
             lambda: appended(items, 0),
             lambda: replaced(items, size // 2, 0),

@@ -189,7 +189,7 @@ def with_value(table: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
     """A mapping with one more item, or another value of a key. The key keeps its place in the order."""
     if isinstance(table, Table):
         return table.plus(key, value)
-    return {**table, key: value} if len(table) < CHUNK else Table(dict(table), {key: value})
+    return {**table, key: value} if len(table) < CHUNK else Table(({**table, key: value},))
 
 
 def without_key(table: Mapping[K, V], key: K) -> Mapping[K, V]:
@@ -205,46 +205,50 @@ _GONE: Any = object()
 
 
 class Table(Mapping[K, V]):
-    """An immutable mapping: a dict that nobody changes, and the changes since.
+    """An immutable mapping, in layers: dicts that nobody changes, from the oldest to the newest. A newer value stands
+    for an older one of the same key.
 
-    Each further change copies the changes, not the dict. Once they are more than the square root of the dict's length,
-    a new dict is made of both: so n changes cost about n × √n.
+    Each change copies the newest layer, until it has `CHUNK` items and another one begins. A full layer is merged with
+    the one before it, if that is no more than twice as large: so n changes cost about n × log n.
     """
 
-    __slots__ = ("_changes", "_gone", "_items")
+    __slots__ = ("_layers", "_length")
 
-    def __init__(self, items: dict[K, V], changes: dict[K, V], gone: int = 0) -> None:
-        if len(changes) > CHUNK and len(changes) ** 2 > len(items):
-            items = {key: value for key, value in {**items, **changes}.items() if value is not _GONE}
-            changes, gone = {}, 0
-        self._items, self._changes = items, changes
-        self._gone = gone  # how many keys of `items` the changes remove, so that `len` need not look at each
+    def __init__(self, layers: tuple[dict[K, V], ...], length: int | None = None) -> None:
+        self._layers = layers
+        self._length = len(layers[0]) if length is None else length
 
     def plus(self, key: K, value: V) -> Table[K, V]:
         """A copy with one more item, or another value of a key."""
-        return Table(self._items, {**self._changes, key: value}, self._gone - self._is_gone(key))
+        return self._changed(key, value, self._length + (key not in self))
 
     def minus(self, key: K) -> Table[K, V]:
         """A copy without this key, which must be there."""
-        if key in self._items:
-            return Table(self._items, {**self._changes, key: _GONE}, self._gone + 1)
-        return Table(self._items, {other: value for other, value in self._changes.items() if other != key}, self._gone)
+        return self._changed(key, _GONE, self._length - 1)
 
-    def _is_gone(self, key: K) -> bool:
-        return key in self._items and self._changes.get(key) is _GONE
+    def _changed(self, key: K, value: V, length: int) -> Table[K, V]:
+        """`length`: how many items the copy has."""
+        *older, newest = self._layers if len(self._layers[-1]) < CHUNK else (*self._layers, {})
+        newest = {**newest, key: value}
+        while older and len(newest) >= max(CHUNK, len(older[-1]) // 2):
+            newest = {**older.pop(), **newest}
+        if not older:
+            newest = {key: value for key, value in newest.items() if value is not _GONE}
+        return Table((*older, newest), length)
 
     def __getitem__(self, key: K) -> V:
-        found = self._changes[key] if key in self._changes else self._items[key]
-        if found is _GONE:
-            raise KeyError(key)
-        return found
+        for layer in reversed(self._layers):
+            if key in layer:
+                if layer[key] is _GONE:
+                    break
+                return layer[key]
+        raise KeyError(key)
 
     def __iter__(self) -> Iterator[K]:
-        yield from (key for key in self._items if self._changes.get(key) is not _GONE)
-        yield from (key for key in self._changes if key not in self._items)
+        return (key for key in dict.fromkeys(chain.from_iterable(self._layers)) if key in self)
 
     def __len__(self) -> int:
-        return len(self._items) - self._gone + sum(key not in self._items for key in self._changes)
+        return self._length
 
 
 class IntVector:
