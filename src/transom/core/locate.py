@@ -6,7 +6,7 @@ The functions take a `SlotTable`: a `View`, or the `ViewBuilder` of the next one
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Protocol
 
@@ -90,6 +90,23 @@ def path_to(table: SlotTable, key: int) -> tuple[Path, Unit]:
         path.append((slot, at))
         slot = child
     return path, slot
+
+
+def units_of(table: SlotTable, keys: Iterable[int]) -> list[Unit]:
+    """The units with these keys, in order. All of them are found in one descent, however deep folds are nested."""
+    rising, found = sorted(keys), dict[int, Unit]()
+    stack: list[tuple[Sequence[Slot], int, int]] = [(table.slots, 0, len(rising))]
+    while stack:
+        slots, start, stop = stack.pop()
+        while start < stop:
+            slot = slots[index_after(slots, rising[start], _first) - 1]
+            end = bisect_right(rising, slot.last, start + 1, stop)
+            if isinstance(slot, FoldedSlot):
+                stack.append((slot.children, start, end))
+            else:
+                found[slot.key] = slot
+            start = end
+    return [found[key] for key in rising]
 
 
 def path_to_fold(table: SlotTable, seq: int, fold: Fold) -> Path | None:

@@ -389,6 +389,10 @@ class View(Struct, frozen=True, eq=False):
         """The unit with this key, visible or folded."""
         return locate.path_to(self, key)[1]
 
+    def units(self, keys: Iterable[int]) -> list[Unit]:
+        """The units with these keys, visible or folded, in order of their keys."""
+        return locate.units_of(self, keys)
+
     def open_unit(self, key: int) -> Unit:
         """The unit with this key, which must have open calls: then it is a slot itself."""
         return locate.open_unit(self, key)

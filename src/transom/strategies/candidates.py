@@ -38,6 +38,8 @@ def stands_for_turns(slot: Slot) -> bool:
 
 def is_user_pinned(view: View, unit: Unit) -> bool:
     """Whether a person pinned this unit. Pins that a plan placed go with the plan's folds."""
+    if not unit.pins:
+        return False
     pins = (view.fetch(seq).body for seq in unit.pins)
     return any(isinstance(pin, Pin) and not pin.implied for pin in pins)
 

@@ -147,19 +147,19 @@ class _FoldedTurns:
         self.quoted_before = {seq for slot in run if isinstance(slot, FoldedSlot) for seq in quoted_by(view, slot)}
         first, near = self.index.first(view), self.index.near(view, NEAR * target.budget.usable)
         least = [near if _was_folded(view, slot) else first for slot in run]
-        indexed = [unit for slot, key in zip(run, least, strict=True) for unit in units_in(slot, key)]
-        older = {view.unit_of[seq] for seq in self.quoted_before}.difference(unit.key for unit in indexed)
+        reached = [(unit, key) for slot, key in zip(run, least, strict=True) for unit in units_in(slot, first)]
+        indexed = [unit for unit, key in reached if unit.key >= key]
+        older = view.units({view.unit_of[seq] for seq in self.quoted_before}.difference(unit.key for unit in indexed))
         self.units = [
             unit
-            for unit in sorted((*map(view.unit, older), *indexed), key=lambda unit: unit.key)
+            for unit in sorted((*older, *indexed), key=lambda unit: unit.key)
             if not stays_visible(view, target, unit) and self.index.at(view, unit.seqs[0]).role
         ]
         """The units that get a line: all that the index reaches; of those that were folded before, the near ones and
         what earlier records quote. Notes of state get none."""
         self.with_calls = [
             unit
-            for slot in run
-            for unit in units_in(slot, first)
+            for unit, _ in reached
             if self.index.at(view, unit.seqs[0]).calls and not stays_visible(view, target, unit)
         ]
         """All that the index reaches and that can have changed something, failed or made a plan, also those without a
@@ -326,12 +326,13 @@ class _FoldedTurns:
         alone: dict[int, list[str]] = {}
         for one in names:
             name = texts.disarmed(self._text_of(one)[one.start : one.end], self.view.notes)
-            alone.setdefault(self.view.unit_of[one.entry], []).append(name)
-        return [
-            replace(turn, names=tuple(alone[unit.key])) if unit.key in alone else turn
-            for unit in self.units
-            for turn in [self._turn_of(unit, spans)]
-        ]
+            alone.setdefault(self._places[one.entry], []).append(name)
+        turns = list(self._unquoted)
+        for at in {self._places[seq] for seq in spans}:
+            turns[at] = self._turn_of(self.units[at], spans)
+        for at, its_names in alone.items():
+            turns[at] = replace(turns[at], names=tuple(its_names))
+        return turns
 
     def endings(self, size: float) -> list[str]:
         """The last lines: what the turns changed, and the newest plan."""
@@ -343,10 +344,21 @@ class _FoldedTurns:
             lines.append(texts.plan_line(self.target.reference(seq), texts.disarmed(plan, self.view.notes)))
         return lines
 
+    @cached_property
+    def _unquoted(self) -> list[RecordTurn]:
+        """The units as turns of which nothing is quoted."""
+        return [self._turn(unit, {}) for unit in self.units]
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """The index in `units` of the unit that has an entry."""
+        return {seq: at for at, unit in enumerate(self.units) for seq in unit.seqs}
+
     def _turn_of(self, unit: Unit, spans: Spans) -> RecordTurn:
-        """A unit as a turn, cached: from one try of a record to the next, most turns quote the same."""
+        """A unit of which something is quoted as a turn, cached: from one try of a record to the next, most turns quote
+        the same."""
         quoted = {seq: spans[seq] for seq in unit.seqs if seq in spans}
-        key = unit.key, str(quoted) if quoted else ""
+        key = unit.key, str(quoted)
         if (found := self._turns.get(key)) is None:
             found = self._turns[key] = self._turn(unit, quoted)
         return found
@@ -412,8 +424,10 @@ class _FoldedTurns:
         """What is quoted of each text of an entry of which something is: of a call under its index, of the words before
         the calls under numbers below 0."""
         found: dict[int, list[str]] = {}
+        if seq not in spans:
+            return found
         indexed = self.index.at(self.view, seq)
-        for number, chosen in sorted(spans.get(seq, {}).items()):
+        for number, chosen in sorted(spans[seq].items()):
             at, fact = number - len(self._texts(seq)) + len(indexed.calls), self._fact(seq)
             if at >= 0 and isinstance(fact, Assistant):
                 quotes = argument_quotes(fact.calls[at], indexed.calls[at], chosen)

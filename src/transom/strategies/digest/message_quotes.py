@@ -78,10 +78,10 @@ class MessageQuotes:
         leave. Answers that do not fit have `of_answers` more, at their shortest."""
         said = self._whole(of_user) or self._by_words(of_user)
         left = of_agent + max(0.0, of_user - said.tokens)
-        remarks = self._fitting(_each_once(self._of("calls")), REMARK, left * OF_REMARKS if self._answers else left)
+        remarks = self._fitting(self._remarks, REMARK, left * OF_REMARKS if self._answers else left)
         left -= remarks.tokens
         answers = self._fitting(self._answers, ANSWER, left, of_answers)
-        notices = self._fitting(_each_once(self._of("note")), NOTICE, left - answers.tokens)
+        notices = self._fitting(self._notices, NOTICE, left - answers.tokens)
         spans: Spans = {}
         for part in (said, remarks, answers, notices):
             for seq, texts in part.spans.items():
@@ -161,6 +161,16 @@ class MessageQuotes:
     def _said(self) -> list[OwnWords]:
         """What the user said: messages, replies to tools that ask, and why a call was refused."""
         return self._of("user", "ask")
+
+    @cached_property
+    def _remarks(self) -> list[OwnWords]:
+        """What the agent said beside its calls."""
+        return _each_once(self._of("calls"))
+
+    @cached_property
+    def _notices(self) -> list[OwnWords]:
+        """What programs wrote in the user's place."""
+        return _each_once(self._of("note"))
 
     @cached_property
     def _answers(self) -> list[OwnWords]:
