@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -70,6 +71,17 @@ def bill(units: int, depth: int) -> dict[str, int]:
 def test_the_change_of_one_unit_does_not_look_at_the_others(depth: int) -> None:
     few, many = bill(32, depth), bill(512, depth)
     assert {name: many[name] - few[name] for name in many if many[name] - few[name] > BISECTION} == {}
+
+
+def test_many_units_are_found_in_one_descent() -> None:
+    def grows(find: Callable[[View], object]) -> int:
+        few, many = (build_view(Entries(under_folds(32, depth)), WordCounter()) for depth in (5, 25))
+        return interpreter_steps(lambda: find(many)) - interpreter_steps(lambda: find(few))
+
+    keys = range(0, 32, 3)
+    view = build_view(Entries(under_folds(32, 3)), WordCounter())
+    assert list(map(id, view.units(reversed(keys)))) == [id(view.unit(key)) for key in keys]
+    assert grows(lambda view: view.units(keys)) < 4 * grows(lambda view: view.unit(0))
 
 
 def check(slot: Slot, log: list[Entry], *, shows: bool = True) -> None:
