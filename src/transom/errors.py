@@ -104,11 +104,11 @@ class ConversationBusy(TransomError):
     `holder`: who, for people, as in "process 4711 on web-2".
     """
 
-    def __init__(self, name: str, holder: str) -> None:
+    def __init__(
+        self, name: str, holder: str, way_out: str = "give wait=SECONDS to wait for it, or try again later"
+    ) -> None:
         self.holder = holder
-        super().__init__(
-            f"conversation {quote(name)} is in use by {holder}: give wait=SECONDS to wait for it, or try again later"
-        )
+        super().__init__(f"conversation {quote(name)} is in use by {holder}: {way_out}")
 
 
 class Conflict(TransomError):

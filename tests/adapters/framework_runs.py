@@ -2,7 +2,7 @@
 framework's own compaction, if it has one.
 
 The model thinks, and its reasoning is bound to the prefix: each run uses an API that has that. `chat=True`: over Chat
-Completions, which has none.
+Completions, which has none. `stream=True`: replies come in pieces.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def set_environment() -> None:
     }
 
 
-def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False) -> str:
+def langchain(
+    api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False, stream: bool = False
+) -> str:
     """LangGraph's agent with a checkpointer, which survives the crash."""
     from langchain.agents import create_agent
     from langchain.agents.middleware import SummarizationMiddleware
@@ -73,7 +75,11 @@ def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", ch
             middleware = TransomMiddleware(f"sqlite:///{folder}/agent.db", budget=BUDGET)
         agent = create_agent(model, [look], middleware=[middleware], system_prompt="You count.", checkpointer=saver)
         try:
-            messages = agent.invoke(given, config)["messages"]
+            if stream:
+                assert [*agent.stream(given, config, stream_mode="messages")]
+                messages = agent.get_state(config).values["messages"]
+            else:
+                messages = agent.invoke(given, config)["messages"]
             files.kept = str(messages)
             return messages[-1].text
         finally:
@@ -86,7 +92,9 @@ def langchain(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", ch
         return run(None)
 
 
-def pydantic_ai(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False) -> str:
+def pydantic_ai(
+    api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False, stream: bool = False
+) -> str:
     """An agent whose history is kept until the last whole step."""
     from pydantic_ai import Agent, capture_run_messages
     from pydantic_ai.models.anthropic import AnthropicModel
@@ -113,9 +121,10 @@ def pydantic_ai(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", 
         limits = UsageLimits(request_limit=None)
         with capture_run_messages() as messages:
             try:
-                done = asyncio.run(
-                    agent.run(task, message_history=history, conversation_id="trip", usage_limits=limits)
-                )  # `run_sync` leaves its event loop open
+                given: Any = {"message_history": history, "conversation_id": "trip", "usage_limits": limits}
+                done = asyncio.run(  # `run_sync` leaves its event loop open
+                    _streamed(agent, task, given) if stream else agent.run(task, **given)
+                )
             except Crash:
                 kept = [*messages]
             else:
@@ -130,7 +139,12 @@ def pydantic_ai(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", 
     return run(TASK, [])
 
 
-def openai_agents(api: ScriptedApi, folder: Path, files: Files, *, chat: bool = False) -> str:
+async def _streamed(agent: Any, task: str | None, given: Any) -> Any:
+    async with agent.run_stream_events(task, **given) as events:
+        return [event async for event in events][-1].result
+
+
+def openai_agents(api: ScriptedApi, folder: Path, files: Files, *, chat: bool = False, stream: bool = False) -> str:
     """A runner with the SDK's SQLite session."""
     from agents import Agent, ModelSettings, OpenAIProvider, RunConfig, Runner, SQLiteSession, function_tool
     from openai import AsyncOpenAI
@@ -154,8 +168,17 @@ def openai_agents(api: ScriptedApi, folder: Path, files: Files, *, chat: bool = 
         agent = Agent("counter", instructions="You count.", tools=tools, model="gpt-5", model_settings=thinks)
         config = RunConfig(model_provider=trip, tracing_disabled=True)
         session = SQLiteSession("trip", folder / "session.db")
+
+        async def go() -> Any:
+            how: Any = {"run_config": config, "session": session, "max_turns": 10_000}
+            if not stream:
+                return await Runner.run(agent, given, **how)
+            running = Runner.run_streamed(agent, given, **how)
+            assert [event async for event in running.stream_events()]
+            return running
+
         try:
-            done = asyncio.run(Runner.run(agent, given, run_config=config, session=session, max_turns=10_000))
+            done = asyncio.run(go())
             files.kept = str(asyncio.run(session.get_items()))
             return done.final_output
         finally:
@@ -167,7 +190,9 @@ def openai_agents(api: ScriptedApi, folder: Path, files: Files, *, chat: bool = 
         return run("Go on.")
 
 
-def strands(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False) -> str:
+def strands(
+    api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False, stream: bool = False
+) -> str:
     """An agent with a file session manager; a crash leaves a turn without its results."""
     from strands import Agent, tool
     from strands.agent import conversation_manager as managers
@@ -210,10 +235,10 @@ def strands(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat
         return run("Go on.")
 
 
-def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -> str:
+def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", stream: bool = False) -> str:
     """A runner whose session service survives the crash."""
     from google.adk.agents import Agent
-    from google.adk.agents.run_config import RunConfig
+    from google.adk.agents.run_config import RunConfig, StreamingMode
     from google.adk.apps import App
     from google.adk.apps.app import EventsCompactionConfig
     from google.adk.runners import Runner
@@ -235,11 +260,10 @@ def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -
         compaction = EventsCompactionConfig(token_threshold=int(LIMIT * 0.8), event_retention_size=10) if own else None
         app = App(name="archive", root_agent=agent, plugins=plugins, events_compaction_config=compaction)
         said = ""
+        how = RunConfig(max_llm_calls=0, streaming_mode=StreamingMode.SSE if stream else StreamingMode.NONE)
         async with Runner(app=app, session_service=service) as runner:
             message = types.Content(role="user", parts=[types.Part(text=task)])
-            async for event in runner.run_async(
-                user_id="ada", session_id="trip", new_message=message, run_config=RunConfig(max_llm_calls=0)
-            ):
+            async for event in runner.run_async(user_id="ada", session_id="trip", new_message=message, run_config=how):
                 said = (
                     "".join(part.text or "" for part in event.content.parts or () if not part.thought)
                     if event.content
@@ -259,7 +283,9 @@ def google_adk(api: ScriptedApi, folder: Path, files: Files, *, own: str = "") -
     return asyncio.run(both())
 
 
-def agent_framework(api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False) -> str:
+def agent_framework(
+    api: ScriptedApi, folder: Path, files: Files, *, own: str = "", chat: bool = False, stream: bool = False
+) -> str:
     """An agent whose session has the messages of a run when it is over: after the crash it is given the task again."""
     from agent_framework import Agent, ContextWindowCompactionStrategy, InMemoryHistoryProvider, SummarizationStrategy
     from agent_framework.openai import OpenAIChatClient, OpenAIChatCompletionClient
@@ -291,10 +317,18 @@ def agent_framework(api: ScriptedApi, folder: Path, files: Files, *, own: str = 
             default_options={} if chat else {"store": False, "include": ["reasoning.encrypted_content"]},
         )
         session = agent.create_session(session_id="trip")
+
+        async def go() -> str:
+            if not stream:
+                return (await agent.run(TASK, session=session)).text
+            running = agent.run(TASK, session=session, stream=True)
+            assert [update async for update in running]
+            return (await running.get_final_response()).text
+
         try:
-            said = (await agent.run(TASK, session=session)).text
+            said = await go()
         except Crash:
-            said = (await agent.run(TASK, session=session)).text
+            said = await go()
         finally:
             provider.sessions.close()
         files.kept = str(session.to_dict())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from transom import InvalidSetting
+from transom import ConversationBusy, InvalidSetting
 from transom.adapters.base import Sessions, error_of
 from transom.core.message import Assistant, Failure, Text, ToolResult, User
+from transom.stores import open_store
 from transom.wire.frameworks import FORMATS
 
 LONG = "a long line of output\n" * 1_200
@@ -94,6 +96,45 @@ def test_other_errors_are_the_frameworks_own_and_are_logged() -> None:
     assert not call.failed(BadRequestError("slow down", 429))
     kinds = [entry.body.failure for entry in session.conversation.log.read() if isinstance(entry.body, Failure)]
     assert kinds == ["rate_limit"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit()])
+def test_a_call_that_was_given_up_does_not_keep_others_waiting(error: BaseException) -> None:
+    store = open_store("memory:")
+    given_up = sessions(store).session("trip").begin([HumanMessage("Count.")])
+
+    def ask(_: Any) -> Any:
+        raise error
+
+    with pytest.raises(type(error)):
+        given_up.send(ask, lambda reply: reply)
+    session = sessions(store).session("trip")
+    session.begin([HumanMessage("Count.")]).observe(AIMessage("Ten."))
+    assert facts(session) == ["User", "Sent", "Failure", "Sent", "Assistant"]
+
+
+def test_an_error_after_the_reply_is_not_the_calls() -> None:
+    session = sessions().session("trip")
+    call = session.begin([HumanMessage("Count.")])
+    call.observe(AIMessage("Ten."))
+    assert not call.failed(GeneratorExit())
+    assert facts(session) == ["User", "Sent", "Assistant"]
+
+
+def test_a_busy_conversation_says_what_a_framework_can_do() -> None:
+    store = open_store("memory:")
+    _running = sessions(store).session("trip").begin([HumanMessage("Count.")])
+    with pytest.raises(ConversationBusy, match="in use by this process: another run of this session has not ended: "):
+        sessions(store).session("trip").begin([HumanMessage("Count.")])
+
+
+def test_a_request_that_passes_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    opened = sessions()
+    for _ in range(2):
+        opened.warn_passed("conversation_id", "say store=False")
+    (said,) = (record.getMessage() for record in caplog.records)
+    assert said.startswith("requests with `conversation_id` are passed on as they came: ")
+    assert said.endswith("; say store=False")
 
 
 def test_what_cannot_be_made_smaller_says_so() -> None:

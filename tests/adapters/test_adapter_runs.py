@@ -22,15 +22,16 @@ SAY_REASONING_TOO = ("strands", "google_adk", "agent_framework")
 """Frameworks whose answer may have the text of the reasoning before it."""
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.filterwarnings("ignore")  # of the frameworks
-def test_a_run_with_an_overflow_a_crash_and_a_resume(name: str, tmp_path: Path) -> None:
+def test_a_run_with_an_overflow_a_crash_and_a_resume(name: str, stream: bool, tmp_path: Path) -> None:
     pytest.importorskip(PACKAGES[name])
     set_environment()
-    steps = 24
-    files = Files(crash_at=13)
+    steps, crash_at = (8, 5) if stream else (24, 13)
+    files = Files(crash_at)
     with scripted_api(steps, limit=LIMIT) as api:
-        said = RUNS[name](api, tmp_path, files)
+        said = RUNS[name](api, tmp_path, files, stream=stream)
     if name in SAY_REASONING_TOO:
         assert said.endswith(ANSWER)
     else:

@@ -214,6 +214,31 @@ def test_a_call_does_not_wait_for_a_process_that_has_said_something(tmp_path: An
     assert [name.partition("-")[0] for name in open_store(url).names()] == ["trip", "trip"]
 
 
+def test_what_another_process_has_gone_on_with_is_left_alone_each_time() -> None:
+    sent: list[Any] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(json.loads(request.content)["messages"])
+        message = {"role": "assistant", "content": f"reply {len(sent)}"}
+        return httpx.Response(200, json={"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+
+    store, history = MemoryStore(), said(TASK)
+    one, other = (
+        httpx.Client(transport=Transport(Gateway(store, budget=BUDGET), inner=httpx.MockTransport(answer)))
+        for _ in range(2)
+    )
+
+    def ask(client: httpx.Client, *more: Any) -> None:
+        client.post("https://api.test/v1/chat/completions", json={"model": "m", "messages": [*history, *more]})
+        assert sent[-1] == [*history, *more]
+
+    ask(one)
+    history.append({"role": "assistant", "content": "reply 1"})
+    for client, text in ((other, "and now"), (one, "or rather"), (one, "no, this")):
+        ask(client, {"role": "user", "content": text})
+    assert len(store.names()) == 3
+
+
 def test_an_edited_message_is_a_fork() -> None:
     store = MemoryStore()
     with strict_provider(1) as server:

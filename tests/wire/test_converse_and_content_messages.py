@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -143,6 +144,13 @@ def test_signed_reasoning_of_agent_framework_is_bound(text: str) -> None:
     )
     assert isinstance(piece.fact, Assistant)
     assert [(part.text, part.bound) for part in piece.fact.reasoning] == [(text or "s1g", True)]
+
+
+def test_a_reply_has_no_ids_that_the_development_kit_has_made() -> None:
+    made, given = (types.FunctionCall(id=each, name="read", args={}) for each in ("adk-1f", "call_7"))
+    content = types.Content(role="model", parts=[types.Part(function_call=each) for each in (made, given)])
+    turn = FORMATS["google_adk"].read_reply(SimpleNamespace(content=content, usage_metadata=None))
+    assert [call.id for call in turn.calls] == ["", "call_7"]
 
 
 @pytest.mark.parametrize("name", ["strands", "google_adk", "agent_framework"])

@@ -15,7 +15,8 @@ from pydantic_ai import messages as p
 from pydantic_ai.usage import RequestUsage
 
 from transom import Conversation, InvalidMessage, InvalidSetting, Trim, fit, render
-from transom.core.message import Assistant, Instruction, Text, ToolResult, Usage, User
+from transom.adapters.openai_agents import TransomProvider
+from transom.core.message import Assistant, Instruction, Media, Text, ToolResult, Usage, User
 from transom.wire.frameworks import FORMATS
 
 
@@ -150,6 +151,27 @@ def test_a_request_of_which_one_part_is_changed_keeps_the_others() -> None:
     assert messages[1] is history[1]
 
 
+CHART = "a chart of the months and what was sold in each of them"
+
+
+def test_images_of_a_tool_of_pydantic_ai_are_images() -> None:
+    image = p.BinaryContent(b"GIF89a", media_type="image/gif")
+    history = pydantic_history(1)
+    media = Media("image", {"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlh"}})
+    texts = (Text(CHART), Text('{"of":3}'))
+    for returned, parts in ((image, (media,)), ([CHART, {"of": 3}, image], (*texts, media))):
+        history[-1] = p.ModelRequest(parts=[p.ToolReturnPart("read", returned, "call_0a"), history[-1].parts[-1]])
+        conversation = Conversation.open("memory:", "c", budget=100_000)
+        conversation.extend(history)
+        result = next(entry for entry in conversation.log.read() if isinstance(entry.body, ToolResult))
+        assert result.body.parts == parts
+        messages = render(conversation.plan_request(), "pydantic_ai", originals=history)["messages"]
+        assert messages[-1] is history[-1]
+    conversation.edit(Trim(entry=result.seq, part=("text", 0), note="[left out]"))
+    messages = render(conversation.plan_request(), "pydantic_ai", originals=history)["messages"]
+    assert messages[-1].parts[0].content == ["[left out]", '{"of":3}', image]
+
+
 def test_the_facts_of_pydantic_ai() -> None:
     conversation = Conversation.open("memory:", "c", budget=10_000)
     conversation.extend(pydantic_history(1)[:2])
@@ -166,6 +188,11 @@ def agents_items() -> tuple[Any, Any]:
     text = ResponseOutputText(text="hello", type="output_text", annotations=[])
     said = ResponseOutputMessage(id="m", content=[text], role="assistant", status="completed", type="message")
     return call, said
+
+
+def test_a_provider_of_the_agents_sdk_without_a_session_says_what_is_missing() -> None:
+    with pytest.raises(InvalidSetting, match=r'provider\.for_session\("trip"\)'):
+        TransomProvider("memory:", budget=10_000).get_model("gpt-5")
 
 
 def test_items_and_responses_of_the_agents_sdk() -> None:

@@ -67,7 +67,7 @@ class TransomProvider(ContextProvider):
                 "of the messages: leave it out, the conversation's log has the messages of each call"
             )
         ours = self.sessions.session(session.session_id)
-        context.extend_middleware(self.source_id, [_ModelCalls(ours), _ToolResults(ours)])
+        context.extend_middleware(self.source_id, [_ModelCalls(ours, self.sessions), _ToolResults(ours)])
         context.extend_tools(self.source_id, [_tool(tool, ours) for tool in self.sessions.readback_tools])
 
 
@@ -77,12 +77,13 @@ class _ModelCalls(ChatMiddleware):
     A request that goes on with a conversation of the server is passed on: the server has the messages.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: Session, sessions: Sessions) -> None:
+        self._session, self._sessions = session, sessions
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """One model call."""
         if (context.options or {}).get("conversation_id"):
+            self._sessions.warn_passed("conversation_id", 'with options={"store": False} it stays in the session')
             await call_next()
             return
         call = await run_sync(self._begin, context)
@@ -152,8 +153,8 @@ async def _streamed(
                 began = True
                 yield update
             await run_sync(call.observe, await stream.get_final_response())
-        except Exception as error:
-            if not await run_sync(call.failed, error) or began:
+        except BaseException as error:
+            if not await call.failed_async(error) or began:
                 raise
             continue
         return

@@ -6,7 +6,7 @@ A framework keeps a list of messages, and gives all of it to each model call. Fo
     return call.send(ask, reply_of)
 
 `ask` gets the messages of the window: originals, unless the window shows them differently. It is called again with
-fewer messages if they were too long. A stream does the same by itself with `messages`, `failed` and `observe`.
+fewer messages if they were too long. A stream does the same by itself with `messages`, `failed_async` and `observe`.
 
 The framework's list decides what the conversation is. What is new in the list is appended to the log of the session. If
 messages are gone from the list (a crash before they were saved, an edited history), the log is forked at the last
@@ -26,6 +26,7 @@ that the log has and the list lacks stays in the log: the tool has run.
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -48,7 +49,7 @@ from transom.core.tool import Tool
 from transom.core.trims import trims_of_entry
 from transom.core.view import View
 from transom.core.window import Window
-from transom.errors import BudgetImpossible, ProviderError, quote
+from transom.errors import BudgetImpossible, ConversationBusy, ProviderError, quote
 from transom.overflow import classify
 from transom.providers.models import cost
 from transom.providers.sdk_errors import provider_error
@@ -57,6 +58,7 @@ from transom.stores import Store, open_store
 from transom.wire.frameworks import FrameworkFormat, Piece
 from transom.wire.frameworks.sources import Key, is_said, key_of
 
+_logger = logging.getLogger(__name__)
 R = TypeVar("R")
 
 MOST_OPEN = 100
@@ -64,6 +66,9 @@ MOST_OPEN = 100
 
 _TOO_LONG = ("ContextWindowOverflow", "ContextOverflow", "ContextLengthExceeded")
 """Parts of the names of exceptions by which frameworks say that a request was too long."""
+
+
+_WAY_OUT = "another run of this session has not ended: try again when it has, or give this run another session id"
 
 
 class Sessions:
@@ -89,6 +94,7 @@ class Sessions:
         has_room = self._settings.budget.usable >= LEAST_BUDGET
         self.readback_tools: tuple[Tool, ...] = TOOLS if readback and has_room else ()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._warned: set[str] = set()
         self._lock = threading.Lock()
 
     def session(self, session_id: str) -> Session:
@@ -104,6 +110,16 @@ class Sessions:
     def open(self, name: str) -> Conversation:
         """Open a conversation of the store with the settings of this adapter."""
         return Conversation.open(self.store, name, settings=self._settings)
+
+    def warn_passed(self, field: str, way_out: str) -> None:
+        """Log a warning, once, that requests with this field are sent as they are, because the server has the messages
+        before them."""
+        with self._lock:
+            if field in self._warned:
+                return
+            self._warned.add(field)
+        text = "requests with `%s` are passed on as they came: the provider keeps their conversation; %s"
+        _logger.warning(text, field, way_out)
 
     def close(self) -> None:
         """Close all conversations, and the store if the adapter opened it."""
@@ -449,7 +465,7 @@ class ModelCall:
         model: str,
     ) -> None:
         self._session, self._branch, self._format = session, branch, framework_format
-        self._tools, self._model = tools, model
+        self._tools, self._model, self._is_open = tools, model, True
         self.conversation.plan_for(model)
         self.window: Window = self._plan()
 
@@ -469,6 +485,9 @@ class ModelCall:
         except BudgetImpossible:
             self._session.is_waiting = False
             raise
+        except ConversationBusy as busy:
+            self._session.is_waiting = False
+            raise ConversationBusy(self.conversation.log.name, busy.holder, _WAY_OUT) from None
 
     def send(self, ask: Callable[[list[Any]], R], reply_of: Callable[[R], Any]) -> R:
         """Ask the model, again with fewer messages if they were too long, and log its reply.
@@ -478,7 +497,7 @@ class ModelCall:
         while True:
             try:
                 answer = ask(self.messages)
-            except Exception as error:
+            except BaseException as error:
                 if not self.failed(error):
                     raise
                 continue
@@ -490,8 +509,8 @@ class ModelCall:
         while True:
             try:
                 answer = await ask(self.messages)
-            except Exception as error:
-                if not await run_sync(self.failed, error):
+            except BaseException as error:
+                if not await self.failed_async(error):
                     raise
                 continue
             await run_sync(self._observe, reply_of(answer))
@@ -505,13 +524,17 @@ class ModelCall:
         """Log the reply, with its usage if the framework reports it. Raises InvalidMessage."""
         turn, name = self._format.read_reply(reply), self._model
         self.conversation.append(turn, Meta(model=name, cost=cost(turn.usage, name)) if name else None)
-        self._session.is_waiting = False
+        self._session.is_waiting = self._is_open = False
 
     def failed(self, error: BaseException) -> bool:
         """Log a failure. True if the caller should send `messages` again: the request was too long, or a part of it was
         refused, and they are those of a smaller window now. If the window is as small as it can be, the error gets a
-        note with the numbers. All other errors are left to the framework, which may retry them.
+        note with the numbers. All other errors are left to the framework, which may retry them. So is a call that was
+        cancelled, and a stream that nobody reads to its end: the next call need not wait for it. What fails after the
+        reply was logged is none of the call's.
         """
+        if not self._is_open:
+            return False
         decision = self.conversation.failed(error_of(error), model=self._model)
         if decision.smaller and decision.max_tokens is None:
             self.window = self._plan()
@@ -520,6 +543,10 @@ class ModelCall:
             error.add_note(decision.why)
         self._session.is_waiting = False
         return False
+
+    async def failed_async(self, error: BaseException) -> bool:
+        """As `failed`, in a worker thread. A task that is cancelled cannot wait for one, and logs by itself."""
+        return await run_sync(self.failed, error) if isinstance(error, Exception) else self.failed(error)
 
 
 def error_of(error: BaseException) -> ProviderError:

@@ -13,6 +13,7 @@ call sends is the window.
 
 from __future__ import annotations
 
+import asyncio
 from os import PathLike
 from typing import Any, Unpack
 
@@ -25,6 +26,7 @@ from transom.core.tool import Tool
 from transom.extras import imports_of
 from transom.stores import Store
 from transom.wire.frameworks import FORMATS
+from transom.wire.frameworks.google_adk import is_own_id
 from transom.wire.replies import dumped
 
 with imports_of("google-adk"):
@@ -37,9 +39,6 @@ with imports_of("google-adk"):
     from google.genai import types
 
 __all__ = ["TransomPlugin"]
-
-_OWN_IDS = "adk-"
-"""How the ids begin that ADK makes for calls without one."""
 
 
 class TransomPlugin(BasePlugin):
@@ -66,6 +65,8 @@ class TransomPlugin(BasePlugin):
         llm_request.append_tools([each for each in self._tools if each.name not in llm_request.tools_dict])
         call = await run_sync(self._begin, callback_context, llm_request)
         self._calls[_run(callback_context)] = call
+        if (task := asyncio.current_task()) is not None:  # no callback is told that it was cancelled
+            task.add_done_callback(lambda _: call.failed(asyncio.CancelledError()))
         llm_request.contents = call.messages
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
@@ -99,7 +100,7 @@ class TransomPlugin(BasePlugin):
         """Log the result of a tool, and give what windows show in its place."""
         response = result if isinstance(result, dict) else {"result": result}
         call = tool_context.function_call_id or ""
-        known_id = None if call.startswith(_OWN_IDS) else call  # requests have none of ADK's own ids
+        known_id = None if is_own_id(call) else call
         part = types.Part(function_response=types.FunctionResponse(id=known_id, name=tool.name, response=response))
         message = types.Content(role="user", parts=[part])
         shorter = await run_sync(self.session(tool_context).tool_result, message, tool.name, tool_args)

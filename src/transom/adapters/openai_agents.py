@@ -26,6 +26,7 @@ from transom.adapters.base import ModelCall, Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool as ToolSchema
+from transom.errors import InvalidSetting
 from transom.extras import imports_of
 from transom.stores import Store
 from transom.wire.frameworks import FORMATS
@@ -51,8 +52,8 @@ with imports_of("openai-agents"):
 __all__ = ["SessionProvider", "TransomModel", "TransomProvider"]
 
 
-class TransomProvider:
-    """Makes a model provider for each session (`for_session`).
+class TransomProvider(ModelProvider):
+    """Makes a model provider for each session (`for_session`). It has no models itself.
 
     `store`: as for `Conversation.open`. `provider`: where the models come from; by default the SDK's own. `readback`:
     whether a session has `tools`. `options`: the settings of each conversation.
@@ -69,6 +70,12 @@ class TransomProvider:
         self.sessions = Sessions(store, FORMATS["openai_agents"], readback=readback, **options)
         self._provider = provider or MultiProvider()
 
+    def get_model(self, model_name: str | None) -> Model:  # noqa: ARG002 - its interface
+        """Raises InvalidSetting: without a session there is no conversation."""
+        raise InvalidSetting(
+            'openai-agents: RunConfig(model_provider=…) needs the provider of a session: provider.for_session("trip")'
+        )
+
     def for_session(self, session_id: str) -> SessionProvider:
         """The model provider of one session: `RunConfig(model_provider=…)`."""
         return SessionProvider(self.sessions, session_id, self._provider)
@@ -78,17 +85,17 @@ class SessionProvider(ModelProvider):
     """Gives each model call of one session the window of its conversation."""
 
     def __init__(self, sessions: Sessions, session_id: str, provider: ModelProvider) -> None:
-        self._sessions, self._id, self._provider = sessions, session_id, provider
+        self.sessions, self._id, self._provider = sessions, session_id, provider
 
     @property
     def session(self) -> Session:
         """The session, with its conversation."""
-        return self._sessions.session(self._id)
+        return self.sessions.session(self._id)
 
     @property
     def tools(self) -> list[FunctionTool]:
         """The tools that read back what a window leaves out, for `Agent.tools`."""
-        return [self._tool(tool) for tool in self._sessions.readback_tools]
+        return [self._tool(tool) for tool in self.sessions.readback_tools]
 
     def with_tools(self, tools: Sequence[Tool]) -> list[Tool]:
         """These tools, for `Agent.tools`, and the readback tools behind them.
@@ -158,7 +165,7 @@ class TransomModel(Model):
     ) -> ModelResponse:
         """One response."""
         rest = (model_settings, tools, output_schema, handoffs, tracing)
-        if _is_on_server(state):
+        if self._is_on_server(state):
             return await self._model.get_response(system_instructions, input, *rest, **state)
         call = await run_sync(self._begin, system_instructions, input, tools, handoffs)
         return await call.send_async(
@@ -179,7 +186,7 @@ class TransomModel(Model):
     ) -> AsyncIterator[Any]:
         """One response, event by event. After the first event nothing is tried again."""
         rest = (model_settings, tools, output_schema, handoffs, tracing)
-        if _is_on_server(state):
+        if self._is_on_server(state):
             async for event in self._stream(system_instructions, input, *rest, **state):
                 yield event
             return
@@ -192,8 +199,8 @@ class TransomModel(Model):
                     if event.type in {"response.completed", "response.incomplete"}:
                         await run_sync(call.observe, event.response)
                     yield event
-            except Exception as error:
-                if not await run_sync(call.failed, error) or began:
+            except BaseException as error:
+                if not await call.failed_async(error) or began:
                     raise
                 continue
             return
@@ -202,6 +209,12 @@ class TransomModel(Model):
         """Close the model."""
         await self._model.close()
 
+    def _is_on_server(self, state: Raw) -> bool:
+        field = next((key for key in ("previous_response_id", "conversation_id") if state.get(key)), "")
+        if field:
+            self._provider.sessions.warn_passed(field, "without it the items stay in the SDK's session")
+        return bool(field)
+
     def _begin(
         self, instructions: str | None, given: str | list[Any], tools: Sequence[Any], handoffs: Sequence[Any]
     ) -> ModelCall:
@@ -209,10 +222,6 @@ class TransomModel(Model):
         name = self._name if ":" in self._name or not self._name else f"openai:{self._name.rpartition('/')[2]}"
         schemas = [_schema(each) for each in (*tools, *handoffs)]
         return self._provider.session.begin(items, system=instructions, tools=schemas, model=name)
-
-
-def _is_on_server(state: Raw) -> bool:
-    return any(state.get(key) for key in ("previous_response_id", "conversation_id"))
 
 
 def _schema(tool: Any) -> Raw:

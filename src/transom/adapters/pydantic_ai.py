@@ -29,10 +29,11 @@ from transom.wire.frameworks import FORMATS
 
 with imports_of("pydantic-ai"):
     from pydantic_ai import RunContext
-    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
     from pydantic_ai.exceptions import RetryModelRequest
     from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturn, ToolReturnPart
     from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+    from pydantic_ai.run import AgentRunResult
     from pydantic_ai.tools import Tool as FunctionTool
     from pydantic_ai.tools import ToolDefinition
     from pydantic_ai.toolsets import AgentToolset, FunctionToolset
@@ -52,6 +53,15 @@ class TransomCapability(AbstractCapability[Any]):
     ) -> None:
         self.sessions = Sessions(store, FORMATS["pydantic_ai"], readback=readback, **options)
         self._calls: dict[str, ModelCall] = {}  # the one in flight, by run
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
+        """Log the model request of a run that is cancelled: no other hook is told."""
+        try:
+            return await handler()
+        except BaseException as error:
+            if (call := self._calls.pop(_run(ctx), None)) is not None:
+                await call.failed_async(error)
+            raise
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext

@@ -91,8 +91,8 @@ class TransomPlugin(Plugin):
                         reply = {**event.message, "metadata": {"usage": event.usage}}
                         await run_sync(call.observe, reply)
                     yield event
-            except Exception as error:
-                if not await run_sync(call.failed, error) or began:
+            except BaseException as error:
+                if not await call.failed_async(error) or began:
                     raise
                 continue
             return

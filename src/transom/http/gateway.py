@@ -70,8 +70,9 @@ _logger = logging.getLogger(__name__)
 class OpenConversation:
     """A conversation, and the one request that is in it.
 
-    `length`: how many entries its log has up to the last fact that the client has. `entries`: how many it had in all
-    when the last request left; while it has no more, the client misses nothing. `held`: the lease, which is given back
+    `length`: how many entries its log has up to the last fact that the client of the last request has; -1 if that
+    client does not have them all. `entries`: how many it had in all when that request left; while it has no more, a
+    client that has `length` misses nothing. `held`: the lease, which is given back
     when the request is over.
     """
 
@@ -320,9 +321,9 @@ class Gateway:
     def _is_end(self, opened: OpenConversation, length: int) -> bool:
         """Whether the log says nothing more to the client than its first entries. Raises UnknownLog."""
         log = opened.conv.log
-        if opened.length == length and opened.entries == len(log):
-            return True
-        return not _says_more(log, length)
+        if opened.length != length or opened.entries != len(log):
+            opened.length = -1 if _says_more(log, length) else length
+        return opened.length == length
 
     def _take(self, name: str) -> OpenConversation | None:
         """The conversation with this name, if no request is in it."""

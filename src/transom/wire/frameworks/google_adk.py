@@ -11,8 +11,12 @@ from transom.core.message import Assistant
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
+from transom.wire.fields import as_dict, objects_in
 from transom.wire.frameworks.base import Piece, Sources
 from transom.wire.rendering import render_messages
+
+_OWN_IDS = "adk-"
+"""How the ids begin that ADK makes for calls without one. Requests do not have them."""
 
 
 class GoogleADKFormat:
@@ -39,7 +43,11 @@ class GoogleADKFormat:
 
         if getattr(reply, "content", None) is None:
             raise InvalidMessage("reply", f"the model said nothing: {getattr(reply, 'error_message', None)!s:.100}")
-        response = {"candidates": [{"content": plain(reply.content)}], "usageMetadata": plain(reply.usage_metadata)}
+        content: Any = plain(reply.content)
+        for part in objects_in(content.get("parts")):
+            if (call := as_dict(part.get("functionCall"))) and is_own_id(call.get("id")):
+                del call["id"]
+        response = {"candidates": [{"content": content}], "usageMetadata": plain(reply.usage_metadata)}
         return self.dialect.parse_reply(response)
 
     def write(self, view: View, sources: Sources) -> list[Any]:  # noqa: ARG002 - the request has copies of its own
@@ -47,6 +55,11 @@ class GoogleADKFormat:
 
         messages = render_messages(view, self.dialect)
         return [types.Content.model_validate_json(msgspec.json.encode(each)) for each in messages]
+
+
+def is_own_id(call: object) -> bool:
+    """Whether the id of a call is one that ADK has made, because the model gave none."""
+    return isinstance(call, str) and call.startswith(_OWN_IDS)
 
 
 GOOGLE_ADK = GoogleADKFormat()

@@ -46,14 +46,15 @@ class OpenAIAgentsFormat:
         return [Piece(at=owners[at], fact=fact, source=items[at], message=messages[owners[at]]) for at, fact in placed]
 
     def read_reply(self, reply: Any) -> Assistant:
-        if not hasattr(reply, "output"):
+        if not dataclasses.is_dataclass(reply):  # a stream ends with the API's own response
             return self.dialect.parse_reply(reply)
-        output = [dumped(item, exclude_unset=True) for item in reply.output]
+        response: Any = reply
+        output = [dumped(item, exclude_unset=True) for item in response.output]
         turn = self.dialect.parse_reply({"object": "response", "output": output})
         usage = {
             each.name: dumped(value)
-            for each in dataclasses.fields(reply.usage)
-            if (value := getattr(reply.usage, each.name)) is not None
+            for each in dataclasses.fields(response.usage)
+            if (value := getattr(response.usage, each.name)) is not None
         }
         return with_usage(turn, usage, _USAGE)
 

@@ -22,7 +22,7 @@ from transom.wire.frameworks.base import (
     signature_of,
     text_of,
 )
-from transom.wire.frameworks.pydantic_ai_json import request_message, turn
+from transom.wire.frameworks.pydantic_ai_json import request_message, result_items, turn
 from transom.wire.openai import parse
 from transom.wire.replies import UsageFields, as_assistant, with_usage
 
@@ -132,7 +132,7 @@ def _part(shown: Shown, names: dict[str, str]) -> Any:
             return source
         update: Raw = {"content": _items(content, getattr(source, "content", None))}
         if chat["role"] == "tool":
-            update = {"content": text_of(content), "tool_call_id": chat["tool_call_id"]}
+            update = {"content": _result(content, source.content), "tool_call_id": chat["tool_call_id"]}
         return dataclasses.replace(source, **update)
     if chat["role"] == "tool":
         label = str(chat.get("tool_call_id") or "")
@@ -149,6 +149,12 @@ def _items(content: object, was: object) -> Any:
         text_of([part]) if part.get("type") == "text" or at >= len(items) else items[at]
         for at, part in enumerate(parts)
     ]
+
+
+def _result(content: object, was: Any) -> Any:
+    """The content of a changed result: its text, and the original images and files."""
+    found = _items(content, result_items(was))
+    return text_of(content) if all(isinstance(each, str) for each in found) else found
 
 
 def _response(shown: Shown) -> Any:

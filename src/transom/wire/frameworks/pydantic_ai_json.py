@@ -72,6 +72,9 @@ def request_message(part: Raw) -> Raw | None:
         return {"role": "user", "content": content if isinstance(content, str) else _user_parts(content)}
     answers = text(part, "tool_call_id") if text(part, "tool_name") else ""
     if kind == "tool-return" or (kind == "retry-prompt" and answers):
+        items = result_items(content)
+        if kind == "tool-return" and any(map(is_media, items)):
+            return {"role": "tool", "tool_call_id": text(part, "tool_call_id"), "content": _user_parts(items)}
         said = content if isinstance(content, str) else compact_json(content)
         if kind == "retry-prompt" or text(part, "outcome") in {"failed", "denied"}:
             said = tool_failed(said)
@@ -81,13 +84,26 @@ def request_message(part: Raw) -> Raw | None:
     return None
 
 
+def result_items(content: object) -> list[object]:
+    """What a tool returned: the items of a list, or the one value."""
+    return cast("list[object]", content) if isinstance(content, list) else [content]
+
+
+def is_media(item: object) -> bool:
+    """Whether a value in a result is an image or a file, which the model gets as such."""
+    return text(as_dict(item), "kind") in {"binary", *_URLS}
+
+
 def _user_parts(content: object) -> list[Raw]:
     items = cast("list[object]", content) if isinstance(content, list) else []
-    return [{"type": "text", "text": item} if isinstance(item, str) else _media(as_dict(item)) for item in items]
+    return [{"type": "text", "text": item} if isinstance(item, str) else _media(item) for item in items]
 
 
-def _media(item: Raw) -> Raw:
-    """Translate an image, a file or any other item of a user prompt."""
+def _media(given: object) -> Raw:
+    """Translate an image, a file or any other item of a user prompt or a result."""
+    if not isinstance(given, dict):
+        return {"type": "text", "text": compact_json(given)}
+    item = as_dict(cast("object", given))
     kind, url = text(item, "kind"), text(item, "url")
     if kind == "binary":
         data = text(item, "data").replace("-", "+").replace("_", "/")  # pydantic writes base64 for URLs
