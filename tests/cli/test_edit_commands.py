@@ -1,4 +1,4 @@
-"""`transom edits`, `pin`, `undo` and `window`."""
+"""`transom log --edits`, `pin`, `undo` and `window`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import re
 import pytest
 from conversation_files import chat, write_jsonl
 
-from transom import Conversation
-from transom.cli.window_table import window_lines
+from transom.cli.edits import open_conversation
+from transom.cli.explain import explained_window
+from transom.cli.locate import open_log
+from transom.core.budget import Budget
 from transom.core.edit import Fold
 from transom.core.reducer import build_view
+from transom.core.tokens import REQUEST_TOKENS
 from transom.evaluation.fold_ranges import FoldRanges
 from transom.testing import Entries, WordCounter, talk
 
@@ -22,7 +25,8 @@ def replayed_demo(demo):
 
 
 def edits(run):
-    return json.loads(run("edits", "demo", "--json")[1])["edits"]
+    lines = json.loads(run("log", "demo", "--edits", "--json")[1])["entries"]
+    return [{"saves": 0, "plan": None, **line, "live": line["state"] == "live"} for line in lines]
 
 
 def window(run, *args):
@@ -47,14 +51,15 @@ def test_edits_lists_which_edits_are_live_and_what_they_save(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     assert run("pin", "demo", 3)[0] == 0
     found = edits(run)
-    printed = run("edits", "demo")[1].splitlines()
-    assert [line.split()[:4] for line in printed[2:-1]] == [
-        [str(edit["seq"]), str(edit["plan"]), edit["kind"], f"{edit['saves']:,}"] for edit in found[:-1]
-    ]
-    assert printed[-1].split()[:5] == [str(found[-1]["seq"]), "by", "hand", "pin", f"{found[-1]['saves']:,}"]
-    assert found[-1]["saves"] < 0
-    assert printed[0] == f"demo: {len(found)} edits, {sum(edit['live'] for edit in found)} of them live"
+    printed = run("log", "demo", "--edits")[1].splitlines()
     assert len(printed) == len(found) + 2
+    for line, edit in zip(printed[2:], found, strict=True):
+        by = "by hand" if edit.get("plan") is None else f"plan {edit['plan']}"
+        assert line.split()[:2] == [str(edit["seq"]), edit["kind"]]
+        assert f" {edit['state']} " in line
+        assert f" saves {edit['saves']:,}, {by}: " in line
+    assert (found[-1]["kind"], found[-1].get("plan")) == ("pin", None)
+    assert found[-1]["saves"] < 0
 
 
 def test_edits_and_log_name_the_entries_of_a_fold_as_its_text_does(run):
@@ -91,6 +96,7 @@ def test_undo_brings_back_folded_entries(run):
         "seq": done["seqs"][0],
         "kind": "undo",
         "live": True,
+        "state": "live",
         "text": f"of entry {fold}, too much",
         "saves": -saves,
         "plan": None,
@@ -170,7 +176,6 @@ def test_pin_says_if_the_window_is_then_over_the_budget(run):
         (("pin", "demo", 1), "pin: entry 1 is no message, tool result or note that a window can have"),
         (("read", "demo", 99_999), "there is no entry 99999 in this log: its entries are 0 to LAST"),
         (("grep", "demo", "x", "--in", 99_999), "there is no entry 99999 in this log: its entries are 0 to LAST"),
-        (("entries", "demo", "--first", 99_999), "there is no entry 99999 in this log: its entries are 0 to LAST"),
         (("fork", "demo", "--at", 99_999), "there is no entry 99999 in 'demo': it has the entries 0 to LAST"),
         (("explain", "demo", "--at", 99_999), "there is no call 99999: demo has 46, counted from 1"),
         (("pin", "nobody", 1), "no conversation 'nobody'"),
@@ -211,32 +216,19 @@ def test_window_as_text(run):
     assert edits(run) == before
 
 
-@pytest.mark.parametrize("budget", [6_000, 8_000, 16_000, 200_000])
-def test_the_lines_of_a_window_add_up_to_its_tokens(run, budget):
-    out = run("window", "demo", "--budget", budget)[1].splitlines()
-    lines = [found for line in out if (found := re.match(r"  *(?:[\d–]+ )? *(\w+) +(-?[\d,]+) (\w+)", line))]
-    assert {"system", "record", "request"} <= {line[1] for line in lines}
-    total = int(out[1].split()[0].replace(",", ""))
-    assert sum(int(line[2].replace(",", "")) for line in lines) == total
+@pytest.mark.parametrize("budget", [6_000, 16_000, 200_000])
+def test_window_explains_its_entries_and_their_tokens_add_up(budget):
+    with open_log(None, "demo") as log:
+        found = explained_window("demo", open_conversation(log, Budget(context=budget), "default", None).window())
+    shown = sum(row.shown_tokens for row in found.rows) + sum(found.folds.values()) + found.head
+    assert shown + REQUEST_TOKENS == found.tokens <= found.limit == budget
 
 
-def test_a_calibrated_window_has_a_line_for_what_that_adds():
-    conversation = Conversation.from_messages([{"role": "user", "content": "hello " * 200}], budget=4_000)
-    conversation.request()
-    reply = {"role": "assistant", "content": "Hello."}
-    usage = {"prompt_tokens": 400, "completion_tokens": 5, "total_tokens": 405}
-    conversation.observe({"choices": [{"index": 0, "message": reply, "finish_reason": "stop"}], "usage": usage})
-    window = conversation.window()
-    lines = list(window_lines(window))
-    assert sum(line.tokens for line in lines) == window.tokens > window.size.tokens
-    assert (lines[-1].role, lines[-1].text) == ("calibrated", "the provider counts 1.18 tokens where we count 1")
-
-
-def test_a_window_lists_pinned_messages_behind_their_fold(run):
+def test_a_window_lists_pinned_messages_beside_their_fold(run):
     assert run("pin", "demo", 14)[0] == 0
-    rows = [line.split()[:2] for line in run("window", "demo", "--budget", 16_000)[1].splitlines()]
-    at = rows.index(["14", "tool"])
-    assert [row for row in rows[:at] if row[1] == "record"]
+    rows = [line.split() for line in run("window", "demo", "--budget", 16_000)[1].splitlines()]
+    (row,) = [row for row in rows if row[:2] == ["14", "tool"]]
+    assert "kept" in row or "shortened" in row
 
 
 def test_with_prices_window_compacts_before_it_is_full(run):

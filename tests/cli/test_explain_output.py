@@ -77,7 +77,7 @@ def test_one_sentence_says_what_edits_save_and_break(costs, line):
 def test_explain_groups_the_edits_of_a_window_by_their_plan(run, demo):
     assert run("pin", "demo", 3)[0] == 0
     found = json.loads(run("explain", "demo", "--json")[1])
-    logged = {edit["seq"]: edit for edit in json.loads(run("edits", "demo", "--json")[1])["edits"]}
+    logged = {edit["seq"]: edit for edit in json.loads(run("log", "demo", "--edits", "--json")[1])["entries"]}
     named = {edit for row in found["rows"] for edit in row["edits"]}
     assert {seq for each in found["plans"] for seqs in each["edits"].values() for seq in seqs} == named
     for each in found["plans"]:

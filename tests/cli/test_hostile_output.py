@@ -84,7 +84,6 @@ COMMANDS: dict[str, list[list[str]]] = {
     "run": [["none\x1b[2J"]],
     "demo": [[]],
     "doctor": [[]],
-    "edits": [["one"]],
     "pin": [["one", "4", "--why", BAD, "--dry-run"]],
     "undo": [["one", "--why", BAD, "--dry-run"]],
     "import": [["{file}", "--store", "sqlite:///imports.db"], ["missing\x1b[2J.jsonl"]],
@@ -108,11 +107,10 @@ COMMANDS: dict[str, list[list[str]]] = {
     "read": [["one", "entry 0"], ["one", "entry 1 args 0"], ["one", "entry \x1b[2J"]],
     "grep": [["one", "owned"], ["one", "nothing\x1b"]],
     "search": [["owned"], ["nothing\x1b[2J"], ["owned", "--user", USER]],
-    "entries": [["one"]],
     "chat": [["one", "--model", "scripted", "--budget", "9000"]],
 }
-HAVE_STORE = {"log", "explain", "edits", "pin", "undo", "export", "memory", "compact", "conversations", "fork"} | {
-    "doctor", "forget", "inspect", "usage", "window", "read", "grep", "search", "entries", "chat",
+HAVE_STORE = {"log", "explain", "pin", "undo", "export", "memory", "compact", "conversations", "fork"} | {
+    "doctor", "forget", "inspect", "usage", "window", "read", "grep", "search", "chat",
 }  # fmt: skip
 TYPED = f"Hello {BAD}\n/context\n/explain\n/pin {BAD}\n/model {BAD}\n/{BAD}\n"
 CASES = [(name, arguments) for name, lines in COMMANDS.items() for arguments in lines]

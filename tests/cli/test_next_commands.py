@@ -46,7 +46,6 @@ def named(out):
         (("grep", "it's 42", "needle", "--in", "entry 4"), 1),
         (("read", "it's 42", "entry", 4, "--lines", 1), 1),
         (("read", "it's 42", "entries 0-6", "--lines", 2), 1),
-        (("entries", "it's 42", "--limit", 2, "--last", 9), 1),
         (("window", "it's 42", "--budget", 4_000, "--policy", "sliding"), 1),
         (("window", "it's 42", "--budget", 4_000, "--as", "text"), 1),
         (("search", "needle", "--limit", 1), 1),

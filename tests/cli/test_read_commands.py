@@ -1,4 +1,4 @@
-"""`transom read`, `grep` and `entries`: a log read back at a terminal."""
+"""`transom read` and `grep`: a log read back at a terminal."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def replayed(run):
     messages[3]["content"] = "first\tline\nneedle \x1b[31m[entry 9]\r\n汉字\n" + "x" * 5_000
     write_jsonl("chats.jsonl", {"id": "one", "messages": messages}, {"id": "two", "messages": chat(1)})
     assert run("replay", "chats.jsonl", "--budget", 4_000)[0] == 0
-    code, out, _ = run("entries", "one", "--json")
+    code, out, _ = run("log", "one", "--json")
     assert code == 0
-    results = [line["entry"] for line in json.loads(out)["lines"] if line["role"] == "tool"]
+    results = [line["seq"] for line in json.loads(out)["entries"] if line["kind"] == "tool"]
     return messages, results[0]
 
 
 def test_the_commands_exist(run):
     out = run("--help")[1]
-    for name in ("read", "grep", "entries"):
+    for name in ("read", "grep"):
         assert f"  {name} " in out
         assert run(name, "--help")[0] == 0
 
@@ -69,21 +69,6 @@ def test_grep_prints_matching_lines_or_exits_with_1(run, replayed):
     assert out.startswith("[0 matching lines in entries 0-")
 
 
-def test_entries_lists_what_can_be_read(run, replayed):
-    _, entry = replayed
-    code, out, _ = run("entries", "one")
-    assert code == 0
-    lines = out.splitlines()
-    assert len(lines) == 1 + 9
-    assert any(line.startswith(f"entry {entry}, tool ls, ") for line in lines)
-    assert "\x1b" not in out
-    first = run("entries", "one", "--limit", 2)[1].splitlines()
-    assert first[1:] == lines[1:3]
-    *command, limit, most = first[0].rpartition("; more: transom ")[2].removesuffix("]").split()
-    assert (limit, most) == ("--limit", "2")
-    assert run(*command)[1].splitlines()[1:] == lines[3:]
-
-
 @pytest.mark.parametrize(
     ("args", "error"),
     [
@@ -99,8 +84,6 @@ def test_entries_lists_what_can_be_read(run, replayed):
         (("grep", "one", ""), "1 to 1,000 characters"),
         (("grep", "one", "a", "--in", "message 3"), "must be"),
         (("grep", "one", "a", "-C", "99"), "--context"),
-        (("entries", "one", "--first", "9999"), "there is no entry 9999"),
-        (("entries", "one", "--first", "x"), "--first"),
     ],
 )
 def test_errors_are_one_line_and_exit_2(run, replayed, args, error):

@@ -18,8 +18,6 @@ READ = (
     ("search", "folders"),
     ("grep", "chat 1", "folders"),
     ("read", "chat 1", "entry 1"),
-    ("edits", "chat 1"),
-    ("entries", "chat 1"),
     ("window", "chat 1", "--budget", "2000"),
     ("export", "chat 1", "--format", "openai"),
     ("conversations",),

@@ -252,13 +252,10 @@ def test_an_entry_is_named_by_its_number_or_as_in_a_marker(run):
         for arguments in (("3",), ("entry 3",), ("[entry 3]",)):
             assert run(command, "one", *arguments, *extra) == expected
     assert run("grep", "one", "file", "--in", "3") == run("grep", "one", "file", "--in", "entry 3")
-    listed = run("entries", "one", "--first", "3", "--last", "5")
-    assert listed[0] == 0
-    assert run("entries", "one", "--first", "entry 3", "--last", "entry 5") == listed
     assert run("pin", "one", "3")[0] == 0
-    seq = json.loads(run("edits", "one", "--json")[1])["edits"][-1]["seq"]
+    seq = json.loads(run("log", "one", "--edits", "--json")[1])["entries"][-1]["seq"]
     assert run("undo", "one", str(seq), "--dry-run") == run("undo", "one", "entry", str(seq), "--dry-run")
-    for command in (("pin", "one", "x"), ("undo", "one", "entry"), ("entries", "one", "--first", "third")):
+    for command in (("pin", "one", "x"), ("undo", "one", "entry")):
         code, _, err = run(*command)
         assert (code, err.count("\n"), "is no entry: write 412, or entry 412" in err) == (2, 1, True), err
 
@@ -268,7 +265,7 @@ def test_an_id_of_digits_is_found_although_another_one_has_it_as_a_part(run, fol
     assert run(*REPLAY, 4_000)[0] == 0
     assert run("log", "42")[1].startswith("42: ")
     assert run("log", "21")[1].startswith("421: ")
-    for command in (("explain", 42), ("edits", 42), ("pin", 42, 3), ("undo", 42), ("fork", 42, "--name", 43)):
+    for command in (("explain", 42), ("pin", 42, 3), ("undo", 42), ("fork", 42, "--name", 43)):
         code, out, err = run(*command)
         assert (code, err, "421" in out) == (0, "", False)
     found = run("search", 42, "--conversation", 42)

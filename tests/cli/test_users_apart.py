@@ -24,7 +24,6 @@ EXPORTED = "exported.json"
 COMMANDS = {
     "log": ("chat of bob",),
     "explain": ("chat of bob", "--all"),
-    "edits": ("chat of bob",),
     "pin": ("chat of bob", "entry 0", "--dry-run"),
     "undo": ("chat of bob", "--dry-run"),
     "export": ("chat of bob", "--format", "openai", "-o", EXPORTED),
@@ -35,7 +34,6 @@ COMMANDS = {
     "read": ("chat of bob", "entries 0-3"),
     "grep": ("chat of bob", MARK),
     "search": (f"{MARK} pilot", "--user", "bob"),
-    "entries": ("chat of bob",),
     "memory": ("--user", "bob"),
     "usage": ("--user", "bob"),
     "forget": ("chat of bob", "--yes"),

@@ -179,9 +179,14 @@ class Audit(Struct, frozen=True, kw_only=True):
 
 @command("log", "Print the log of a conversation, one line for each entry.", example="log trip")
 class Log(Struct, frozen=True, kw_only=True):
-    """Print the log of a conversation, one line for each entry: what happened, what was decided, what was sent."""
+    """Print the log of a conversation, one line for each entry: what happened, what was decided, what was sent.
+
+    Of an edit it says by how many tokens it made the window smaller, the plan that decided it (`by hand`: a person),
+    and whether it is still live.
+    """
 
     id: o.Id
+    edits: o.OnlyEdits = False
     store: o.AnyStore = None
     json: o.Json = False
 
@@ -340,16 +345,6 @@ class Chat(Struct, frozen=True, kw_only=True):
     policy: o.Policy = "default"
     tools: o.ChatTools = "read,write,grep,shell"
     system: o.System = None
-
-
-@command("edits", "List the edits of a conversation: folds, trims, pins and undos.", example="edits trip")
-class Edits(Struct, frozen=True, kw_only=True):
-    """List the edits of a conversation, one line for each: the plan that decided it (`by hand`: a person), by how many
-    tokens it made the window smaller, and whether it is still live."""
-
-    id: o.Id
-    store: o.AnyStore = None
-    json: o.Json = False
 
 
 @command("edits", "Keep an entry in every window from now on.", example='pin trip 412 --why "the plan"')
@@ -621,20 +616,5 @@ class Search(Struct, frozen=True, kw_only=True):
     since: o.Since = None
     until: o.Until = None
     limit: o.Hits = 10
-    store: o.AnyStore = None
-    json: o.Json = False
-
-
-@command("readback", "List the entries that can be read back.", example="entries trip")
-class Entries(Struct, frozen=True, kw_only=True):
-    """List the entries that can be read back: number, role, tool, tokens, beginning of the text.
-
-    Models have this command as the tool `transom_list`. `transom log` also lists edits and requests.
-    """
-
-    id: o.Id
-    first: o.First = 0
-    last: o.Last = None
-    limit: o.Limit = 50
     store: o.AnyStore = None
     json: o.Json = False

@@ -1,23 +1,18 @@
-"""The commands `transom edits`, `pin`, `undo` and `window`: list edits, append one, print the window of the next
-call.
-"""
+"""The commands `transom pin`, `undo` and `window`: append an edit, print the window of the next call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from transom.cli import commands
-from transom.cli.explain import edit_costs_text
-from transom.cli.locate import current_view, open_log
+from transom.cli.explain import edit_costs_text, explained_window, print_rows
+from transom.cli.locate import open_log
 from transom.cli.log import kind_of, text_of
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.options import entry_number
 from transom.cli.progress import at_work
-from transom.cli.streams import counted, one_line
-from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
-from transom.cli.window_table import print_window_table
+from transom.cli.streams import one_line
+from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.cli.window_text import print_window_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.request import render
@@ -30,7 +25,6 @@ from transom.core.reducer import apply
 from transom.core.undo import undo_last
 from transom.core.view import View
 from transom.errors import InvalidSetting
-from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.fold_ranges import FoldRanges
 from transom.policies import policy_named
 from transom.prices import Prices
@@ -39,68 +33,14 @@ from transom.tokenizer import o200k
 from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
 
 
-class LoggedEdit(Struct, frozen=True, kw_only=True):
-    """An edit of a log. `live`: it applies and nobody undid it; an undo is always live.
-
-    `text`: what it edits, why, and the text that it shows, which may have several lines. `saves`: by how many raw
-    tokens it made the window smaller; below 0 if it made the window larger, as the undo of a fold does; 0 if the window
-    kept its size. `plan`: the seq of the first entry of the plan that decided it; None for an edit made by hand.
-    """
-
-    seq: int
-    kind: str
-    live: bool
-    text: str
-    saves: int
-    plan: int | None = None
-
-
-def run(options: commands.Edits | commands.Pin | commands.Undo | commands.Window) -> int:
-    """Print the edits or the window, or append a pin or an undo. Exit code 0."""
+def run(options: commands.Pin | commands.Undo | commands.Window) -> int:
+    """Print the window, or append a pin or an undo. Exit code 0."""
     with open_log(options.store, options.id, writing=isinstance(options, commands.Pin | commands.Undo)) as log:
-        if isinstance(options, commands.Edits):
-            _print_edits(log, options)
-        elif isinstance(options, commands.Window):
+        if isinstance(options, commands.Window):
             _print_window(log, options)
         else:
             _change(log, options)
     return 0
-
-
-def _print_edits(log: StoredLog, options: commands.Edits) -> None:
-    """Print every edit of a log, in order."""
-    with at_work("reading the log"):
-        view = current_view(log)
-        ranges = FoldRanges(view)
-        costs = edit_costs(View.empty(log, view.counter), [*log.read()])
-        edits = [_logged_edit(view, ranges, cost) for cost in costs]
-    if options.json:
-        print_json({"conversation": log.name, "edits": edits})
-        return
-    console = terminal()
-    live = sum(edit.live for edit in edits)
-    print_line(console, (f"{one_line(log.name)}: {counted(len(edits), 'edit')}, {live:,} of them live", "bold"))
-    print_line(console, (f"{'entry':>7} {'plan':>7} {'kind':<6} {'saves':>9} {'state':<9} what", "bold"))
-    for each in edits:
-        state, style = ("live", "") if each.live else ("not live", "dim")
-        saves = f"{each.saves:,}"
-        plan = "by hand" if each.plan is None else each.plan
-        print_line(
-            console, (f"{each.seq:>7} {plan:>7} {each.kind:<6} {saves:>9} {state:<9} {one_line(each.text)}", style)
-        )
-
-
-def _logged_edit(view: View, ranges: FoldRanges, cost: EditCost) -> LoggedEdit:
-    edit = view.fetch(cost.entry).body
-    live = isinstance(edit, Undo) or view.is_live(cost.entry)
-    return LoggedEdit(
-        seq=cost.entry,
-        kind=kind_of(edit),
-        live=live,
-        text=text_of(edit, ranges),
-        saves=cost.saved_tokens,
-        plan=cost.plan,
-    )
 
 
 def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
@@ -200,7 +140,7 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
         print_wrapped(console, f"the cached prefix would break at slot {at.slot}, because of {cause} ({at.why})")
     if edits:
         print_wrapped(console, edit_costs_text(edits))
-    print_window_table(console, window)
+    print_rows(console, explained_window(log.name, window))
     text = command_for("window", options.id, store=options.store, options=[*_window_options(options), "--as", "text"])
     print_next(console, [(text, "what the model reads")])
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 
 from transom.cli.commands import Explain
@@ -22,7 +23,7 @@ from transom.core.message import Failure, Head
 from transom.core.reducer import build_view
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
-from transom.core.window import Break, assemble
+from transom.core.window import Break, Window, assemble
 from transom.errors import InvalidSetting
 from transom.evaluation.call_numbers import call_number, sent_requests
 from transom.evaluation.call_views import CallViews
@@ -65,9 +66,9 @@ class Explained(Struct, frozen=True, kw_only=True):
     """
 
     conversation: str
-    call: int | None
-    calls: int
-    reply: int | None
+    call: int | None = None
+    calls: int = 0
+    reply: int | None = None
     limit: int
     tokens: int
     shared_tokens: int
@@ -76,8 +77,8 @@ class Explained(Struct, frozen=True, kw_only=True):
     folds: dict[int, int]
     texts: dict[int, str]
     losses: dict[int, MissingNames]
-    edit_costs: list[EditCost]
-    costs: CompactionCosts | None
+    edit_costs: list[EditCost] = []
+    costs: CompactionCosts | None = None
     plans: list[PlanEdits]
     rows: list[Explanation]
 
@@ -170,28 +171,32 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         call = call_number(at, len(calls), log.name)
         seq, last = calls[call - 1].seq, calls[call - 1].body
         view = build_view(log, counter_of_log(log, o200k()), seq)
-    limit = last.limit if isinstance(last, Sent) else 0
-    window = assemble(view, limit)
-    folds = [slot for slot in view.slots if isinstance(slot, FoldedSlot)]
-    head = (
-        window.head_entry.tokens[0] if window.head_entry is not None and isinstance(window.head_entry.body, Head) else 0
-    )
-    rows = explain(view)
-    return Explained(
-        conversation=log.name,
+    window = assemble(view, last.limit if isinstance(last, Sent) else 0)
+    return replace(
+        explained_window(log.name, window),
         call=call,
         calls=len(calls),
         reply=None if call is None else _reply(log, seq),
-        limit=limit,
+        edit_costs=edit_costs_since(log, view.counter, view.length),
+        costs=costs_of_call(log, at),
+    )
+
+
+def explained_window(name: str, window: Window) -> Explained:
+    """Explain a window of the conversation `name` by itself: without its call, and what its edits cost."""
+    view, head = window.view, window.head_entry
+    folds = [slot for slot in view.slots if isinstance(slot, FoldedSlot)]
+    rows = explain(view)
+    return Explained(
+        conversation=name,
+        limit=window.limit,
         tokens=window.tokens,
         shared_tokens=window.shared_tokens,
         breaks=window.breaks,
-        head=head,
+        head=head.tokens[0] if head is not None and isinstance(head.body, Head) else 0,
         folds={fold.seq: fold.tokens for fold in folds},
         texts={fold.seq: _opening(fold.text) for fold in folds},
         losses=missing_names(view),
-        edit_costs=edit_costs_since(log, view.counter, view.length),
-        costs=costs_of_call(log, at),
         plans=_plans(view, rows),
         rows=rows,
     )
@@ -236,6 +241,12 @@ def print_explained(console: Console, result: Explained, *, every: bool = False,
     if result.costs is not None:
         for line in costs_lines(result.costs):
             print_wrapped(console, line)
+    print_rows(console, result, every=every, most=most)
+
+
+def print_rows(console: Console, result: Explained, *, every: bool = False, most: int | None = None) -> None:
+    """Print a bar, totals, and a line for each entry or for neighbouring entries of one fold. The options: see
+    `print_explained`."""
     _print_bar(console, result.rows)
     _print_totals(console, result)
     wide, named = console.width >= WIDE, set[int]()

@@ -36,8 +36,8 @@ FEW = 6
 
 COMMAND_GROUPS = {
     "Begin": ("demo", "chat", "replay", "import", "doctor"),
-    "Look": ("inspect", "explain", "window", "log", "conversations", "usage", "edits"),
-    "Find": ("search", "grep", "read", "entries", "memory", "map"),
+    "Look": ("inspect", "explain", "window", "log", "conversations", "usage"),
+    "Find": ("search", "grep", "read", "memory", "map"),
     "Compare and check": ("compare", "check", "shadow", "audit"),
     "Change": ("compact", "undo", "pin", "fork", "approve"),
     "Serve": ("run", "proxy", "mcp"),

@@ -14,10 +14,14 @@ from transom.core.entry import Approval, Body, Entry, Forked, Sent
 from transom.core.message import Fact, Head, role_of
 from transom.core.summary import Summary
 from transom.core.view import View
+from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.explain import Explanation, explain
 from transom.evaluation.fold_ranges import FoldRanges
 from transom.importers.logs.import_mark import mark_of
 from transom.stores import StoredLog
+
+EDITS = frozenset({"fold", "trim", "pin", "undo"})
+"""The kinds of edits."""
 
 
 class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -25,7 +29,11 @@ class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `kind`: a fact's role, or the type of another entry. `tokens`: of the whole entry; `shown_tokens`: of what the
     window of now has of it. `state`: for a fact its state in that window ("kept", "folded", …), for an edit "live" or
-    "not live". `why`: the reason for the state. `source`: the position of the message in the imported list.
+    "not live"; an undo is always live. `why`: the reason for the state. `source`: the position of the message in the
+    imported list.
+
+    Of an edit, `saves`: by how many raw tokens it made the window smaller; below 0 if it made the window larger, as the
+    undo of a fold does. `plan`: the seq of the first entry of the plan that decided it; None for one made by hand.
     """
 
     seq: int
@@ -36,13 +44,15 @@ class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: str = ""
     why: str = ""
     source: int | None = None
+    saves: int = 0
+    plan: int | None = None
 
 
 def run(options: Log) -> int:
     """Print the entries of a log, one a line. Returns the exit code."""
     with open_log(options.store, options.id) as log:
         with at_work("reading the log"):
-            lines = lines_of(log)
+            lines = [line for line in lines_of(log) if not options.edits or line.kind in EDITS]
         if options.json:
             print_json({"conversation": log.name, "entries": lines})
         else:
@@ -54,30 +64,46 @@ def lines_of(log: StoredLog) -> list[LogLine]:
     """Make the line of every entry of a log."""
     view = current_view(log)
     explanations = {row.entry: row for row in explain(view)}
+    entries = list(log.read())
+    costs = {cost.entry: cost for cost in edit_costs(View.empty(log, view.counter), entries)}
     ranges = FoldRanges(view)
-    return [_line(view, ranges, view.counted(entry), explanations.get(entry.seq)) for entry in log.read()]
+    return [
+        _fact_line(entry, explanations[entry.seq])
+        if entry.seq in explanations
+        else _other_line(view, ranges, view.counted(entry), costs.get(entry.seq))
+        for entry in entries
+    ]
 
 
-def _line(view: View, ranges: FoldRanges, entry: Entry, explanation: Explanation | None) -> LogLine:
-    if explanation is not None:
-        return LogLine(
-            seq=entry.seq,
-            kind=explanation.role,
-            text=explanation.text,
-            tokens=explanation.tokens,
-            shown_tokens=explanation.shown_tokens,
-            state=explanation.state,
-            why=explanation.why,
-            source=entry.meta.source if entry.meta is not None else None,
-        )
-    body, state = entry.body, ""
-    if isinstance(body, (Fold, Trim, Pin, Summary)):
-        state = "live" if view.is_live(entry.seq) else "not live"
+def _fact_line(entry: Entry, explanation: Explanation) -> LogLine:
+    return LogLine(
+        seq=entry.seq,
+        kind=explanation.role,
+        text=explanation.text,
+        tokens=explanation.tokens,
+        shown_tokens=explanation.shown_tokens,
+        state=explanation.state,
+        why=explanation.why,
+        source=entry.meta.source if entry.meta is not None else None,
+    )
+
+
+def _other_line(view: View, ranges: FoldRanges, entry: Entry, cost: EditCost | None) -> LogLine:
     if (mark := mark_of(entry)) is not None:
         made = f"entries {mark.first}–{entry.seq - 1}" if mark.first < entry.seq else "nothing new"
-        text = f"{made}, from a file ({mark.format})"
-        return LogLine(seq=entry.seq, kind="imported", text=text)
-    return LogLine(seq=entry.seq, kind=kind_of(body), text=text_of(body, ranges), tokens=sum(entry.tokens), state=state)
+        return LogLine(seq=entry.seq, kind="imported", text=f"{made}, from a file ({mark.format})")
+    body, state = entry.body, ""
+    if isinstance(body, (Fold, Trim, Pin, Undo, Summary)):
+        state = "live" if isinstance(body, Undo) or view.is_live(entry.seq) else "not live"
+    return LogLine(
+        seq=entry.seq,
+        kind=kind_of(body),
+        text=text_of(body, ranges),
+        tokens=sum(entry.tokens),
+        state=state,
+        saves=0 if cost is None else cost.saved_tokens,
+        plan=None if cost is None else cost.plan,
+    )
 
 
 def kind_of(body: Body) -> str:
@@ -128,4 +154,6 @@ def _print(log: StoredLog, lines: list[LogLine]) -> None:
         style = "" if line.state in STYLES else "dim"
         start = f"{line.seq:>7} {line.kind:<11} {line.tokens:>9,} "
         state = f"{line.state:<10} ", STYLES.get(line.state, "dim")
-        print_line(console, (start, style), state, (one_line(line.text), style))
+        by = "by hand" if line.plan is None else f"plan {line.plan}"
+        saves = f"saves {line.saves:,}, {by}: " if line.kind in EDITS else ""
+        print_line(console, (start, style), state, (saves + one_line(line.text), style))

@@ -310,8 +310,8 @@ As = Annotated[
     Option(
         "--as",
         metavar="FORM",
-        help="table: a line for each message, each record and the system prompt, whose tokens add up to those of the "
-        "window. text: what the model reads, for people; long texts are shortened.",
+        help="table: what the window has of each entry, and why. text: what the model reads, for people; long texts "
+        "are shortened.",
     ),
 ]
 Full = Annotated[bool, Option("--full", help="With --as text: shorten nothing.")]
@@ -328,10 +328,13 @@ Html = Annotated[
     Option("--html", metavar="FILE", help="Write one page of HTML to this file, to send to people. -: stdout."),
 ]
 Every = Annotated[bool, Option("--all", help="Print a line for every entry, folded or not.")]
+OnlyEdits = Annotated[bool, Option("--edits", help="Only the edits: folds, trims, pins and undos.")]
 Entry = Annotated[list[str], Argument(metavar="ENTRY", help="The entry: 412, or entry 412 (see `log`).")]
 Edit = Annotated[
     list[str] | None,
-    Argument(metavar="EDIT", help="The edit: 412, or entry 412 (see `edits`). Default: the last plan as a whole."),
+    Argument(
+        metavar="EDIT", help="The edit: 412, or entry 412 (see `log --edits`). Default: the last plan as a whole."
+    ),
 ]
 Why = Annotated[str, Option(metavar="TEXT", help="The reason, which the log stores.")]
 CleanYes = Annotated[bool, Option("--yes", help="Do not ask.")]
@@ -375,13 +378,9 @@ Lines = Annotated[int | None, Option(min=1, metavar="N", help="The most lines to
 Start = Annotated[int, Option(min=1, metavar="LINE", help="The line of the first entry to begin at.")]
 Column = Annotated[int, Option(min=1, metavar="N", help="The character of that line to begin at.")]
 In = Annotated[str | None, Option("--in", metavar="REF", help="The entries to search, as for read. Default: all.")]
-Limit = Annotated[int, Option(min=1, metavar="N", help="The most matches or entries to print.")]
+Limit = Annotated[int, Option(min=1, metavar="N", help="The most matches to print.")]
 Context = Annotated[
     int, Option("--context", "-C", min=0, max=10, metavar="N", help="Lines to print around each match.")
-]
-First = Annotated[int, Option(parser=entry_number, metavar="ENTRY", help="The entry to begin at: 412, or 'entry 412'.")]
-Last = Annotated[
-    int | None, Option(parser=entry_number, metavar="ENTRY", help="The entry to end with. Default: the newest.")
 ]
 Folder = Annotated[
     Path, Argument(metavar="FOLDER", show_default=False, help="The folder of source code. Default: this one.")

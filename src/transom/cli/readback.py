@@ -1,16 +1,16 @@
-"""The commands `transom read`, `grep` and `entries`: read a log back, with the functions that answer a model."""
+"""The commands `transom read` and `grep`: read a log back, with the functions that answer a model."""
 
 from __future__ import annotations
 
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from transom.cli.commands import Entries, Grep, Read
+from transom.cli.commands import Grep, Read
 from transom.cli.locate import open_log
 from transom.cli.next_commands import command_for
 from transom.cli.progress import at_work
 from transom.cli.terminal import print_json, print_text
-from transom.readback import EntryList, GrepResult, grep, list_entries, read
+from transom.readback import GrepResult, grep, read
 from transom.readback.matches import Match
 from transom.readback.pages import Page, Start
 from transom.stores import StoredLog
@@ -22,7 +22,7 @@ UNLIMITED = 1 << 60
 """In place of a bound: a person can scroll, or stop the output."""
 
 
-def run(options: Read | Grep | Entries) -> int:
+def run(options: Read | Grep) -> int:
     """Print the answer, hidden entries included. Exit code 1 if `grep` finds no match."""
     with open_log(options.store, options.id) as log:
         with at_work("reading the log"):
@@ -34,47 +34,42 @@ def run(options: Read | Grep | Entries) -> int:
     return 1 if isinstance(result, GrepResult) and not result.matches else 0
 
 
-def _result(log: StoredLog, options: Read | Grep | Entries) -> Page | GrepResult | EntryList:
+def _result(log: StoredLog, options: Read | Grep) -> Page | GrepResult:
     arguments = {key: value for key, value in asdict(options).items() if key not in {"id", "store", "json"}}
     arguments |= {"max_bytes": UNLIMITED, "include_hidden": True}
     if isinstance(options, Read):
         arguments |= {"reference": " ".join(options.reference), "lines": options.lines or UNLIMITED}
         return read(log, **arguments)
-    return (grep if isinstance(options, Grep) else list_entries)(log, **arguments)
+    return grep(log, **arguments)
 
 
-def _text(result: Page | GrepResult | EntryList, options: Read | Grep | Entries) -> str:
+def _text(result: Page | GrepResult, options: Read | Grep) -> str:
     """Return the answer as text. Its first line tells a model what to ask for next; a person gets commands there."""
     first, end, rest = str(result).partition("\n")
     hints = ""
     if isinstance(result, GrepResult) and result.matches:
         hints += f"; whole: {_read_command(result.matches[0], options)}"
     if result.next is not None:
-        for words in ("next page: ", "more: ", "more: first "):
+        for words in ("next page: ", "more: "):
             first = first.removesuffix(f"; {words}{result.next}]")
         hints += f"; more: {_more_command(result.next, options)}"
     return f"{first.removesuffix(']')}{hints}]{end}{rest}"
 
 
-def _read_command(match: Match, options: Read | Grep | Entries) -> str:
+def _read_command(match: Match, options: Read | Grep) -> str:
     """Return the command that prints the entry of a match, from the line of the match on."""
     start = _given(("--start", match.line, 1))
     return command_for("read", options.id, *match.reference.split(), store=options.store, options=start)
 
 
-def _more_command(start: Start | int, options: Read | Grep | Entries) -> str:
+def _more_command(start: Start, options: Read | Grep) -> str:
     """Return the command that prints what follows, with the options of this one."""
-    if isinstance(start, int):
-        last = options.last if isinstance(options, Entries) else None
-        limit = options.limit if isinstance(options, Entries) else LIMIT
-        given = _given(("--first", start, None), ("--last", last, None), ("--limit", limit, LIMIT))
-        return command_for("entries", options.id, store=options.store, options=given)
     where = _given(("--start", start.line, 1), ("--column", start.column, 1))
     if isinstance(options, Grep):
         where = ["--in", start.reference, *where]
         given = _given(("--limit", options.limit, LIMIT), ("--context", options.context, 0))
         return command_for("grep", options.id, options.pattern, store=options.store, options=[*where, *given])
-    given = _given(("--lines", options.lines if isinstance(options, Read) else None, None))
+    given = _given(("--lines", options.lines, None))
     return command_for("read", options.id, *start.reference.split(), store=options.store, options=[*where, *given])
 
 

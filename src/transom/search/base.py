@@ -103,7 +103,7 @@ _TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
-    """An entry that was found. `entry`: its seq in `conversation`; `role` and `tool`: as `transom entries` prints them.
+    """An entry that was found. `entry`: its seq in `conversation`; `role` and `tool`: as `transom log` prints them.
 
     `at`: when it was appended, in seconds since the epoch. `score`: the sum of reciprocal ranks (see `fused`); greater
     is better, comparable within one answer only. `snippet`: at most 240 characters of the entry around the words found,
