@@ -4,8 +4,9 @@ session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import cast
 
 from msgspec import Struct
@@ -25,7 +26,7 @@ from transom.importers.formats import (
 )
 from transom.importers.recorded import FORMATS, Recorded, format_list
 from transom.importers.sessions import claude_code, codex, pi
-from transom.importers.sessions.session_reader import Branch, SessionReader, read_session
+from transom.importers.sessions.session_reader import Said, SessionEvent, SessionReader, SystemPrompt, is_taken_back
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, kind_of
 from transom.wire.frameworks import langchain_json, pydantic_ai_json
@@ -200,45 +201,59 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
 
     Messages that were taken back, or that their API would refuse, are left out, and reported to `settings.on_skip`.
     """
-    found = read_session(SESSIONS[kind].reader(), events_of(kind, events, where, settings))
-    for line in found.left_out:
+    reader = SESSIONS[kind].reader()
+    said: dict[str, list[Said]] = {}
+    system: str | None = None
+    lines = events_of(kind, events, where, settings)
+    for event in chain(chain.from_iterable(map(reader.feed, lines)), _flushed(reader)):
+        if isinstance(event, SystemPrompt):
+            system = event.text
+        else:
+            said.setdefault(event.branch, []).append(event)
+    for line in reader.left_out:
         settings.on_skip(f"{where}: {line}")
-    branches = found.branches or [Branch(name="", messages=[], dropped=0)]
-    for each in branches:
-        if each.dropped:
-            many = "1 message" if each.dropped == 1 else f"{each.dropped:,} messages"
+    for branch, listed in sorted((said or {"": []}).items(), key=lambda item: item[0] != ""):
+        gone = reader.taken_back.get(branch, [])
+        kept = [each for each in listed if not is_taken_back(each, gone)]
+        if dropped := sum(each.lines for each in listed) - sum(each.lines for each in kept):
+            many = "1 message" if dropped == 1 else f"{dropped:,} messages"
             settings.on_skip(f"{where}: left out {many} of branches that were taken back")
-        is_main = len(branches) == 1 or not each.name
-        messages, kept = _allowed(each.messages, FORMATS[kind].dialect, where, settings.on_skip)
+        kept = _allowed(kept, FORMATS[kind].dialect, where, settings.on_skip)
+        is_main = len(said) < 2 or not branch
         yield Recorded(
-            id=name if is_main else f"{name}#{each.name}",
+            id=name if is_main else f"{name}#{branch}",
             format=kind,
             dialect=FORMATS[kind].dialect,
-            messages=messages,
-            system=found.system if is_main else None,
+            messages=[each.message for each in kept],
+            system=system if is_main else None,
             source=where,
-            injected=frozenset(at for at, before in enumerate(kept) if before in each.injected),
-            compactions={at: each.compactions[before] for at, before in enumerate(kept) if before in each.compactions},
+            injected=frozenset(at for at, each in enumerate(kept) if each.injected),
+            compactions={at: each.left_with for at, each in enumerate(kept) if each.left_with},
         )
 
 
-def _allowed(messages: list[Raw], dialect: str, where: str, on_skip: OnSkip) -> tuple[list[Raw], Sequence[int]]:
-    """The messages that the dialect reads, and their positions before the others were left out.
+def _flushed(reader: SessionReader) -> Iterator[SessionEvent]:
+    """What a reader holds back, asked for only when all lines were read."""
+    yield from reader.flush()
+
+
+def _allowed(said: list[Said], dialect: str, where: str, on_skip: OnSkip) -> list[Said]:
+    """The messages that the dialect reads.
 
     Programs write what no API takes, such as a block that broke off. A session is not given up for one of them.
     """
     parse = dialect_named(dialect).parse
     with suppress(InvalidMessage):
-        parse(messages)
-        return messages, range(len(messages))
-    kept: list[int] = []
-    for at, message in enumerate(messages):
+        parse([each.message for each in said])
+        return said
+    kept: list[Said] = []
+    for at, each in enumerate(said):
         try:
-            parse([message])
-            kept.append(at)
+            parse([each.message])
+            kept.append(each)
         except InvalidMessage as problem:
             on_skip(f"{where}, message {at}: left out, {problem.why}")
-    return [messages[at] for at in kept], kept
+    return kept
 
 
 def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:

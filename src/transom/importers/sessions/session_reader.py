@@ -7,7 +7,7 @@ several lines. The lines that hold a message are numbered from 0; all numbers of
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Protocol
@@ -91,59 +91,6 @@ class SessionReader(Protocol):
         ...
 
 
-class Branch(Struct, frozen=True, kw_only=True):
-    """One conversation of a session. `name`: empty for the session itself, else that of a subagent.
-
-    `messages`: without those that were taken back; `dropped`: how many lines of messages were taken back. `injected`:
-    the positions of the messages that the file calls injected. `compactions`: see `Said.left_with`, by position.
-    """
-
-    name: str
-    messages: list[Raw]
-    dropped: int
-    injected: frozenset[int] = frozenset()
-    compactions: Mapping[int, str] = {}
-
-
-class WholeSession(Struct, frozen=True, kw_only=True):
-    """All conversations of a session, the session's own first.
-
-    `system`: its system prompt; `lines`: how many lines held a message; `left_out`: see `SessionReader`.
-    """
-
-    branches: list[Branch]
-    system: str | None
-    lines: int
-    left_out: tuple[str, ...] = ()
-
-
-def read_session(reader: SessionReader, lines: Iterable[object]) -> WholeSession:
-    """Read a session to its end into memory. Messages that were taken back are left out."""
-    said: dict[str, list[Said]] = {}
-    system: str | None = None
-    for event in events(reader, lines):
-        if isinstance(event, Said):
-            said.setdefault(event.branch, []).append(event)
-        else:
-            system = event.text
-    branches: list[Branch] = []
-    for name, listed in sorted(said.items(), key=lambda item: item[0] != ""):
-        gone = [is_taken_back(each, reader.taken_back.get(name, [])) for each in listed]
-        kept = [each for each, left_out in zip(listed, gone, strict=True) if not left_out]
-        injected = frozenset(at for at, each in enumerate(kept) if each.injected)
-        dropped = sum(each.lines for each, left_out in zip(listed, gone, strict=True) if left_out)
-        branches.append(
-            Branch(
-                name=name,
-                messages=[each.message for each in kept],
-                dropped=dropped,
-                injected=injected,
-                compactions={at: each.left_with for at, each in enumerate(kept) if each.left_with},
-            )
-        )
-    return WholeSession(branches=branches, system=system, lines=reader.count, left_out=tuple(reader.left_out))
-
-
 def is_taken_back(said: Said, ranges: Ranges) -> bool:
     """True if a message is in one of the ranges, which are those of its branch."""
     at = bisect_right(ranges, said.first, key=itemgetter(0)) - 1
@@ -165,10 +112,3 @@ def seconds_of(line: Raw, key: str = "timestamp") -> float | None:
         return datetime.fromisoformat(text(line, key)).timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-def events(reader: SessionReader, lines: Iterable[object]) -> Iterator[SessionEvent]:
-    """Yield all events of a session: those of every line, then what is held back at the end."""
-    for line in lines:
-        yield from reader.feed(line)
-    yield from reader.flush()
