@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
@@ -28,6 +28,14 @@ def tokens(text: str | int) -> int:
     except InvalidSetting as wrong:
         raise BadParameter(str(wrong)) from None
 
+
+def token_count(about: str, *names: str) -> Any:
+    """An option that is a number of tokens. `names`: its own, if it is not called as its field."""
+    return Option(*names, parser=tokens, metavar="N", help=about)
+
+
+COUNTED = "The most tokens that a request may have (counted with o200k_base): 128000, 128k or 1m."
+PLAIN = "The most tokens that a request may have: 128000, 128k or 1m."
 
 Files = Annotated[
     list[Path],
@@ -70,17 +78,12 @@ CheckFiles = Annotated[
 CheckPolicy = Annotated[
     str | None, Option("--policy", metavar="NAME", help="Check this policy in place of the one in the file.")
 ]
-CheckBudget = Annotated[
-    int | None,
-    Option("--budget", parser=tokens, metavar="N", help="Check this budget in place of the one in the file."),
-]
+CheckBudget = Annotated[int | None, token_count("Check this budget in place of the one in the file.")]
 ShadowModel = Annotated[
     str, Option("--model", metavar="NAME", help="The model that answers: anthropic:claude-sonnet-5-5, local, …")
 ]
 ShadowCalls = Annotated[int, Option("--calls", min=1, metavar="N", help="The most calls of the sample.")]
-MaxTokens = Annotated[
-    int, Option("--max-tokens", parser=tokens, metavar="N", help="The most tokens of an answer: 1000 or 1k.")
-]
+MaxTokens = Annotated[int, token_count("The most tokens of an answer: 1000 or 1k.", "--max-tokens")]
 ShadowYes = Annotated[bool, Option("--yes", help="Do not ask before the requests are sent.")]
 AllLost = Annotated[bool, Option("--all", help="Print everything that was lost, not only the first of each kind.")]
 ImportFiles = Annotated[
@@ -113,32 +116,10 @@ ExportOut = Annotated[
 ]
 ExportJson = Annotated[bool, Option("--json", help="Print one JSON object about the export. Needs -o.")]
 Id = Annotated[str, Argument(metavar="ID", help="The conversation's id, or an unambiguous part of it.")]
-Budget = Annotated[
-    int,
-    Option(
-        parser=tokens,
-        metavar="N",
-        help="The most tokens that a request may have (counted with o200k_base): 128000, 128k or 1m.",
-    ),
-]
-ReplayBudget = Annotated[
-    int | None,
-    Option(
-        parser=tokens,
-        metavar="N",
-        help="The most tokens that a request may have (counted with o200k_base): 128000, 128k or 1m. Default: 128000.",
-    ),
-]
-LastBudget = Annotated[
-    int | None,
-    Option(
-        parser=tokens,
-        metavar="N",
-        help="The most tokens that a request may have: 128000, 128k or 1m. Default: the budget of the conversation's "
-        "last request.",
-    ),
-]
-DemoBudget = Annotated[int, Option(parser=tokens, metavar="N", help="The most tokens that a request may have.")]
+Budget = Annotated[int, token_count(COUNTED)]
+ReplayBudget = Annotated[int | None, token_count(f"{COUNTED} Default: 128000.")]
+LastBudget = Annotated[int | None, token_count(f"{PLAIN} Default: the budget of the conversation's last request.")]
+DemoBudget = Annotated[int, token_count("The most tokens that a request may have.")]
 Policy = Annotated[
     str,
     Option(
@@ -190,13 +171,7 @@ Model = Annotated[
     ),
 ]
 ChatBudget = Annotated[
-    int | None,
-    Option(
-        parser=tokens,
-        metavar="N",
-        help="The most tokens that a request may have: 128000, 128k or 1m. Default: the model's context window if it "
-        "is known, else 128,000.",
-    ),
+    int | None, token_count(f"{PLAIN} Default: the model's context window if it is known, else 128,000.")
 ]
 ChatTools = Annotated[
     str, Option(metavar="NAMES", help="The tools, separated by commas: read, write, grep, shell; or none.")
@@ -268,11 +243,9 @@ ProxyStore = Annotated[
 ]
 ProxyBudget = Annotated[
     int | None,
-    Option(
-        parser=tokens,
-        metavar="N",
-        help="The most tokens that a request and its answer may have: 128000, 128k or 1m. Default: the context size of "
-        "each request's model.",
+    token_count(
+        "The most tokens that a request and its answer may have: 128000, 128k or 1m. Default: the context size of each "
+        "request's model."
     ),
 ]
 OnError = Annotated[
@@ -385,9 +358,7 @@ Context = Annotated[
 Folder = Annotated[
     Path, Argument(metavar="FOLDER", show_default=False, help="The folder of source code. Default: this one.")
 ]
-MapTokens = Annotated[
-    int, Option("--tokens", parser=tokens, metavar="N", help="The most tokens that the map may have: 2000 or 2k.")
-]
+MapTokens = Annotated[int, token_count("The most tokens that the map may have: 2000 or 2k.", "--tokens")]
 Focus = Annotated[
     list[str] | None,
     Option(metavar="TEXT", help="What the map is for: a task, a question, a path, a name. May be given several times."),
