@@ -23,7 +23,7 @@ from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.failures import answered_failures
 from transom.strategies.digest.index import NEAR, DoneCall, Index
-from transom.strategies.digest.message_quotes import MessageQuotes, QuotedMessages, Spans
+from transom.strategies.digest.message_quotes import MessageQuotes, QuotedMessages, Spans, merged
 from transom.strategies.digest.name_quotes import name_quotes
 from transom.strategies.digest.passage_choice import TAG, PassageChoice
 from transom.strategies.digest.passages import Passage, readable, with_margins
@@ -116,7 +116,7 @@ def digest_text(
         )
         rest = share * (size - fixed - lines - messages.tokens)
         passages = found.quotes(rest + more, messages.spans, by_words=is_talk or more > 0)
-        quoted = _merged(messages.spans, passages)
+        quoted = merged(messages.spans, passages)
         made = found.digested(quoted, endings, lines)
         if made.tokens <= LARGER * size:
             made = found.filled(quoted, endings, lines, made, size)
@@ -168,8 +168,8 @@ class _FoldedTurns:
         staying = [unit for unit in (*shown, *indexed) if stays_visible(view, target, unit)]
         count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run) - len(staying)
         notes = sum(1 for unit in indexed if not self.index.at(view, unit.seqs[0]).role)
-        self.older = count - notes - len(self.units)
-        """How many other units the fold hides: too old for the index and not quoted, so only the title counts them."""
+        self.count = count - notes
+        """How many units the fold hides, also those that are too old for the index and not quoted."""
         self.tokens = sum(slot.untrimmed_size.tokens for slot in run)
         self.tokens -= sum(unit.untrimmed_size.tokens for unit in staying)
         self.beside = visible(view, target, folded)  # what the window shows beside the new records
@@ -181,13 +181,15 @@ class _FoldedTurns:
     @cached_property
     def totals(self) -> tuple[str, int, int]:
         """The entries of the run; the turns that the fold hides, and their tokens."""
-        return range_reference(self.view, self.target, self.run), self.older + len(self.units), self.tokens
+        return range_reference(self.view, self.target, self.run), self.count, self.tokens
 
-    def digested(self, quoted: Spans, endings: Sequence[str], lines: float, names: Sequence[Passage] = ()) -> Digested:
+    def digested(
+        self, quoted: Spans, endings: Sequence[str], lines: float, names: Sequence[tuple[int, str]] = ()
+    ) -> Digested:
         """The record that quotes these spans, and these names alone."""
         title = texts.record_title(*self.totals, readable=is_offered(texts.READ, self.view.head.tools))
         text = record_text(title, self.turns(quoted, names), endings, lines)
-        entries = {*quoted, *(one.entry for one in names)}
+        entries = {*quoted, *(entry for entry, _ in names)}
         return Digested(text, self.target.counter.count(text), tuple(sorted(entries)))
 
     def filled(self, quoted: Spans, endings: Sequence[str], lines: float, made: Digested, size: float) -> Digested:
@@ -195,7 +197,7 @@ class _FoldedTurns:
         stand = self.covered | self.index.names(made.text)
         needed = [tuple(name for name in one.names if name not in stand) for one in self.passages]
         room, best = size - made.tokens, made
-        before: Sequence[Passage] = ()
+        before: Sequence[tuple[int, str]] = ()
         for _ in range(FILLS):
             chosen = name_quotes(self.passages, self._text_of, needed, self.index.weight, self._factors, room)
             if len(chosen) == len(before):  # there are no others
@@ -321,12 +323,11 @@ class _FoldedTurns:
         calls = [call for unit in self.units for call in self.index.at(self.view, unit.seqs[0]).calls]
         return sum(len(call.tool) + len(call.about) + len(call.edited_line) + 36 for call in calls) / 3
 
-    def turns(self, spans: Spans, names: Sequence[Passage] = ()) -> list[RecordTurn]:
+    def turns(self, spans: Spans, names: Sequence[tuple[int, str]] = ()) -> list[RecordTurn]:
         """The units as turns of a record, with what is quoted of them, and with these names alone."""
         alone: dict[int, list[str]] = {}
-        for one in names:
-            name = texts.disarmed(self._text_of(one)[one.start : one.end], self.view.notes)
-            alone.setdefault(self._places[one.entry], []).append(name)
+        for entry, name in names:
+            alone.setdefault(self._places[entry], []).append(texts.disarmed(name, self.view.notes))
         turns = list(self._unquoted)
         for at in {self._places[seq] for seq in spans}:
             turns[at] = self._turn_of(self.units[at], spans)
@@ -453,15 +454,6 @@ def _is_within(passage: Passage, spans: Spans) -> bool:
     """Whether a passage is in one of the spans."""
     found = spans.get(passage.entry, {}).get(passage.text, ())
     return any(start <= passage.start and passage.end <= end for start, end in found)
-
-
-def _merged(one: Spans, other: Spans) -> Spans:
-    """The spans of both."""
-    whole: Spans = {seq: {number: list(spans) for number, spans in of.items()} for seq, of in one.items()}
-    for seq, of in other.items():
-        for number, spans in of.items():
-            whole.setdefault(seq, {}).setdefault(number, []).extend(spans)
-    return whole
 
 
 def _passages(

@@ -35,10 +35,7 @@ ANSWER = (120, 90, 60, 40, 24)
 go down first."""
 
 REMARK = (40, 24, 12)
-"""The same of what the agent says beside its calls."""
-
-NOTICE = REMARK
-"""The same of what programs wrote in the user's place: these come last."""
+"""The same of what the agent says beside its calls, and of what programs wrote in the user's place."""
 
 OF_REMARKS = 0.5
 """The share of the agent's room for its remarks, where it has answers too; what these leave is for the answers."""
@@ -76,23 +73,19 @@ class MessageQuotes:
     def chosen(self, of_user: float, of_agent: float, of_answers: float) -> QuotedMessages:
         """Quotes of the user in at most `of_user` tokens, and of the agent in at most `of_agent` and what these
         leave. Answers that do not fit have `of_answers` more, at their shortest."""
-        said = self._whole(of_user) or self._by_words(of_user)
+        said = self._whole if self._whole.tokens <= of_user else self._by_words(of_user)
         left = of_agent + max(0.0, of_user - said.tokens)
         remarks = self._fitting(self._remarks, REMARK, left * OF_REMARKS if self._answers else left)
         left -= remarks.tokens
         answers = self._fitting(self._answers, ANSWER, left, of_answers)
-        notices = self._fitting(self._notices, NOTICE, left - answers.tokens)
-        spans: Spans = {}
-        for part in (said, remarks, answers, notices):
-            for seq, texts in part.spans.items():
-                spans.setdefault(seq, {}).update(texts)
-        return QuotedMessages(spans, said.tokens + remarks.tokens + answers.tokens + notices.tokens)
+        notices = self._fitting(self._notices, REMARK, left - answers.tokens)
+        parts = (said, remarks, answers, notices)
+        return QuotedMessages(merged(*(part.spans for part in parts)), sum(part.tokens for part in parts))
 
-    def _whole(self, room: float) -> QuotedMessages | None:
-        """All that the user said, of long messages what tells most; None if that does not fit."""
-        most = SAID * LONGER
-        tokens = sum(_cost(one, min(one.length, int(most / one.rate))) for one in self._said)
-        return self._quoted([(one, SAID) for one in self._said]) if tokens <= room else None
+    @cached_property
+    def _whole(self) -> QuotedMessages:
+        """All that the user said, of long messages what tells most."""
+        return self._quoted([(one, SAID) for one in self._said])
 
     def _by_words(self, room: float) -> QuotedMessages:
         """The sentences of the user with most words that no other has, in this many tokens."""
@@ -193,6 +186,16 @@ class MessageQuotes:
                     kind = "ask" if ended.status == "refused" else done.action.kind  # the user says why
                     found[kind] += self.index.at(self.view, done.result).own_words
         return found
+
+
+def merged(*quoted: Spans) -> Spans:
+    """The spans of all."""
+    whole: Spans = {}
+    for one in quoted:
+        for seq, of in one.items():
+            for number, spans in of.items():
+                whole.setdefault(seq, {}).setdefault(number, []).extend(spans)
+    return whole
 
 
 def _each_once(messages: Sequence[OwnWords]) -> list[OwnWords]:

@@ -24,8 +24,8 @@ def name_quotes(
     worth: Callable[[str], int],
     factors: Sequence[float],
     room: float,
-) -> list[Passage]:
-    """Passages of one name each, in this many tokens, those of most worth for each token first.
+) -> list[tuple[int, str]]:
+    """Names to quote alone in this many tokens, each with its entry: those of most worth for each token first.
 
     `needed`: the names for which each passage may be quoted; `factors`: how much they are worth there. A name is taken
     where this is greatest, and from the newest of these places.
@@ -54,4 +54,5 @@ def name_quotes(
             left -= tokens
     choice = PassageChoice(sorted(found), tag=0)
     choice.cover(room, [one.names for one in choice.passages], worth)
-    return [choice.passages[at] for at in sorted(choice.taken)]
+    taken = (choice.passages[at] for at in sorted(choice.taken))
+    return [(one.entry, text_of(one)[one.start : one.end]) for one in taken]
