@@ -23,7 +23,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index
 from transom.strategies.text.parts import shown_parts
-from transom.strategies.text.terms import telling
+from transom.strategies.text.terms import signal_count
 from transom.strategies.text.truncation import shorten
 
 WHY = "user messages"
@@ -113,7 +113,7 @@ def _own_score(unit: Unit) -> int:
     """What the words of a unit's author name, count, ask and forbid."""
     fact = unit.first_fact
     parts = fact.parts if isinstance(fact, (User, Instruction, Assistant)) else ()
-    return sum(telling(part.text) for part in parts if isinstance(part, Text))
+    return sum(signal_count(part.text) for part in parts if isinstance(part, Text))
 
 
 def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None:

@@ -22,7 +22,7 @@ from transom.strategies.digest.own_words import OwnWords
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import between_words, readable, sentences
 from transom.strategies.text.spans import joined
-from transom.strategies.text.terms import telling
+from transom.strategies.text.terms import signal_count
 
 Spans = dict[int, dict[int, list[Span]]]
 """What is quoted: of each entry, of each of its texts, these spans."""
@@ -236,4 +236,4 @@ def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:
 
 def _density(text: str, span: Span) -> float:
     """How much of a sentence names, counts, asks or forbids something."""
-    return telling(text, *span) / (span[1] - span[0] + SENTENCE)
+    return signal_count(text, *span) / (span[1] - span[0] + SENTENCE)

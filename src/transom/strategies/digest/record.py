@@ -92,8 +92,8 @@ class RecordTurn(Struct, frozen=True, kw_only=True):
 def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str], room: float) -> str:
     """The record of these turns, in order, below its title. `endings`: the last lines (what changed, the plan). The
     turns without quotes take about `room` tokens: the newest in detail, the older ones as counts."""
-    told = [turn for turn in _with_paths(turns) if turn.calls or turn.words or turn.media or turn.names]
-    blocks = [list(block) for _, block in groupby(told, key=lambda turn: turn.is_quoted)]
+    with_line = [turn for turn in _with_paths(turns) if turn.calls or turn.words or turn.media or turn.names]
+    blocks = [list(block) for _, block in groupby(with_line, key=lambda turn: turn.is_quoted)]
     lines: list[list[str]] = []
     left = room
     for block in reversed(blocks):

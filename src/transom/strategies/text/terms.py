@@ -15,7 +15,9 @@ _PLAIN = re.compile(r"[a-z]{3,}|[0-9]+")
 _PROPER = re.compile(r"""[A-Z](?:(?<=[^ .!?:\n"'A-Za-z].)|(?<=[^ .!?:\n"'] .))[A-Za-z]{2,}""")
 """A capitalised word within a sentence, in ASCII."""
 
-_TELLS = re.compile(r"\d|[A-Z][\w-]*[A-Z_.]|\w[._/]\w|\b(?i:not?|never|don.t|only|must|should|always|please|without)\b")
+_SIGNALS = re.compile(
+    r"\d|[A-Z][\w-]*[A-Z_.]|\w[._/]\w|\b(?i:not?|never|don.t|only|must|should|always|please|without)\b"
+)
 """What makes a sentence worth its place: numbers, names, and words that ask or forbid."""
 
 
@@ -54,6 +56,6 @@ def stem(word: str) -> str:
     return word
 
 
-def telling(text: str, start: int = 0, stop: int | None = None) -> int:
+def signal_count(text: str, start: int = 0, stop: int | None = None) -> int:
     """How often this part of a text counts or names something, asks or forbids."""
-    return len(_TELLS.findall(text, start, len(text) if stop is None else stop))
+    return len(_SIGNALS.findall(text, start, len(text) if stop is None else stop))
