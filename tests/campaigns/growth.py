@@ -5,7 +5,7 @@
 Each shape is built with n, 2n and 4n of something, one after the other in this process. A row shows the CPU seconds of
 each, and both ratios. The campaign fails if a ratio is above `--most`; times below `NOISE` seconds say nothing, and
 pass. `--n` multiplies all sizes. What every request shows again is in no shape: a window that grows with n is rendered
-n times, and that takes n squared.
+n times, and that takes n squared. Shapes of many turns begin where a log is long already (`BEFORE`).
 """
 
 from __future__ import annotations
@@ -40,6 +40,12 @@ NOISE = 0.05
 """Seconds below which a time says nothing about growth."""
 ENOUGH = 40.0
 """A row ends early where the next size would take more seconds than this, as far as the sizes before it say."""
+BEFORE = 600
+"""Turns that a conversation of many turns has before the clock starts. An index of a log reaches back 16 windows at
+most, and until it does, each compaction looks at more turns than the one before it: with no turns before, the talk of
+letta cost 2.4, 2.4, 2.4 and 2.3 times as much with each doubling from 300 to 4,800 turns. The budgets of these shapes
+are so small that 16 windows have fewer turns than this. What grows with the whole log still shows: if the cost of a
+turn did, the longest run would take six times as long as the shortest one, and not four times."""
 WORDS = "the parser reads each line of src/engine/loader.py and returns 4821 records with status ok "
 
 Json = dict[str, Any]
@@ -88,6 +94,52 @@ def long_talk(n: int, budget: int = 1_000_000) -> Conversation:
         messages.append(called(call(f"c{i}", f'{{"path": "src/m{i}/file_{i % 50}.py"}}', "read"), said=f"Step {i}."))
         messages.append({"role": "tool", "tool_call_id": f"c{i}", "content": f"{i}: {WORDS * 3}"})
     return Conversation.from_messages(messages, budget=budget)
+
+
+def work(i: int) -> list[Json]:
+    """The messages of turn i of an agent. After every 25 turns, it answers and is asked again."""
+    arguments = f'{{"command": "pytest tests/test_{i % 37}.py"}}'
+    result = f"tests/test_{i % 37}.py:{i}: AssertionError: {i * 7}\n{WORDS * 12}"
+    messages = [
+        called(call(f"c{i}", arguments), said=f"Step {i}."),
+        {"role": "tool", "tool_call_id": f"c{i}", "content": result},
+    ]
+    if i % 25 == 24:
+        messages.append({"role": "assistant", "content": f"Step {i} is done: file_{i}.py is mended."})
+        messages.append({"role": "user", "content": f"Now file_{i}.py. The limit must be {i}, not {i + 1}."})
+    return messages
+
+
+def talk(i: int) -> list[Json]:
+    """The messages of turn i of a conversation without tools."""
+    return [
+        {"role": "user", "content": f"What of file_{i}.py? The limit must be {i}. {WORDS * 2}"},
+        {"role": "assistant", "content": f"The limit is {i} now. {WORDS * 3}"},
+    ]
+
+
+def short(i: int) -> list[Json]:
+    """The messages of turn i of a conversation with few words."""
+    return [{"role": "user", "content": f"t{i} " + "w " * 30}, {"role": "assistant", "content": "ok " * 20}]
+
+
+class Begun(NamedTuple):
+    """A conversation with `BEFORE` turns, and how many more follow: those with these messages."""
+
+    conversation: Conversation
+    turns: Callable[[int], list[Json]]
+    n: int
+
+
+def begun(turns: Callable[[int], list[Json]], budget: int, policy: str = "default") -> Callable[[int], Begun]:
+    def make(n: int) -> Begun:
+        messages: list[Json] = [{"role": "user", "content": "Mend src/engine/loader.py so that all tests pass."}]
+        messages += (message for i in range(BEFORE) for message in turns(i))
+        conversation = Conversation.from_messages(messages, budget=budget, policy=policy)
+        conversation.request()
+        return Begun(conversation, turns, n)
+
+    return make
 
 
 # ---- shapes: conversations
@@ -159,9 +211,9 @@ def parts_of_a_reply(n: int) -> None:
     conversation.request()
 
 
-def trims_and_undos(n: int) -> None:
-    conversation = opened(4_000)
-    for i in range(n):
+def trims_and_undos(begun: Begun) -> None:
+    conversation = begun.conversation
+    for i in range(begun.n):
         seq = conversation.user(f"t{i} " + "w " * 30)
         conversation.edit(Undo(edit=conversation.edit(Trim(entry=seq, part=("text", 0), note="[x]"))))
         conversation.request()
@@ -235,12 +287,15 @@ def pins_of_one_message(n: int) -> None:
     asked(conversation)
 
 
-def pins_turn_by_turn(n: int) -> None:
-    conversation = opened(8_000)
-    for i in range(n):
+def pins_turn_by_turn(begun: Begun) -> None:
+    """The newest 10 pins hold, or ever less room would be left and the window would be compacted ever more often."""
+    conversation, pinned = begun.conversation, list[int]()
+    for i in range(begun.n):
         seq = conversation.user(f"{i} " + "word " * 20)
         if i % 10 == 0:
-            conversation.pin(seq)
+            pinned.append(conversation.pin(seq))
+        if len(pinned) > 10:
+            conversation.undo(pinned.pop(0))
         asked(conversation)
         conversation.observe({"role": "assistant", "content": "ok " * 20})
 
@@ -314,32 +369,15 @@ def summarized_turns(n: int) -> None:
         turn(conversation, i, f"{i} {WORDS * 12}")
 
 
-def turns_of(policy: str) -> Callable[[int], None]:
-    def run(n: int) -> None:
-        conversation = opened(16_000, policy=policy)
-        conversation.user("Mend src/engine/loader.py so that all tests pass.")
-        for i in range(n):
-            arguments = f'{{"command": "pytest tests/test_{i % 37}.py"}}'
-            turn(conversation, i, f"tests/test_{i % 37}.py:{i}: AssertionError: {i * 7}\n{WORDS * 12}", arguments)
-            if i % 25 == 24:
+def gone_on(begun: Begun) -> None:
+    conversation = begun.conversation
+    for i in range(BEFORE, BEFORE + begun.n):
+        for message in begun.turns(i):
+            if message["role"] == "assistant":
                 conversation.request()
-                conversation.observe({"role": "assistant", "content": f"Step {i} is done: file_{i}.py is mended."})
-                conversation.user(f"Now file_{i}.py. The limit must be {i}, not {i + 1}.")
-
-    return run
-
-
-def talk_of(policy: str) -> Callable[[int], None]:
-    """Messages only, without a tool."""
-
-    def run(n: int) -> None:
-        conversation = opened(8_000, policy=policy)
-        for i in range(n):
-            conversation.user(f"What of file_{i}.py? The limit must be {i}. {WORDS * 2}")
-            conversation.request()
-            conversation.observe({"role": "assistant", "content": f"The limit is {i} now. {WORDS * 3}"})
-
-    return run
+                conversation.observe(message)
+            else:
+                conversation.extend([message])
 
 
 def tool(i: int) -> Json:
@@ -597,16 +635,16 @@ def shapes() -> Iterator[Shape]:
     yield Shape("parts of a result", 2_000, parts_of_a_result)
     yield Shape("parts of a message", 2_000, parts_of_a_message)
     yield Shape("parts of a reply", 2_000, parts_of_a_reply)
-    yield Shape("trims and undos", 200, trims_and_undos)
+    yield Shape("trims and undos", 200, trims_and_undos, begun(short, 2_000))
     yield Shape("trims of one part", 500, trims_of_one_part)
     yield Shape("undos of one trim", 500, undos_of_one_trim)
     yield Shape("folds and undos", 500, folds_and_undos)
     yield Shape("folds undone later", 500, folds_undone_at_the_end)
     yield Shape("folds over folds", 500, nested_folds)
     yield Shape("folds over folds, undone", 250, undo_folds_over_folds, nested_folds)
-    yield Shape("pins", 500, pins)
+    yield Shape("pins", 1_000, pins)  # from here on the pins alone are larger than the window
     yield Shape("pins of one message", 1_000, pins_of_one_message)
-    yield Shape("pins, turn by turn", 250, pins_turn_by_turn)
+    yield Shape("pins, turn by turn", 500, pins_turn_by_turn, begun(short, 2_000))
     yield Shape("notes of one key", 500, notes_of_one_key)
     yield Shape("keys of state", 500, keys_of_state)
     yield Shape("small messages", 2_000, small_messages)
@@ -616,8 +654,8 @@ def shapes() -> Iterator[Shape]:
     yield Shape("summaries", 1_000, summaries)
     yield Shape("summarized turns", 250, summarized_turns)
     for policy in POLICIES:
-        yield Shape(f"turns of {policy}", 300, turns_of(policy))
-        yield Shape(f"talk of {policy}", 300, talk_of(policy))
+        yield Shape(f"turns of {policy}", 300, gone_on, begun(work, 8_000, policy))
+        yield Shape(f"talk of {policy}", 300, gone_on, begun(talk, 4_000, policy))
     yield Shape("tools", 500, many_tools)
     for name, text, n in (
         ("lines", lines, 50_000),
