@@ -111,7 +111,7 @@ ExportFormat = Annotated[
 ExportOut = Annotated[
     Path | None,
     Option(
-        "-o", "--out", metavar="FILE", help="The file to write, compressed if its name ends in .gz; default: stdout."
+        "-o", "--out", metavar="FILE", help="The file to write, compressed if its name ends in .gz. Default: stdout."
     ),
 ]
 ExportJson = Annotated[bool, Option("--json", help="Print one JSON object about the export. Needs -o.")]
