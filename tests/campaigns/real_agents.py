@@ -27,7 +27,7 @@ from agent_recordings import written
 from agent_server import AgentServer, agent_server
 from strict_provider import ANSWER, TASK
 from transom.core.entry import Sent
-from transom.core.message import Assistant
+from transom.core.message import Assistant, Head
 from transom.stores import open_store
 
 BUDGET = 30_000
@@ -153,7 +153,11 @@ def run(name: str, steps: int, *, direct: bool = False) -> tuple[AgentServer, di
             bodies = {each: [entry.body for entry in logs.open(each).read()] for each in logs.names()}
             turns = {each: sum(isinstance(body, Assistant) for body in found) for each, found in bodies.items()}
             sent = [body for found in bodies.values() for body in found if isinstance(body, Sent)]
-            row["logs"] = turns
+            with_tools = {
+                each for each, found in bodies.items() if any(isinstance(body, Head) and body.tools for body in found)
+            }
+            row["logs"] = {each: turns[each] for each in sorted(with_tools)}
+            row["logs without tools"] = len(turns) - len(with_tools)
             row["over budget"] = sum(body.tokens > BUDGET for body in sent)
             row["breaks said"] = sum(body.breaks is not None for body in sent)
         if server.invalid or not row["answered"]:

@@ -18,7 +18,10 @@ import sys
 sys.path[:0] = [{str(HERE)!r}]
 import openai
 from sdk_agents import ChatAgent
-agent = ChatAgent(openai.OpenAI(api_key="sk-test"))
+from strict_provider import TASK
+client = openai.OpenAI(api_key="sk-test")
+client.chat.completions.create(model="m", messages=[{{"role": "user", "content": "A title: " + TASK}}])
+agent = ChatAgent(client)
 while not (answer := agent.step()):
     pass
 print(answer, sys.argv[1:])
@@ -33,13 +36,15 @@ def transom(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_an_agent_behind_a_proxy_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
-    with strict_provider(6, limit=6_000) as server:
+    with strict_provider(7, limit=6_000) as server:
         arguments = ["--budget", "9000", "--upstream", f"{server.url}/v1"]
         done = transom("run", *arguments, sys.executable, "--", "agent.py", "--flag", folder=tmp_path)
     assert (done.returncode, done.stdout) == (3, f"{ANSWER} ['--flag']\n")
     assert (server.invalid, server.lost, len(server.requests)) == ([], 0, server.turn + server.refused)
-    (name,) = open_store(str(tmp_path / ".transom" / "proxy.db")).names()
-    assert f"explain {name}" in done.stderr
+    store = open_store(str(tmp_path / ".transom" / "proxy.db"))
+    _title, name = sorted(store.names(), key=lambda each: len(store.open(each)))
+    assert done.stderr.startswith("transom: 2 new in .transom/proxy.db, 1 of them without tools: ")
+    assert f" explain {name} " in done.stderr
     explained = transom("explain", name, folder=tmp_path)  # its store is the default from now on
     assert (explained.returncode, "kept" in explained.stdout) == (0, True)
 

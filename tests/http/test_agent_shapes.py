@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import openai
 import zstandard
 from test_proxy import post, proxied
 from test_wrap import NONE, faults
 
+from sdk_agents import ChatAgent
 from strict_provider import TASK, strict_provider
-from transom.core.message import Head
+from transom.core.edit import Trim
+from transom.core.message import Head, Text, ToolResult
 from transom.stores import MemoryStore
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -63,6 +66,29 @@ def test_claude_code_is_one_log_with_one_system_prompt() -> None:
     assert store.names() == [session]
     heads = [entry for entry in store.open(session).read() if isinstance(entry.body, Head)]
     assert len(heads) == 1
+
+
+def test_results_that_an_agent_shortens_stay_in_one_log_and_are_shown_as_it_has_them() -> None:
+    store = MemoryStore()
+    with strict_provider(9) as server, proxied(server, store, by_key=False) as url:
+        agent = ChatAgent(openai.OpenAI(base_url=f"{url}/v1", api_key="k"))
+        for _ in range(4):
+            agent.step()
+        old = next(message for message in agent.messages if message["role"] == "tool")
+        whole, old["content"] = old["content"], "[cleared]"
+        for _ in range(2):
+            agent.step()
+        (name,) = store.names()
+        results = [entry.body for entry in store.open(name).read() if isinstance(entry.body, ToolResult)]
+        trims = [entry.body.note for entry in store.open(name).read() if isinstance(entry.body, Trim)]
+        sent = [message["content"] for message in server.requests[-1][1]["messages"] if message["role"] == "tool"]
+        assert (results[0].parts, trims, sent[0]) == ((Text(whole),), ["[cleared]"], "[cleared]")
+        old["content"] = f"{whole} and more"  # no trim shows that
+        agent.step()
+    assert (server.invalid, server.lost) == ([], 0)
+    fork = next(each for each in store.names() if each != name)
+    results = [entry.body for entry in store.open(fork).read() if isinstance(entry.body, ToolResult)]
+    assert results[0].parts == (Text(f"{whole} and more"),)
 
 
 def test_codex_is_one_log() -> None:

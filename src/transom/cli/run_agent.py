@@ -15,8 +15,9 @@ from transom.cli.commands import Run
 from transom.cli.locate import command
 from transom.cli.proxy import needs_proxy, opened_gateway
 from transom.cli.streams import one_line, print_notice
+from transom.core.message import Head
 from transom.errors import InvalidSetting
-from transom.stores import Store
+from transom.stores import Store, StoredLog
 from transom.stores.postgres_url import without_password
 
 ANTHROPIC, OPENAI, GEMINI = "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"
@@ -97,11 +98,18 @@ def _waited(line: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _say_where(store: Store, before: set[str], url: str) -> None:
-    """Say which conversations are new in the store, and how to look at the longest one."""
+    """Say which conversations are new in the store, and how to look at the longest one. Requests without tools are
+    counted apart, if others have some: an agent asks for titles, classifications and checks beside its work."""
     new = [name for name in store.names() if name not in before]
     if not new:
         return
-    longest = max(new, key=lambda name: len(store.open(name)))
+    main = [name for name in new if _offers_tools(store.open(name))] or new
+    longest = max(main, key=lambda name: len(store.open(name)))
     sys.stdout.flush()
-    place = without_password(url)
-    print_notice(f"{len(new):,} new in {place}: {command()} explain {one_line(longest)} --store {place}")
+    place, beside = without_password(url), len(new) - len(main)
+    aside = f", {beside:,} of them without tools" if beside else ""
+    print_notice(f"{len(new):,} new in {place}{aside}: {command()} explain {one_line(longest)} --store {place}")
+
+
+def _offers_tools(log: StoredLog) -> bool:
+    return any(isinstance(entry.body, Head) and entry.body.tools for entry in log.read())

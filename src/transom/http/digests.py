@@ -49,13 +49,21 @@ def after(digest: Digest, fact: Fact) -> Digest:
     return digest
 
 
-def after_calls(digest: Digest, turn: Assistant) -> Digest | None:
-    """A digest of the ids of a turn's calls alone; None if a call has no id. It finds a turn whose text the client has
-    changed, because no two turns have the same ids."""
+def after_calls(outline: Digest, turn: Assistant) -> Digest | None:
+    """A digest of the outline before a turn and the ids of its calls; None if a call has no id. It finds a turn whose
+    text the client has changed, or the results before it, because no two turns have the same ids."""
     ids = [call.id for call in turn.calls]
     if not ids or not all(ids):
         return None
-    return _linked(digest, ["ids", *ids])
+    return _linked(outline, ["ids", *ids])
+
+
+def outline_after(outline: Digest, fact: Fact) -> Digest:
+    """The digest of the outline after one more fact. The outline is what was said and called, without the contents of
+    results: of a result whose call has an id, the id alone. Agents shorten old results in their own lists."""
+    if isinstance(fact, ToolResult) and fact.call:
+        return _linked(outline, ["result", fact.call])
+    return after(outline, fact)
 
 
 def _linked(digest: Digest, element: list[Any]) -> Digest:

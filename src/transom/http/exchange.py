@@ -148,7 +148,7 @@ class Exchange:
         self.figures = Figures()
         self._opened: OpenConversation | None = None
         self._stream: StreamReply | None = None
-        self._digest = b""
+        self._digest = self._outline = b""
         self._model = Model("", "", "")
 
     # ---- until the reply begins
@@ -225,7 +225,8 @@ class Exchange:
         gateway = self._gateway
         session = gateway.session_of(self._headers, body)
         aside = gateway.is_aside(self._headers, body)
-        opened, new, self._digest = gateway.enter(body, tenant=self._tenant, session=session, aside=aside)
+        opened, match = gateway.enter(body, tenant=self._tenant, session=session, aside=aside)
+        self._digest, self._outline, new = match.digest, match.outline, match.new
         self._opened, conv = opened, opened.conv
         self.figures.conversation = opened.name
         conv.budget = gateway.budget_of(body)
@@ -329,7 +330,7 @@ class Exchange:
             at = opened.conv.append(turn, Meta(model=named, cost=cost(turn.usage, named)))
             opened.length = at + 1
             place = KnownPrefix(opened.name, opened.length)
-            ids = digests.after_calls(self._digest, turn)
+            ids = digests.after_calls(self._outline, turn)
             self._gateway.matcher.add((ids, place), (digests.after(self._digest, turn), place))
         except TransomError as error:
             _logger.warning("conversation %s: a reply is not logged: %s", quote(opened.name), error)

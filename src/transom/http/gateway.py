@@ -7,8 +7,8 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from itertools import chain
 from threading import Lock
@@ -22,16 +22,18 @@ from transom.conversation.learned_limits import LearnedLimits
 from transom.conversation.lock_and_lease import pauses
 from transom.conversation.settings import ASSUMED, Settings
 from transom.core.budget import Budget
+from transom.core.edit import Trim
 from transom.core.entry import Body
 from transom.core.log import PendingLog
-from transom.core.message import Assistant, Fact, Instruction, ToolResult, User
+from transom.core.message import Assistant, Fact, Instruction, Text, ToolResult, User, addressed_parts
 from transom.core.policy import Policy
 from transom.core.reducer import apply
+from transom.core.trims import trims_of_entry
 from transom.core.unit import FoldedSlot
-from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, no_setting, quote
+from transom.errors import ConversationBusy, InvalidEdit, InvalidSetting, UnknownLog, no_setting, quote
 from transom.http import digests
 from transom.http.apis import CallBody
-from transom.http.matcher import Matcher
+from transom.http.matcher import Match, Matcher
 from transom.policies import policy_named
 from transom.providers.models import context_size
 from transom.redaction import Redacting
@@ -187,9 +189,9 @@ class Gateway:
 
     def enter(
         self, body: CallBody, *, tenant: str, session: str, aside: bool = False
-    ) -> tuple[OpenConversation, list[Fact], bytes]:
-        """The conversation that a request goes on with, for this request alone until `leave`; the facts that its log
-        does not have yet; and the digest of all its messages.
+    ) -> tuple[OpenConversation, Match]:
+        """The conversation that a request goes on with, for this request alone until `leave`; and its match, with the
+        facts that the log does not have yet.
 
         - Nothing of it is known: a new conversation. The first one of a session gets the session's name, unless the
           request is `aside`: beside the work, such as one for a title.
@@ -197,15 +199,24 @@ class Gateway:
           in that conversation.
         - A log says more, or a request is in it: a fork where the two part; a new conversation if there is no reply
           before that, because then two clients have only begun alike.
+        - The client has shortened results in its list, as agents do with old ones: the log goes on, and shows them as
+          the client does. A result that was changed in another way makes a fork.
 
         While another process has the conversation and says nothing new in it, this waits, at most as long as the
         settings say. Raises InvalidMessage, and what the store raises.
         """
         start = digests.begin(tenant, session, body.dialect.name)
+        by_outline = True
         while True:
-            match = self.matcher.match(start, body.messages, body.dialect)
+            match = self.matcher.match(start, body.messages, body.dialect, by_outline=by_outline)
             if match.place is None:
                 break
+            shortened: list[Trim] | None = []
+            if match.is_changed:
+                shortened = _shortened(self.store.open(match.place.name), match.place.length, body.facts())
+            if shortened is None:
+                by_outline = False
+                continue
             try:
                 found = self._go_on(match.place, body, tenant, session)
             except UnknownLog:  # it was forgotten, perhaps by another process
@@ -213,12 +224,13 @@ class Gateway:
                 continue
             if found is None:
                 break
-            return found, match.new, match.digest
+            _show_shortened(found.conv, shortened)
+            return found, match
         opened = self._take_named(tenant, session, aside=aside)
         if opened is None or not self._is_entered(opened, 0, body, tenant, session):
             opened = self._take_new(tenant, session)
             self._prepare(opened, body, tenant, session)
-        return opened, body.facts(), match.digest
+        return opened, match._replace(new=body.facts())
 
     def leave(self, opened: OpenConversation) -> None:
         """End a request: others may enter the conversation from now on."""
@@ -384,6 +396,39 @@ def _says_more(log: StoredLog, length: int) -> bool:
     if len(log) < length:
         raise UnknownLog(f"conversation {quote(log.name)} is shorter than it was")
     return any(_is_clients(entry.body) for entry in log.read(length))
+
+
+def _shortened(log: StoredLog, length: int, facts: Sequence[Fact]) -> list[Trim] | None:
+    """The trims that show the results of a log, up to this length, as a client's list has them. None if a result was
+    changed, but not shortened; then no trim can show it."""
+    given: dict[str, list[ToolResult]] = {}
+    for fact in facts:
+        if isinstance(fact, ToolResult):
+            given.setdefault(fact.call, []).append(fact)
+    trims: list[Trim] = []
+    for entry in log.read(0, length):
+        if not isinstance(entry.body, ToolResult) or not entry.body.call or entry.body.call not in given:
+            continue
+        (result, *others) = given[entry.body.call]
+        if digests.after(b"", result) == digests.after(b"", entry.body):
+            continue
+        if others or len(result.parts) != len(entry.body.parts):
+            return None
+        for (address, part), shown in zip(addressed_parts(entry.body), result.parts, strict=True):
+            if part == shown:
+                continue
+            if not (isinstance(part, Text) and isinstance(shown, Text) and len(shown.text) < len(part.text)):
+                return None
+            trims.append(Trim(entry=entry.seq, part=address, note=shown.text, why="the client has shortened it"))
+    return trims
+
+
+def _show_shortened(conv: Conversation, trims: Sequence[Trim]) -> None:
+    for trim in trims:
+        unit = conv.view.unit(conv.view.unit_of[trim.entry])
+        if all(known.trim.note != trim.note for known in trims_of_entry(unit.trims, trim.entry)):
+            with suppress(InvalidEdit):  # the window shows less of it already
+                conv.edit(trim)
 
 
 def _is_clients(body: object) -> bool:

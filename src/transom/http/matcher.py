@@ -28,20 +28,24 @@ _LOOKED_UP = 64
 
 class Match(NamedTuple):
     """What is known of a list of messages. `place`: where its longest known beginning ends; None if nothing is known.
-    `new`: the facts behind it. `digest`: of the whole list."""
+    `new`: the facts behind it. `digest`, `outline`: of the whole list. `is_changed`: the place was found by its
+    outline, so the client has changed results before it."""
 
     place: KnownPrefix | None
     new: list[Fact]
     digest: Digest
+    outline: Digest
+    is_changed: bool = False
 
 
 class _Boundary(NamedTuple):
     """A place between two facts: the number of messages before it, the canonical digest there, and how many of the
-    parsed facts are before it. `ids`: a second digest of the same place, made of the ids of the calls of the
-    turn before (`digests.after_calls`): it matches if the client has changed the text."""
+    parsed facts are before it. `outline`: the digest of the outline there. `ids`: that behind the calls of the turn
+    before (`digests.after_calls`): it matches if the client has changed the turn's text, or results before it."""
 
     messages: int
     digest: Digest
+    outline: Digest
     facts: int
     ids: Digest | None = None
 
@@ -52,38 +56,44 @@ class Matcher:
     def __init__(self, index: PrefixIndex) -> None:
         self._index = index
         self._near = PrefixIndexInMemory()
-        self._canonical: dict[Digest, Digest] = {}  # by the raw digest; the newest are the last
+        self._canonical: dict[Digest, tuple[Digest, Digest]] = {}
+        """The canonical digest and that of the outline, by the raw digest; the newest are the last."""
         self._lock = Lock()
 
-    def match(self, start: Digest, messages: Sequence[msgspec.Raw], dialect: Dialect) -> Match:
+    def match(
+        self, start: Digest, messages: Sequence[msgspec.Raw], dialect: Dialect, *, by_outline: bool = True
+    ) -> Match:
         """Find the longest known beginning of one owner's messages. `start`: the owner's digest before any message
-        (`digests.begin`). Raises InvalidMessage."""
+        (`digests.begin`). `by_outline`: also one with other results. Raises InvalidMessage."""
         since = max(0, len(messages) - _LOOKED_UP)
         raw = digests.raw_digests(start, messages, since)
         parsed_from = self._parsed_before(raw, since)
         if since and not parsed_from:
             since, raw = 0, digests.raw_digests(start, messages)
             parsed_from = self._parsed_before(raw, since)
-        digest = self._canonical[raw[parsed_from - since]] if parsed_from else start
-        facts, boundaries = _parsed(messages, parsed_from, digest, dialect)
+        before = self._canonical[raw[parsed_from - since]] if parsed_from else (start, start)
+        facts, boundaries = _parsed(messages, parsed_from, before, dialect)
         self._remember({each.messages: raw[each.messages - since] for each in boundaries}, boundaries)
-        whole = boundaries[-1].digest
+        whole, outline = boundaries[-1].digest, boundaries[-1].outline
+        if not by_outline:
+            boundaries = [each._replace(ids=None) for each in boundaries]
         if found := self._newest_known([*reversed(boundaries)]):
-            boundary, place = found
-            return Match(place, facts[boundary.facts :], whole)
+            boundary, place, is_changed = found
+            return Match(place, facts[boundary.facts :], whole, outline, is_changed)
         if since:  # the client has changed an older message
             raw = digests.raw_digests(start, messages)
         for at in range(parsed_from - 1, 0, -_LOOKED_UP):
             older = [
-                _Boundary(n, digest, 0)
+                _Boundary(n, *known, 0)
                 for n in range(at, max(0, at - _LOOKED_UP), -1)
-                if (digest := self._canonical.get(raw[n])) is not None
+                if (known := self._canonical.get(raw[n])) is not None
             ]
             if found := self._newest_known(older):
-                boundary, place = found
-                facts, _ = _parsed(messages, boundary.messages, boundary.digest, dialect)
-                return Match(place, facts, whole)
-        return Match(None, facts if not parsed_from else _parsed(messages, 0, start, dialect)[0], whole)
+                boundary, place, _ = found
+                facts, _ = _parsed(messages, boundary.messages, (boundary.digest, boundary.outline), dialect)
+                return Match(place, facts, whole, outline)
+        new = facts if not parsed_from else _parsed(messages, 0, (start, start), dialect)[0]
+        return Match(None, new, whole, outline)
 
     def add(self, *places: tuple[Digest | None, KnownPrefix]) -> None:
         """Remember these places. A digest that is None is left out."""
@@ -96,16 +106,18 @@ class Matcher:
         for index in (self._near, self._index):
             index.forget([name])
 
-    def _newest_known(self, boundaries: Sequence[_Boundary]) -> tuple[_Boundary, KnownPrefix] | None:
-        """The first of the boundaries, the longest first, that is known in an index."""
+    def _newest_known(self, boundaries: Sequence[_Boundary]) -> tuple[_Boundary, KnownPrefix, bool] | None:
+        """The first of the boundaries, the longest first, that is known in an index; and whether the messages before
+        its turn are known by their outline only."""
         keys = list(dict.fromkeys(key for each in boundaries for key in (each.digest, each.ids) if key is not None))
         found = self._near.find(keys)
         if not any(each.digest in found for each in boundaries[:2]):  # most often the reply is the newest known
             found = {**self._index.find([key for key in keys if key not in found]), **found}
-        for each in boundaries:
-            place = found.get(each.digest) or (None if each.ids is None else found.get(each.ids))
-            if place is not None:
-                return each, place
+        for at, each in enumerate(boundaries):
+            if (place := found.get(each.digest)) is not None:
+                return each, place, False
+            if each.ids is not None and (place := found.get(each.ids)) is not None:
+                return each, place, all(before.digest not in found for before in boundaries[at + 1 : at + 2])
         return None
 
     def _parsed_before(self, raw: Sequence[Digest], since: int) -> int:
@@ -122,29 +134,31 @@ class Matcher:
                 if each.messages:
                     key = raw[each.messages]
                     self._canonical.pop(key, None)
-                    self._canonical[key] = each.digest
+                    self._canonical[key] = each.digest, each.outline
             while len(self._canonical) > MOST_DIGESTS:
                 del self._canonical[next(iter(self._canonical))]
 
 
 def _parsed(
-    messages: Sequence[msgspec.Raw], first: int, digest: Digest, dialect: Dialect
+    messages: Sequence[msgspec.Raw], first: int, before: tuple[Digest, Digest], dialect: Dialect
 ) -> tuple[list[Fact], list[_Boundary]]:
     """The facts of the messages from `first` on, and the boundaries between them: places where a message and a fact
-    both begin. The first boundary is at `first`."""
+    both begin. The first boundary is at `first`; `before`: its digest, and that of the outline."""
     placed = dialect.parse([msgspec.json.decode(raw) for raw in messages[first:]])
     facts = [fact for _, fact in placed]
-    boundaries = [*_boundaries(placed, digest, len(messages) - first)]
+    boundaries = [*_boundaries(placed, *before, len(messages) - first)]
     return facts, [each._replace(messages=first + each.messages) for each in boundaries]
 
 
-def _boundaries(placed: Sequence[tuple[int, Any]], digest: Digest, messages: int) -> Iterator[_Boundary]:
-    yield _Boundary(0, digest, 0)
+def _boundaries(
+    placed: Sequence[tuple[int, Any]], digest: Digest, outline: Digest, messages: int
+) -> Iterator[_Boundary]:
+    yield _Boundary(0, digest, outline, 0)
     ids: Digest | None = None
     for number, (at, fact) in enumerate(placed):
         if number and at > placed[number - 1][0]:
-            yield _Boundary(at, digest, number, ids)
-        ids = digests.after_calls(digest, fact) if isinstance(fact, Assistant) else None
-        digest = digests.after(digest, fact)
+            yield _Boundary(at, digest, outline, number, ids)
+        ids = digests.after_calls(outline, fact) if isinstance(fact, Assistant) else None
+        digest, outline = digests.after(digest, fact), digests.outline_after(outline, fact)
     if placed:
-        yield _Boundary(messages, digest, len(placed), ids)
+        yield _Boundary(messages, digest, outline, len(placed), ids)
