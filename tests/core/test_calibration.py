@@ -56,3 +56,13 @@ def test_there_is_a_floor() -> None:
 
 def test_no_usage_teaches_nothing() -> None:
     assert learned((1_000, 0, 0, 0), (0, 0, 10, 0)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("reported", "ratio"), [([], 1.04), ([0.99, 1.0, 0.98], 1.04), ([0.9, 0.9, 0.91], 0.91), ([1.1, 1.1, 1.12], 1.12)]
+)
+def test_at_a_learned_limit_the_ratio_of_the_refusal_holds_unless_replies_agree_on_another(
+    reported: list[float], ratio: float
+) -> None:
+    reports = tuple((1_000 * at, each) for at, each in enumerate(reported, 1))
+    assert Calibration(ratio=0.95, reports=reports).at_limit(1.04) == ratio

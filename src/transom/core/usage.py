@@ -66,10 +66,14 @@ class Calibration(Struct, frozen=True, gc=False):
             goal = self.ratio
         return Calibration(ratio=self.ratio + STEP * (goal - self.ratio), reports=reports)
 
-    @property
-    def agreed(self) -> float | None:
-        """The highest ratio that the newest replies report, if they are evidence that agrees; else None."""
-        return max(ratio for _, ratio in self.reports) if _agree(self.reports) else None
+    def at_limit(self, refused: float) -> float:
+        """The ratio of a request that is as long as a learned limit allows. `refused`: that of the refused request.
+
+        `refused` holds, because requests of that size have it: what we count too high at the beginning weighs less
+        there. But if the newest replies agree on another ratio, their highest one takes its place.
+        """
+        agreed = max(ratio for _, ratio in self.reports) if _agree(self.reports) else refused
+        return max(refused, agreed) if refused <= AGREEMENT * agreed else agreed
 
     def refused(self, sent: Sent, used: int) -> Calibration:
         """The calibration after a provider has refused the request `sent` and said that it had `used` tokens.

@@ -47,6 +47,7 @@ from transom.core.plan import Plan, compaction, edits_on_arrival, needs_nothing,
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.unit import Unit, units_in
+from transom.core.usage import AGREEMENT
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidMessage
@@ -340,18 +341,19 @@ class RequestPlanner:
     def _learned_limit(self) -> int | None:
         """The tokens that the next request of this model may have, because it refused more; None if it refused none.
 
-        The limit is in the provider's tokens. A log without a refusal of its own does not know how many of them one of
-        ours is: until its replies agree on a ratio, that of the refused request takes the place of `view.calibration`.
+        The limit is in the provider's tokens, so it goes with the ratio of the refused request, also in a log without a
+        refusal. A log that has one knows its own ratio, which has fallen since by a little at most.
         """
         if not self._trusts_learned:
             return None
         own, known = self.view.learned_limits.get(self.model), self._shared_limits.of(self.model)
         calibration = self.view.prefix.calibration
         if own is not None:
-            known = LearnedLimit(own if known is None else min(own, known.tokens), calibration.ratio)
+            known = known or LearnedLimit(own, calibration.ratio)
+            known = LearnedLimit(min(own, known.tokens), min(known.ratio, AGREEMENT * calibration.ratio))
         if known is None:
             return None
-        return int(known.tokens * min(1.0, calibration.ratio / (calibration.agreed or known.ratio)))
+        return int(known.tokens * min(1.0, calibration.ratio / calibration.at_limit(known.ratio)))
 
     @property
     def _shared_limits(self) -> LearnedLimits:
