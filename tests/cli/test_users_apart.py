@@ -9,7 +9,7 @@ import pytest
 from transom import Conversation
 from transom.cli import commands
 from transom.cli.app import app
-from transom.conversation.runs.context_tool import CONTEXT_MANAGER
+from transom.conversation.runs.own_tools import CONTEXT_MANAGER
 from transom.memory import Memory
 from transom.memory.tools import memory_tools
 from transom.providers.scripted import Scripted, call

@@ -38,9 +38,8 @@ from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.learned_limits import LearnedLimits
-from transom.conversation.runs.readback_tools import LEAST_BUDGET
-from transom.conversation.settings import ConversationOptions, Settings
+from transom.conversation.runs.own_tools import LEAST_BUDGET
+from transom.conversation.settings import ConversationOptions, LearnedLimits, Settings
 from transom.core.edit import Trim
 from transom.core.entry import CallPlace, Meta
 from transom.core.message import Assistant, Fact, Instruction, Raw, Text, ToolResult, addressed_parts

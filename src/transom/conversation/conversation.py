@@ -15,36 +15,27 @@ from msgspec.structs import replace
 from transom.conversation import approvals
 from transom.conversation import argument_checks as check
 from transom.conversation.appending.log_writer import Subscriber
-from transom.conversation.appending.mcp_results import read_mcp
-from transom.conversation.appending.parse_messages import parse_result, split_head, tool_content, user_message
+from transom.conversation.appending.parse_messages import parse_result, read_mcp, split_head, tool_content, user_message
 from transom.conversation.argument_checks import Content
 from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted, Event, RunResult, ToolCalled
-from transom.conversation.failures import (
-    RequestFailures,
-    RetryDecision,
-    decision,
-    error_of,
-    failure_of,
-    leave_out,
-    request_in_flight,
-)
+from transom.conversation.failures import RetryDecision, decision, error_of, failure_of, leave_out, request_in_flight
 from transom.conversation.function_tool import ToolLike
 from transom.conversation.lock_and_lease import Guard, Lease, pauses
-from transom.conversation.model_calls.reply import model_of_reply
-from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
+from transom.conversation.model_calls.model_call import model_of_reply
+from transom.conversation.model_calls.retry import DEFAULT_RETRY, Attempts, Retry, checked_retry
 from transom.conversation.planning.modes import Directive, Mode, ModeChange, Profile
 from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request, render_body
 from transom.conversation.runs.agent_loop import RunSteps
 from transom.conversation.runs.driver import drained, drive
-from transom.conversation.runs.published_steps import PublishedSteps
 from transom.conversation.runs.run_options import RunOptions, start
+from transom.conversation.runs.work import PublishedSteps
 from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.settings import ConversationOptions, Settings, warn_without_budget
 from transom.conversation.state_and_head_parts import State, checked_state, must_be_of_user
-from transom.conversation.summary_job import SummarySteps, run_steps
-from transom.conversation.summary_scheduler import SummarizingPlanner, SummaryScheduler
+from transom.conversation.summary_job import SummarySteps
+from transom.conversation.summary_scheduler import SummarizingPlanner, SummaryScheduler, run_steps
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget
 from transom.core.draft import pin_by_hand
@@ -117,7 +108,8 @@ class Conversation:
         finalize(self, lease.release_later).atexit = False  # of a conversation that nobody closes
         self._steps = SummarizingPlanner(planner, summaries, self._guard)
         self._runs: WeakSet[PublishedSteps] = WeakSet()
-        self._failures = RequestFailures()
+        self._attempts: Attempts[str] | None = None
+        """At the reply that a loop of the caller's own waits for; None unless the newest request has failed."""
         self._search: ConversationSearch | None = None
         self._home: Store | None = None  # the store that it was opened from
         self._store: OwnedStore | None = None  # set if this conversation opened it, and so must close it
@@ -370,7 +362,10 @@ class Conversation:
         else:
             raise InvalidSetting("failed: no request is open: it must come after request()")
         interrupted = isinstance(error, BaseException) and not isinstance(error, Exception)
-        next_try = self._failures.after(raised, request, name, checked_retry(retry))
+        retry = checked_retry(retry)
+        attempts = self._attempts or Attempts(retry, (name,), None)
+        next_try = attempts.after(raised, request)
+        self._attempts = attempts if next_try.error is None else None
         kind, entry = "interrupted" if interrupted else next_try.kind, newest
         if sent is not None:
             (entry,) = self._append_facts([failure_of(next_try, sent.seq, name, text, kind)])
@@ -380,7 +375,7 @@ class Conversation:
         planner.use_limits_of(name, was_refused=kind == "overflow")
         if next_try.error is not None:
             self._guard.lease.release()
-        return decision(next_try, raised, entry, kind, self._failures.max_tokens)
+        return decision(next_try, raised, entry, kind, None if self._attempts is None else self._attempts.max_tokens)
 
     def _parsed_reply(self, reply: object) -> Assistant:
         found = format_of(reply)
@@ -957,8 +952,8 @@ class Conversation:
         if (redact := self._planner.settings.redact) is not None:  # what is recalled comes from elsewhere
             facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
         new = self._writer.append_facts(facts, meta, known_calls_only=known_calls_only)
-        if self._failures.are_recent and any(isinstance(fact, (Assistant, User)) for fact in facts):
-            self._failures.forget()
+        if self._attempts is not None and any(isinstance(fact, (Assistant, User)) for fact in facts):
+            self._attempts = None
             self._planner.use_limits_of(self._planner.model, was_refused=False)
         if any(isinstance(fact, Assistant) and not fact.calls for fact in facts):  # the turn of one's own loop is over
             self._guard.lease.release()

@@ -15,7 +15,7 @@ from typing import Protocol, cast
 from msgspec import Struct
 
 from transom import texts
-from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
+from transom.conversation.model_calls.retry import NextTry
 from transom.conversation.request import Request, render_body
 from transom.core.edit import Edit, Trim
 from transom.core.message import REASONING_REFUSED, Failure
@@ -97,36 +97,6 @@ def request_in_flight(view: View, dialect: Dialect) -> Request:
     """The request in flight, made again. The view must have one."""
     window = Window.of_request_in_flight(view)
     return Request(dialect.arguments(render_body(window, dialect)), window)
-
-
-class RequestFailures:
-    """The attempts at the reply that a loop of the caller's own waits for."""
-
-    def __init__(self) -> None:
-        self._attempts: Attempts[str] | None = None
-
-    @property
-    def are_recent(self) -> bool:
-        """Whether the newest request has failed, and may be sent again."""
-        return self._attempts is not None
-
-    def forget(self) -> None:
-        """Begin anew: a reply came, or the user said something."""
-        self._attempts = None
-
-    def after(self, error: ProviderError, request: Request, model: str, retry: Retry) -> NextTry:
-        """What to do after this failure of a request."""
-        if self._attempts is None:
-            self._attempts = Attempts(retry, (model,), None)
-        next_try = self._attempts.after(error, request)
-        if next_try.error is not None:
-            self._attempts = None
-        return next_try
-
-    @property
-    def max_tokens(self) -> int | None:
-        """The longest answer that the next request may ask for; None if any."""
-        return None if self._attempts is None else self._attempts.max_tokens
 
 
 def failure_of(next_try: NextTry, sent: int, model: str, text: str, kind: str) -> Failure:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, TypedDict, Unpack, cast
+from threading import Lock
+from typing import Any, NamedTuple, TypedDict, Unpack, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
-from transom.conversation.learned_limits import LearnedLimits
 from transom.conversation.state_and_head_parts import HeadPart, State, checked_head_parts, checked_state
 from transom.conversation.summary_job import SummarizedBy, SummarySettings, summary_settings
 from transom.core.budget import Budget
@@ -27,6 +27,40 @@ from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
 from transom.wire.openai import OPENAI_CHAT
+
+
+class LearnedLimit(NamedTuple):
+    """What the refusals of one model have taught. The limit is in the provider's tokens, and a conversation that was
+    never refused does not know yet how many of them one of ours is.
+
+    `ratio`: the provider's tokens for one of ours, in the refused request.
+    """
+
+    tokens: int
+    ratio: float
+
+
+class LearnedLimits:
+    """The tokens that models take, learned from requests that they refused as too long: by the name of the model, for
+    several conversations. The log of one has what its own requests taught (`View.learned_limits`); forks, sub-agents
+    and the other conversations of a client would each be refused once.
+
+     A limit only falls, and its ratio only rises. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._limits: dict[str, LearnedLimit] = {}
+        self._lock = Lock()
+
+    def learn(self, model: str, tokens: int, ratio: float) -> None:
+        """Take in that this model refused more tokens than these."""
+        with self._lock:
+            known = self._limits.get(model, LearnedLimit(tokens, ratio))
+            self._limits[model] = LearnedLimit(min(tokens, known.tokens), max(ratio, known.ratio))
+
+    def of(self, model: str) -> LearnedLimit | None:
+        """The limit of this model; None if nothing was learned."""
+        return self._limits.get(model)
+
 
 ASSUMED = Budget()
 """The budget if the caller gave none; a run uses the context size of its model in its place. Compare it with `is`: a

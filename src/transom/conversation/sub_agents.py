@@ -19,9 +19,8 @@ from msgspec.structs import replace
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
 from transom.conversation.function_tool import FunctionTool, error_text
-from transom.conversation.runs.driver import Cancel
 from transom.conversation.runs.run_options import RunOptions, check_options
-from transom.conversation.runs.work import CURRENT_JOB, Caller, ToolJob, ToolOutcome
+from transom.conversation.runs.work import CURRENT_JOB, Caller, Cancel, ToolJob, ToolOutcome
 from transom.conversation.settings import ConversationOptions, Settings
 from transom.core.budget import Budget
 from transom.core.entry import Meta
@@ -92,7 +91,7 @@ class SubAgent(FunctionTool):
         name = sub_agent_name(caller.log, self.name, (job.call.turn, job.call.index))
         try:
             settings = self._limited(caller, job)
-            store, of_child = caller.store or "memory:", caller.settings.changed(**self._window)
+            store, of_child = caller.store or "memory:", caller.settings.of_sub_agent().changed(**self._window)
             with Conversation.open(store, name, of_child) as child:
                 child.tags = Meta(mode=caller.tags.mode, run_id=caller.tags.run_id, agent_id=self.name)
                 has_begun = len(child.log) > 0

@@ -13,8 +13,7 @@ from typing import TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from transom.conversation.model_calls.model_call import CallModel
-from transom.conversation.model_calls.reply import read_reply, reported_usage
+from transom.conversation.model_calls.model_call import CallModel, read_reply, reported_usage
 from transom.conversation.worker_pool import SHARED, Pool
 from transom.core.message import Raw, Text, Usage
 from transom.core.summary import Summarise, Summary
@@ -342,13 +341,3 @@ def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: Non
         if not ticket.done.is_set():
             want.pool.abandon(ticket)
     return job.failed(f"no answer within {want.deadline:g} seconds")
-
-
-def run_steps(steps: SummarySteps[R]) -> R:
-    """Do what the steps of a request or a compaction want, in this thread; what they return."""
-    try:
-        want = next(steps)
-        while True:
-            want = steps.send(await_summary(want))
-    except StopIteration as done:
-        return done.value

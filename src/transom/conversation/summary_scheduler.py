@@ -23,6 +23,7 @@ from transom.conversation.summary_job import (
     SummaryOutcome,
     SummarySettings,
     SummarySteps,
+    await_summary,
     run_job,
 )
 from transom.conversation.worker_pool import Ticket
@@ -63,6 +64,16 @@ NOT_FOLDED = "the summary was made, but the window does not show it: nothing was
 NO_NOTES = "the notes were not kept: the provider's own compaction takes none"
 ABANDONED = "nobody waited for the summary any longer"
 STAYS = "the summary before stays, without this focus and these notes"
+
+
+def run_steps(steps: SummarySteps[R]) -> R:
+    """Do what the steps of a request or a compaction want, in this thread; what they return."""
+    try:
+        want = next(steps)
+        while True:
+            want = steps.send(await_summary(want))
+    except StopIteration as done:
+        return done.value
 
 
 class SummarizingPlanner:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from transom.conversation.conversation import Conversation
 from transom.conversation.failures import leave_out
-from transom.conversation.model_calls.reply import model_of_reply
+from transom.conversation.model_calls.model_call import model_of_reply
 from transom.conversation.model_calls.retry import Attempts, Retry
 from transom.conversation.request import Request, shared_body
 from transom.conversation.summary_job import AwaitSummary

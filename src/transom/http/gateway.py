@@ -18,9 +18,8 @@ from msgspec.structs import replace
 
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
-from transom.conversation.learned_limits import LearnedLimits
 from transom.conversation.lock_and_lease import pauses
-from transom.conversation.settings import ASSUMED, Settings
+from transom.conversation.settings import ASSUMED, LearnedLimits, Settings
 from transom.core.budget import Budget
 from transom.core.edit import Trim
 from transom.core.entry import Body

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import cast
 
-from transom.conversation.model_calls.reply import model_of_reply
+from transom.conversation.model_calls.model_call import model_of_reply
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect

@@ -16,8 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.conversation.model_calls.model_call import CallModel
-from transom.conversation.model_calls.reply import read_reply
+from transom.conversation.model_calls.model_call import CallModel, read_reply
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Call, Raw, Text, Usage
 from transom.core.policy import Policy

@@ -13,7 +13,7 @@ import pytest
 from transom import AsyncConversation, Conversation, ProviderError, Retry
 from transom.cli.chat.session import ChatSession
 from transom.cli.chat.tools import ChatTools
-from transom.conversation.runs.context_tool import CONTEXT_MANAGER
+from transom.conversation.runs.own_tools import CONTEXT_MANAGER
 from transom.core.message import Failure, ToolResult
 from transom.providers.scripted import Reply, Scripted, ScriptedCall
 from transom.readback import TOOLS

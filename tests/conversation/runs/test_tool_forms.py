@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from transom import Conversation, FunctionTool, InvalidSetting, Retry, Tool
-from transom.conversation.runs.context_tool import CONTEXT_MANAGER
+from transom.conversation.runs.own_tools import CONTEXT_MANAGER
 from transom.memory import Memory
 from transom.providers.scripted import Fault, Scripted, call
 from transom.readback import TOOLS

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import transom
-from transom.conversation.runs.context_tool import CONTEXT_MANAGER
+from transom.conversation.runs.own_tools import CONTEXT_MANAGER
 from transom.errors import InvalidSetting
 from transom.providers.scripted import Fault, Scripted, call
 from transom.testing import WordCounter

@@ -11,7 +11,7 @@ import pytest
 
 import transom
 from transom.conversation.events import Compacted, ToolReturned
-from transom.conversation.runs.context_tool import CONTEXT_MANAGER
+from transom.conversation.runs.own_tools import CONTEXT_MANAGER
 from transom.conversation.worker_pool import Ticket, WorkerPool
 from transom.core.edit import Fold
 from transom.core.message import Failure

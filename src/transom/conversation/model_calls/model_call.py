@@ -1,16 +1,24 @@
-"""`CallModel`: the request that a run, or the making of a summary, hands to a driver, which sends it once.
+"""A request that a driver sends once (`CallModel`), and what it gave: the turn of the model, or the failure, with what
+had arrived of the reply.
 
 Retries are in `agent_loop.py` and `retry.py` (when, and after how long).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self, cast
 
 from msgspec import Struct
 
-from transom.providers.base import Provider
+from transom import texts
+from transom.core.message import Assistant, Failure, Raw, Text, Usage, is_empty
+from transom.errors import InvalidMessage, ProviderError
+from transom.providers.base import Provider, model_name
+from transom.wire.arguments import read_object
+from transom.wire.dialect import Dialect
+from transom.wire.dialects import dialect_named
+from transom.wire.replies import StopReason, dumped, stop_reason_of
 from transom.wire.stream import Accumulator
 
 
@@ -28,3 +36,146 @@ class CallModel(Struct, frozen=True, kw_only=True, eq=False):
     compacts: bool = False
     accumulator: Accumulator | None = None
     on_late: Callable[[object], object] | None = None
+
+
+class Partial(Struct, frozen=True, kw_only=True):
+    """What had arrived of a reply."""
+
+    text: str = ""
+    reasoning: str = ""
+    usage: Usage | None = None
+
+    @classmethod
+    def of(cls, want: CallModel, outcome: object) -> Self:
+        """What a request gave, whole or not. Never raises: a reply that cannot be read gives the texts in it."""
+        usage = reported_usage(want, outcome)
+        try:
+            turn = _turn_of(want, outcome)
+        except (InvalidMessage, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+            if (stream := want.accumulator) is not None:
+                return cls(text=stream.arrived("text"), reasoning=stream.arrived("reasoning"), usage=usage)
+            return cls(text="".join(_texts_in(outcome)), usage=usage)
+        text = "".join(part.text for part in turn.parts if isinstance(part, Text))
+        return cls(text=text, reasoning="\n".join(thought.text for thought in turn.reasoning), usage=usage)
+
+    def failure(
+        self, kind: str, *, answers: int, model: Provider, final: bool, error: str = "", limit: int = 0, used: int = 0
+    ) -> Failure:
+        """The fact. If no other attempt follows (`final`), the model sees the text that had arrived."""
+        return Failure(
+            failure=kind,
+            text=self.text,
+            reasoning=self.reasoning,
+            shown=texts.reply_interrupted(self.text, kind) if final and self.text.strip() else "",
+            answers=answers,
+            error=error,
+            model=model_name(model),
+            limit=limit,
+            used=used,
+            usage=self.usage,
+        )
+
+
+_TEXT_KEYS = ("text", "content")
+_NOT_SAID = frozenset(("thinking", "redacted_thinking", "reasoning", "tool_use", "function_call"))
+"""Types of blocks whose texts are not the answer."""
+
+
+def _texts_in(reply: object) -> Iterator[str]:
+    """The texts in a whole reply that no dialect can read, without those of reasoning and calls."""
+    stack: list[object] = [reply]
+    while stack:
+        value = dumped(stack.pop())
+        if isinstance(value, list):
+            stack.extend(reversed(cast("list[object]", value)))
+        elif isinstance(value, dict):
+            fields = cast("Raw", value)
+            if str(fields.get("type")) in _NOT_SAID or fields.get("thought"):
+                continue
+            yield from (fields[key] for key in _TEXT_KEYS if isinstance(fields.get(key), str))
+            stack.extend(reversed([*fields.values()]))
+
+
+def reported_usage(want: CallModel, outcome: object) -> Usage | None:
+    """The tokens that the provider has reported for a request, whatever became of the reply; None if it has not."""
+    if want.accumulator is not None:
+        return want.accumulator.usage
+    if outcome is None or isinstance(outcome, BaseException):
+        return None
+    return dialect_named(want.provider.dialect).usage_of(outcome)
+
+
+def _turn_of(want: CallModel, outcome: object) -> Assistant:
+    if want.accumulator is not None:
+        return want.accumulator.turn()
+    if outcome is None or isinstance(outcome, BaseException):
+        return Assistant()
+    return dialect_named(want.provider.dialect).parse_reply(outcome)
+
+
+def read_reply(want: CallModel, outcome: object) -> tuple[Assistant, StopReason]:
+    """The turn that a request gave, and why the model stopped. Raises ProviderError if that is no usable reply.
+
+    A turn with calls stopped for "tool_calls", also where the API says only that it is done (Responses, Gemini).
+    """
+    if isinstance(outcome, ProviderError):
+        raise outcome
+    stream = want.accumulator
+    if stream is not None and stream.error:
+        raise ProviderError("server", stream.error, status=200, body=stream.error)
+    stop = stop_reason_of(outcome) if stream is None else stream.stop
+    if stop in ("filter", "malformed"):
+        raise ProviderError(stop)
+    if stream is not None and not stream.finished:
+        raise ProviderError("connection", "the stream ended before the reply did")
+    try:
+        turn = _turn_of(want, outcome)
+    except InvalidMessage as unreadable:
+        raise ProviderError("malformed", str(unreadable)) from None
+    if cut := _cut_calls(want, turn, stop):
+        kind = "length" if stop == "length" else "malformed"
+        raise ProviderError(kind, f"the answer was cut in a tool call: {cut[0] or 'unnamed'}")
+    if is_empty(turn):
+        raise ProviderError("length" if stop == "length" else "empty", "the reply has no text and no calls")
+    return turn, "tool_calls" if stop == "stop" and turn.calls else stop
+
+
+def _cut_calls(want: CallModel, turn: Assistant, stop: StopReason) -> list[str]:
+    """The names of the calls whose arguments are not complete: those that a stream left out of the turn, and those in a
+    turn that ended because it was too long."""
+    left_out: Sequence[str] = () if want.accumulator is None else want.accumulator.open_calls
+    broken = [call.name for call in turn.calls if not _is_object(call.args)] if stop == "length" else []
+    return [*left_out, *broken]
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        read_object(arguments)
+    except InvalidMessage:
+        return False
+    return True
+
+
+_MODEL_KEYS = ("model", "modelVersion", "model_version")
+"""The fields in which a reply names its model; Gemini's is spelt in two ways."""
+
+_HOLDERS = ("message", "response", "chunk")
+"""In an event of a stream, the fields that may hold what names the model: Anthropic's, the Responses API's, and those
+of OpenAI's stream helper."""
+
+
+def model_of_reply(reply: object, dialect: Dialect) -> str:
+    """The model that a reply names, after the name of its API ("openai:gpt-5"); empty if it names none. A reply is a
+    response, the chunks of a stream, or an event that holds either."""
+    chunks = cast("Sequence[object]", reply) if isinstance(reply, (list, tuple)) else (reply,)
+    for chunk in chunks:
+        for holder in (chunk, *(_field(chunk, key) for key in _HOLDERS)):
+            for key in _MODEL_KEYS:
+                if isinstance(named := _field(holder, key), str) and named:
+                    return f"{dialect.name}:{named}"
+    return ""
+
+
+def _field(value: object, key: str) -> object:
+    """A field of a dict or an object; None if it has none."""
+    return cast("Mapping[str, Any]", value).get(key) if isinstance(value, Mapping) else getattr(value, key, None)

@@ -14,7 +14,6 @@ from transom.conversation import argument_checks as check
 from transom.conversation.appending.log_writer import LogWriter, tagged
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import ToolLike, tool_schemas
-from transom.conversation.learned_limits import LearnedLimit, LearnedLimits
 from transom.conversation.planning.modes import (
     Directive,
     Mode,
@@ -28,7 +27,7 @@ from transom.conversation.planning.modes import (
     system_text,
 )
 from transom.conversation.request import render_body
-from transom.conversation.settings import ASSUMED, Settings
+from transom.conversation.settings import ASSUMED, LearnedLimit, LearnedLimits, Settings
 from transom.conversation.state_and_head_parts import (
     State,
     checked_state,
@@ -249,7 +248,7 @@ class RequestPlanner:
 
     def _leave_foreign_compactions(self) -> None:
         """Have records take the place of the compactions that another model has made: only its own can read them."""
-        if not self._model:
+        if not self._model or not self.view.summaries.made:
             return
         for seq, summary in compactions(self.view):
             if summary.made_by != self._model:

@@ -38,13 +38,12 @@ from transom.conversation.events import (
 )
 from transom.conversation.failures import leave_out
 from transom.conversation.function_tool import FunctionTool, names_of
-from transom.conversation.model_calls.reply import Partial, read_reply
+from transom.conversation.model_calls.model_call import Partial, read_reply
 from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
 from transom.conversation.output_type import OutputType
 from transom.conversation.request import Request
-from transom.conversation.runs.context_tool import context_outcome
+from transom.conversation.runs.own_tools import context_outcome, with_readback
 from transom.conversation.runs.readable_result import as_text, readable
-from transom.conversation.runs.readback_tools import with_readback
 from transom.conversation.runs.runnable import RunnableConversation
 from transom.conversation.runs.work import (
     Approve,
@@ -476,7 +475,7 @@ class AgentLoop:
         return Caller(
             log=conv.log.name,
             store=conv.store,
-            settings=conv.settings.of_sub_agent(),
+            settings=conv.settings,
             tags=conv.tags,
             provider=self._provider,
             approve=settings.approve,

@@ -17,28 +17,22 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 from transom.conversation.events import Event, RequestFailed
 from transom.conversation.function_tool import error_text
 from transom.conversation.runs.agent_loop import Approver, RunSteps
-from transom.conversation.runs.driver import (
-    TICK,
-    Cancel,
-    as_outcome,
-    cancelled,
-    check_after,
-    check_cancel,
-    fed,
-    feed_left_chunk,
-    out_of_time,
-    timed,
-)
+from transom.conversation.runs.driver import check_after, fed, feed_left_chunk
+from transom.conversation.runs.tool_threads import as_outcome, out_of_time, timed
 from transom.conversation.runs.work import (
     CURRENT_JOB,
+    TICK,
     Approve,
     AwaitSummary,
     CallModel,
+    Cancel,
     RunTools,
     Sleep,
     ToolJob,
     ToolOutcome,
     Work,
+    cancelled,
+    check_cancel,
 )
 from transom.conversation.summary_job import SummaryOutcome, run_job_async
 from transom.conversation.threads import in_thread

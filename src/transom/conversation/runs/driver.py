@@ -15,49 +15,36 @@ from collections.abc import Generator, Iterable
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, Any
 
 from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
-from transom.conversation.function_tool import error_text
-from transom.conversation.model_calls.reply_thread import close_items, received
 from transom.conversation.runs.agent_loop import Approver, RunSteps
+from transom.conversation.runs.tool_threads import ToolThreads, run_async
 from transom.conversation.runs.work import (
-    CURRENT_JOB,
+    TICK,
     Approve,
     AwaitSummary,
     CallModel,
+    Cancel,
     NextTool,
     RunTools,
-    ToolJob,
-    ToolOutcome,
     Work,
+    check_cancel,
 )
 from transom.conversation.summary_job import await_summary
-from transom.errors import InvalidMessage, ProviderError, RunStopped
-from transom.texts import tool_timed_out
+from transom.errors import InvalidMessage, ProviderError
 
 if TYPE_CHECKING:
     from transom.wire.stream import Accumulator
-
-TICK = 0.1
-"""Seconds between two looks at `cancel` while a driver waits."""
-
-
-class Cancel(Protocol):
-    """A threading.Event, or anything like it."""
-
-    def is_set(self) -> bool:
-        """Whether the run must stop."""
-        ...
+from collections.abc import Callable
+from typing import TypeVar
 
 
 def drive(
     steps: RunSteps, *, approve: Approver | None = None, cancel: Cancel | None = None
 ) -> Generator[Event, None, RunResult]:
     """Drive a run in the calling thread. Tools run in threads of their own."""
-    tools = _ToolThreads(cancel)
+    tools = ToolThreads(cancel)
     try:
         item = next(steps)
         while True:
@@ -88,17 +75,6 @@ def drained(events: Generator[Event, None, RunResult]) -> RunResult:
             return done.value
 
 
-def check_cancel(cancel: Cancel | None) -> None:
-    """Raises RunStopped if `cancel` is set."""
-    if cancel is not None and cancel.is_set():
-        raise cancelled()
-
-
-def cancelled() -> RunStopped:
-    """What a run raises once `cancel` is set."""
-    return RunStopped("cancelled", "the run was cancelled")
-
-
 def check_after(event: Event, cancel: Cancel | None) -> None:
     """Raises RunStopped if `cancel` was set while somebody looked at a failure: the request is not sent again."""
     if isinstance(event, RequestFailed):
@@ -106,14 +82,14 @@ def check_after(event: Event, cancel: Cancel | None) -> None:
 
 
 def _perform(
-    work: Work, tools: _ToolThreads, approve: Approver | None, cancel: Cancel | None
+    work: Work, tools: ToolThreads, approve: Approver | None, cancel: Cancel | None
 ) -> Generator[Event, None, object]:
     if isinstance(work, CallModel):
         return (yield from _complete(work, cancel))
     if isinstance(work, Approve):
         assert approve is not None
         verdict = approve(work.job.call)
-        return _run_async(verdict) if inspect.isawaitable(verdict) else verdict
+        return run_async(verdict) if inspect.isawaitable(verdict) else verdict
     if isinstance(work, RunTools):
         tools.start(work.jobs)
         return tools.next()
@@ -179,82 +155,66 @@ def _sleep(seconds: float, cancel: Cancel | None) -> None:
         check_cancel(cancel)
 
 
-class _ToolThreads:
-    """Each call in a daemon thread of its own: a tool that hangs delays neither the run nor the end of the process."""
+T = TypeVar("T")
 
-    def __init__(self, cancel: Cancel | None) -> None:
-        self._cancel = cancel
-        self._done: queue.SimpleQueue[ToolJob] = queue.SimpleQueue()
-        self._waiting: list[tuple[float, ToolJob]] = []
-        """The jobs that are not done, each with its deadline."""
 
-    def start(self, jobs: tuple[ToolJob, ...]) -> None:
-        now = time.monotonic()
-        self._done = queue.SimpleQueue()
-        self._waiting = [(now + (job.timeout if job.timeout is not None else float("inf")), job) for job in jobs]
-        for job in jobs:
-            job.started = True
-            context = copy_context()
-            thread = threading.Thread(
-                target=context.run, args=(self._run, job, self._done), name=f"tool {job.call.name}", daemon=True
-            )
-            thread.start()
+def received(
+    receive: Callable[[], Iterable[T]],
+    check: Callable[[], None],
+    tick: float,
+    *,
+    on_left: Callable[[T], object] | None = None,
+    on_late: Callable[[T], object] | None = None,
+) -> Generator[T, None, None]:
+    """What `receive` gives, one by one. `check` is called every `tick` seconds of waiting, and may raise.
 
-    @staticmethod
-    def _run(job: ToolJob, done: queue.SimpleQueue[ToolJob]) -> None:
-        start = time.monotonic()
-        if job.finish(timed(call_tool(job), start)):
-            done.put(job)
+    When the generator is closed, or `check` raises, `on_left` is called with each item that has arrived and was not
+    taken. The thread notices that with the next item, which it gives to `on_late`, or drops. Then it closes what
+    `receive` returned. It is a daemon thread: it does not keep the process from ending.
+    """
+    arrived: queue.SimpleQueue[tuple[T] | BaseException | None] = (
+        queue.SimpleQueue()
+    )  # an item; an error; None: the end
+    dropped = threading.Event()
 
-    def next(self) -> ToolJob:
-        """The next job that is done, or out of time."""
-        while True:
-            check_cancel(self._cancel)
-            deadline, late = min(self._waiting, key=lambda each: each[0])
-            left = deadline - time.monotonic()
-            wait = left if self._cancel is None else min(left, TICK)
+    def work() -> None:
+        try:
+            items = receive()
             try:
-                job = self._done.get(timeout=None if wait == float("inf") else max(0.0, wait))
-            except queue.Empty:
-                if time.monotonic() < deadline:
-                    continue
-                job = late
-                job.give_up(out_of_time(job))
-            if any(each is job for _, each in self._waiting):
-                self._waiting = [(at, each) for at, each in self._waiting if each is not job]
-                return job
+                for item in items:
+                    if dropped.is_set():
+                        if on_late is not None:
+                            on_late(item)
+                        return
+                    arrived.put((item,))
+            finally:
+                close_items(items)
+        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
+            arrived.put(error)
+        else:
+            arrived.put(None)
 
-
-def call_tool(job: ToolJob) -> ToolOutcome:
-    """Run a call where it is; an async tool in an event loop of its own. Never raises."""
-    assert job.tool is not None
-    CURRENT_JOB.set(job)
+    threading.Thread(target=copy_context().run, args=(work,), name="transom reply", daemon=True).start()
     try:
-        value = job.tool.function(**job.arguments)
-        return as_outcome(_run_async(value) if inspect.isawaitable(value) else value)
-    except BaseException as error:  # noqa: BLE001 - whatever a tool does, the model reads it as a result
-        return ToolOutcome(content=error_text(error), failed=True)
+        while True:
+            try:
+                found = arrived.get(timeout=tick)
+            except queue.Empty:
+                check()
+                continue
+            if found is None:
+                return
+            if isinstance(found, BaseException):
+                raise found
+            yield found[0]
+    finally:
+        dropped.set()
+        while on_left is not None and not arrived.empty():
+            if isinstance(left := arrived.get(), tuple):
+                on_left(left[0])
 
 
-def as_outcome(value: object) -> ToolOutcome:
-    """What a tool returned, as an outcome; a sub-agent returns one."""
-    return value if isinstance(value, ToolOutcome) else ToolOutcome(content=value)
-
-
-def timed(outcome: ToolOutcome, start: float) -> ToolOutcome:
-    """The outcome with how long it took."""
-    return replace(outcome, duration=round(time.monotonic() - start, 6))
-
-
-def out_of_time(job: ToolJob) -> ToolOutcome:
-    """What becomes of a call that took too long."""
-    return ToolOutcome(content=tool_timed_out(job.timeout or 0), failed=True, duration=job.timeout, given_up=True)
-
-
-def _run_async(value: Any) -> Any:
-    import asyncio  # noqa: PLC0415 - only for async tools under the sync driver
-
-    async def wait() -> Any:
-        return await value
-
-    return asyncio.run(wait())
+def close_items(items: Any) -> None:
+    """Close an iterator that can be closed, as a provider's stream can."""
+    if (close := getattr(items, "close", None)) is not None:
+        close()

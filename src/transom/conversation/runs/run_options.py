@@ -16,9 +16,8 @@ from transom.conversation.lock_and_lease import pauses
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.output_type import OutputType
 from transom.conversation.runs.agent_loop import AgentLoop, Approver, RunSettings, RunSteps, UseModel
-from transom.conversation.runs.driver import Cancel
 from transom.conversation.runs.runnable import RunnableConversation
-from transom.conversation.runs.work import Sleep
+from transom.conversation.runs.work import Cancel, Sleep
 from transom.conversation.state_and_head_parts import State
 from transom.conversation.toolset import Toolset, opened_tools
 from transom.core.message import Assistant, Raw, Text, User

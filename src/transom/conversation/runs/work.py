@@ -7,17 +7,21 @@
 | RunTools, NextTool | the next job that is done; its `outcome` is set |
 | Sleep | None |
 | AwaitSummary | a SummaryOutcome: the summary, or why there is none |
+
+And how a run is stopped: by its conversation (`PublishedSteps.stop`), or by `cancel`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
+from inspect import GEN_RUNNING, getgeneratorstate
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from transom.conversation.bus import EventBus
 from transom.conversation.events import ToolCalled
 from transom.conversation.function_tool import FunctionTool
 from transom.conversation.model_calls.model_call import CallModel
@@ -25,6 +29,7 @@ from transom.conversation.settings import Settings
 from transom.conversation.summary_job import AwaitSummary
 from transom.core.entry import Meta
 from transom.core.message import Usage
+from transom.errors import InvalidSetting, RunStopped
 from transom.providers.base import Provider
 from transom.stores import Store
 
@@ -55,7 +60,7 @@ class Caller(Struct, frozen=True, kw_only=True, eq=False):
     log: str
     store: Store | None
     settings: Settings
-    """What the sub-agent's conversation takes from the caller's."""
+    """Of the caller's conversation: the sub-agent's inherits some of them (`Settings.of_sub_agent`)."""
     tags: Meta
     provider: Provider
     approve: Callable[[ToolCalled], Any] | None
@@ -133,3 +138,69 @@ class Sleep(Struct, frozen=True, eq=False):
 
 
 Work = CallModel | Approve | RunTools | NextTool | Sleep | AwaitSummary
+
+
+class PublishedSteps(Generator[Any, Any, Any]):
+    """The steps of a run as its conversation hands them out: events are published too, and `stop` can end them."""
+
+    def __init__(self, steps: Generator[Any, Any, Any], bus: EventBus) -> None:
+        self._steps, self._bus = steps, bus
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """End the run, because its conversation closes: what is open in the log is closed now, and whoever still drives
+        the run gets an error. Not while a step is at work in another thread."""
+        try:
+            self._steps.close()
+        except ValueError:
+            if self._is_at_work():  # the step at work meets the closed conversation itself
+                return
+            raise
+        finally:
+            self._is_stopped = not self._is_at_work()
+
+    def _is_at_work(self) -> bool:
+        return getgeneratorstate(self._steps) == GEN_RUNNING
+
+    def send(self, value: Any) -> Any:
+        """Go on with the outcome of what the generator waited for, and return what it yields next.
+
+        Raises InvalidSetting if the conversation was closed meanwhile.
+        """
+        if self._is_stopped:
+            raise InvalidSetting("the conversation is closed")
+        return self._seen(self._steps.send(value))
+
+    def throw(self, *reason: Any) -> Any:
+        """Stop the generator with an exception, and return what it yields while it cleans up."""
+        return self._seen(self._steps.throw(*reason))
+
+    def _seen(self, item: Any) -> Any:
+        if not isinstance(item, Work):
+            self._bus.publish(item)
+        return item
+
+
+# ---- stopping a run
+
+TICK = 0.1
+"""Seconds between two looks at `cancel` while a driver waits."""
+
+
+class Cancel(Protocol):
+    """A threading.Event, or anything like it."""
+
+    def is_set(self) -> bool:
+        """Whether the run must stop."""
+        ...
+
+
+def check_cancel(cancel: Cancel | None) -> None:
+    """Raises RunStopped if `cancel` is set."""
+    if cancel is not None and cancel.is_set():
+        raise cancelled()
+
+
+def cancelled() -> RunStopped:
+    """What a run raises once `cancel` is set."""
+    return RunStopped("cancelled", "the run was cancelled")
