@@ -45,7 +45,8 @@ class LearnedLimits:
     several conversations. The log of one has what its own requests taught (`View.learned_limits`); forks, sub-agents
     and the other conversations of a client would each be refused once.
 
-     A limit only falls, and its ratio only rises. Any thread may use it."""
+    A limit only falls, and its ratio only rises. Any thread may use it.
+    """
 
     def __init__(self) -> None:
         self._limits: dict[str, LearnedLimit] = {}

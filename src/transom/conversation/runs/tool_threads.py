@@ -1,4 +1,4 @@
-"""The threads in which a run's tools run, and what becomes of a call: what its tool returned, an error, or too late."""
+"""The threads in which a run's tools run, and what becomes of a call: its result, an error, or too late."""
 
 from __future__ import annotations
 
