@@ -1,8 +1,9 @@
 """The tools that a run answers itself: `context_manager`, and those that read the log back.
 
-With `context_manager` the model itself compacts its window: `tools=[*my_tools, CONTEXT_MANAGER]`. It runs when all other calls of the reply have their results, so that a compaction never happens between two of them. A
-second call of it in the same reply is refused: there is nothing left to compact. Below LEAST_USED of the budget it does
-nothing. Notes and a focus are refused where the conversation makes no summaries.
+With `context_manager` the model itself compacts its window: `tools=[*my_tools, CONTEXT_MANAGER]`. It runs when all
+other calls of the reply have their results, so that a compaction never happens between two of them. A second call of it
+in the same reply is refused: there is nothing left to compact. Below LEAST_USED of the budget it does nothing. Notes
+and a focus are refused where the conversation makes no summaries.
 
 The tools that read back are offered so that a marker in a window leads somewhere. Tools stand before everything else in
 a request: adding them later would break the cached prefix. So they are there from a conversation's first request on, or
