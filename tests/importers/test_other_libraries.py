@@ -154,6 +154,17 @@ def test_we_read_what_pydantic_ai_dumps():
     assert ModelMessagesTypeAdapter.validate_json(again)
 
 
+def test_pydantic_ai_gets_back_the_images_of_results():
+    image = BinaryContent(data=b"A\xffB", media_type="image/png")
+    call, result = ToolCallPart("ls", "{}", "c1"), ToolReturnPart("ls", ["A chart.", image], "c1")
+    data = ModelMessagesTypeAdapter.dump_json(
+        [ModelRequest([UserPromptPart("Count.")]), ModelResponse([call]), ModelRequest([result])]
+    )
+    again = ModelMessagesTypeAdapter.validate_json(b"".join(export(stored(data))))
+    said, shown = again[-1].parts[0].content
+    assert (said, shown.data, shown.media_type) == ("A chart.", image.data, image.media_type)
+
+
 def test_sessions_of_the_agents_sdk():
     """Our items are those of its session, and what the session gives back is imported."""
     items = exported(CHAT, "openai_agents")

@@ -149,7 +149,9 @@ def _request_part(message: Raw, at: float, names: dict[str, str]) -> Raw:
     if role in {"tool", "function"}:
         label = text(message, "tool_call_id") or text(message, "name")
         name = names.get(label) or text(message, "name") or label
-        said = {"tool_name": name, "content": plain_text(content), "tool_call_id": label}
+        listed = [_prompt_part(part) for part in objects_in(content)]
+        returned = plain_text(content) if all(isinstance(each, str) for each in listed) else listed
+        said = {"tool_name": name, "content": returned, "tool_call_id": label}
         return {**said, "timestamp": when, "part_kind": "tool-return"}
     listed = content if isinstance(content, str) else [_prompt_part(part) for part in objects_in(content)]
     return {"content": listed, "timestamp": when, "part_kind": "user-prompt"}
