@@ -66,3 +66,13 @@ def test_at_a_learned_limit_the_ratio_of_the_refusal_holds_unless_replies_agree_
 ) -> None:
     reports = tuple((1_000 * at, each) for at, each in enumerate(reported, 1))
     assert Calibration(ratio=0.95, reports=reports).at_limit(1.04) == ratio
+
+
+def test_the_ratio_of_a_refusal_stays_when_replies_lower_the_calibration() -> None:
+    def sent(tokens: int) -> Sent:
+        return Sent(fingerprint="", limit=10**6, tokens=tokens, messages=1, shared_tokens=tokens // 2)
+
+    calibration = Calibration().refused(sent(1_000), 1_040)
+    for size in SIZES:
+        calibration = calibration.learn(sent(size), Usage(prompt=size, cached=size // 2))
+    assert (calibration.ratio < 1.03, calibration.of_refusal, calibration.at_limit(1.04)) == (True, 1.04, 1.04)

@@ -37,7 +37,7 @@ SIZES = 1.25
 """Prompts differ in size if the largest has at least this times the tokens of the smallest."""
 
 
-class Calibration(Struct, frozen=True, gc=False):
+class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
     """How many of the provider's tokens one of our tokens is: `ratio`, 1.0 at first.
 
     `reports`: the newest replies that are evidence, each as the tokens that we counted and the ratio that it reported.
@@ -46,6 +46,8 @@ class Calibration(Struct, frozen=True, gc=False):
 
     ratio: float = 1.0
     reports: tuple[tuple[int, float], ...] = ()
+    of_refusal: float = 0.0
+    """The ratio that the newest refusal set; 0 if there was none."""
 
     def learn(self, sent: Sent, usage: Usage) -> Calibration:
         """The calibration after a reply to the request `sent`, whose usage the provider reports. The module says how it
@@ -64,7 +66,7 @@ class Calibration(Struct, frozen=True, gc=False):
             goal = max(FLOOR, seen)
         else:
             goal = self.ratio
-        return Calibration(ratio=self.ratio + STEP * (goal - self.ratio), reports=reports)
+        return replace(self, ratio=self.ratio + STEP * (goal - self.ratio), reports=reports)
 
     def at_limit(self, refused: float) -> float:
         """The ratio of a request that is as long as a learned limit allows. `refused`: that of the refused request.
@@ -82,7 +84,8 @@ class Calibration(Struct, frozen=True, gc=False):
         """
         if not sent.tokens:
             return self
-        return Calibration(ratio=max(self.ratio, min(CEILING, used / sent.tokens)), reports=self.reports)
+        ratio = max(self.ratio, min(CEILING, used / sent.tokens))
+        return replace(self, ratio=ratio, of_refusal=ratio)
 
 
 def _agree(reports: tuple[tuple[int, float], ...]) -> bool:

@@ -46,7 +46,6 @@ from transom.core.plan import Plan, compaction, edits_on_arrival, needs_nothing,
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.unit import Unit, units_in
-from transom.core.usage import AGREEMENT
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidMessage
@@ -341,15 +340,14 @@ class RequestPlanner:
         """The tokens that the next request of this model may have, because it refused more; None if it refused none.
 
         The limit is in the provider's tokens, so it goes with the ratio of the refused request, also in a log without a
-        refusal. A log that has one knows its own ratio, which has fallen since by a little at most.
+        refusal. A log that has one knows its own ratio.
         """
         if not self._trusts_learned:
             return None
         own, known = self.view.learned_limits.get(self.model), self._shared_limits.of(self.model)
         calibration = self.view.prefix.calibration
         if own is not None:
-            known = known or LearnedLimit(own, calibration.ratio)
-            known = LearnedLimit(min(own, known.tokens), min(known.ratio, AGREEMENT * calibration.ratio))
+            known = LearnedLimit(min(own, known.tokens) if known else own, calibration.of_refusal or calibration.ratio)
         if known is None:
             return None
         return int(known.tokens * min(1.0, calibration.ratio / calibration.at_limit(known.ratio)))
