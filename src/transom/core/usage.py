@@ -6,7 +6,8 @@ sum is over replies, failures, summaries, and the results of sub-agents.
 Calibration: each reply moves the ratio of the provider's tokens to ours a fifth of the way (`STEP`) towards the ratio
 that it reports. Every reply may move it up: a smaller window is always safe. Only a reply that is evidence may move it
 down. The reason: some gateways report only the part of the prompt that they did not read from a cache, and such reports
-would let a window grow beyond the model's limit.
+would let a window grow beyond the model's limit. Down, the ratio moves towards the highest of the replies that are
+compared, not towards the newest: after a few short requests with a low ratio, the next long one must not be too large.
 
 A reply is evidence if it says how much was read from the cache, or if nothing could be, because the request shared
 nothing with the one before. Also, the newest replies that are evidence (at most `REMEMBERED`, at least `REPORTS`) must
@@ -63,7 +64,7 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
         if seen >= self.ratio:
             goal = min(CEILING, seen)
         elif is_evidence and _agree(reports):
-            goal = max(FLOOR, seen)
+            goal = max(FLOOR, *(ratio for _, ratio in reports))
         else:
             goal = self.ratio
         return replace(self, ratio=self.ratio + STEP * (goal - self.ratio), reports=reports)
