@@ -295,6 +295,35 @@ def test_a_fork_goes_on_with_the_sub_agent_that_waits(deep: bool) -> None:
         assert "other" not in store.names()
 
 
+def test_a_fork_has_the_sub_agents_that_wait_at_its_entry() -> None:
+    store, till = MemoryStore(), Till()
+    agent = SubAgent("banker", "Pays.", provider=Scripted(ASKS, "Paid.", "Paid."), tools=till.tools)
+    settings: Any = {"provider": Scripted(calls((agent.name, {"task": "pay"})), "Fine.", "Fine."), "tools": [agent]}
+    with opened(store) as conv:
+        (call,) = conv.run("Go", **settings).pending
+        conv.approve(call)
+        conv.run(**settings)
+        steps = {e.body.state: e.seq for e in conv.log.read() if isinstance(e.body, Approval)}
+        for state, at in (*steps.items(), ("answered", None)):
+            conv.fork(at=at, name=state)
+        forks = [name for name in store.names() if not name.startswith(conv.log.name)]
+        rest = call.conversation.partition("/")[2]
+        assert sorted(forks) == ["answered", "approved", f"approved/{rest}", "pending", f"pending/{rest}", "started"]
+
+
+def test_a_fork_that_fails_leaves_nothing() -> None:
+    store, till = MemoryStore(), Till()
+    agent = SubAgent("banker", "Pays.", provider=Scripted(ASKS, ASKS), tools=till.tools)
+    settings: Any = {"provider": Scripted(calls(*[(agent.name, {"task": "pay"})] * 2)), "tools": [agent]}
+    with opened(store) as conv:
+        _, last = conv.run("Go", **settings).pending
+        taken = "fork/" + last.conversation.partition("/")[2]
+        store.open(taken).append(list(conv.log.read(0, 1)), 0)
+        with pytest.raises(InvalidSetting, match="already"):
+            conv.fork(name="fork")
+        assert [name for name in store.names() if name.startswith("fork")] == [taken]
+
+
 @pytest.mark.parametrize("deep", [False, True], ids=["sub-agent", "of a sub-agent"])
 def test_a_sub_agent_waits_for_the_approval_of_calls_in_it(deep: bool) -> None:
     store, till = MemoryStore(), Till()

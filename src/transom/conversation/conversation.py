@@ -869,9 +869,9 @@ class Conversation:
         are equal, with the same numbers; the next one, `Forked`, names this conversation. Calls that are open at `at`
         are closed before the next request, as after a crash. `name`: its id; by default as in "trip@41".
 
-        Close it like any other. Of the conversations of sub-agents those are forked whose call waits for approval at
-        `at`. Raises InvalidSetting if there is no entry `at`, or
-        a conversation by that name already, or if this one was made of a log and has no store.
+        Close it like any other. A sub-agent's conversation is forked too if its call waits at `at`: nobody has decided,
+        or it is approved and not started. Raises InvalidSetting if there is no entry `at`, or a conversation by that
+        name already, or if this one was made of a log and has no store.
         """
         self._guard.must_be_open()
         if self._home is None:

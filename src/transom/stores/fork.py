@@ -7,10 +7,12 @@ from itertools import count
 from typing import Protocol, cast
 
 from transom.clock import Clock, system_clock
-from transom.core.entry import Approval, CallPlace, Entry, Forked
+from transom.core.entry import CallPlace, Entry, Forked
+from transom.core.reducer import build_view
+from transom.core.tokens import FormatCounter
 from transom.errors import Conflict, InvalidSetting, quote
 from transom.search.source import check_name
-from transom.stores.base import Store, StoredLog
+from transom.stores.base import Store, StoredLog, forget_all
 
 _SUB_AGENT = re.compile(r"[^/]* (\d+)\.(\d+)")
 """What follows the name of a conversation and a slash in the name of its sub-agent's: see `sub_agent_name`."""
@@ -40,11 +42,14 @@ def fork_log(
     return it.
 
     `source` is a log of `store`; it is refreshed, and otherwise not changed. The copied entries are equal to the
-    source's, with the same seqs. One more entry, `Forked`, follows them and names the source. All of it is stored, or
-    nothing. Forgetting one of the two conversations leaves the other whole.
+    source's, with the same seqs. One more entry, `Forked`, follows them and names the source. Forgetting one of the two
+    conversations leaves the other whole.
 
-    A sub-agent whose call waits for approval at `at` has a conversation of its own: that is forked too, as it is now,
-    so that the fork can go on with it.
+    If the call of a sub-agent waits at `at` (nobody has decided, or it is approved and not started), the sub-agent's
+    conversation is forked too, as it is now, so that the fork can go on with it.
+
+    The log is stored in one transaction. If a sub-agent's conversation cannot be forked, what was made before it is
+    forgotten again.
 
     `name`: of the new conversation. By default it is made of the source's name and `at`, as in "trip@41"; if that is
     taken, "trip@41 (2)", and so on.
@@ -52,6 +57,11 @@ def fork_log(
     Raises InvalidSetting if `source` has no entry `at`, or if `name` is taken or kept for Transom's own logs;
     UnknownLog if `source` was forgotten.
     """
+    return store.open(_fork(store, source, at, name, clock)[0])
+
+
+def _fork(store: Store, source: StoredLog, at: int | None, name: str | None, clock: Clock) -> list[str]:
+    """Fork a conversation and its waiting sub-agents. Returns the names of what was made; the first is the fork's."""
     length = source.refresh()
     last = length - 1 if at is None else at
     if type(last) is not int or not 0 <= last < length:
@@ -68,27 +78,36 @@ def fork_log(
             if name is not None:
                 raise InvalidSetting(f"fork: there is a conversation {quote(name)} already") from None
         else:
-            _fork_sub_agents(store, source, wanted, then.seq, clock)
-            return store.open(wanted)
+            made = [wanted]
+            try:
+                for agent, rest in _waiting_sub_agents(store, source, then.seq):
+                    made += _fork(store, store.open(agent), None, f"{wanted}/{rest}", clock)
+            except BaseException:
+                forget_all(store, made)
+                raise
+            return made
     raise AssertionError
 
 
-def _fork_sub_agents(store: Store, source: StoredLog, name: str, stop: int, clock: Clock) -> None:
-    """Fork the conversations of sub-agents whose calls wait in the fork `name`. If one cannot be forked, the fork is
-    forgotten. Raises InvalidSetting."""
+def _waiting_sub_agents(store: Store, source: StoredLog, stop: int) -> list[tuple[str, str]]:
+    """The conversations of the sub-agents whose calls wait after the first `stop` entries of `source`: the name of
+    each, and what of it follows the source's name and a slash."""
     prefix = f"{source.name}/"
-    of_agents = {at[len(prefix) :]: at for at in store.names(prefix)}
-    found = {at: match for rest, at in of_agents.items() if (match := _SUB_AGENT.fullmatch(rest))}
+    found = [(name, match) for name in store.names(prefix) if (match := _SUB_AGENT.fullmatch(name[len(prefix) :]))]
     if not found:
-        return
-    waiting = {entry.body.place for entry in source.read(0, stop) if isinstance(entry.body, Approval)}
-    try:
-        for at, match in found.items():
-            if (int(match[1]), int(match[2])) in waiting:
-                fork_log(store, store.open(at), name=f"{name}/{at[len(prefix) :]}", clock=clock)
-    except BaseException:
-        store.forget(name)
-        raise
+        return []
+    approvals = build_view(source, FormatCounter(_NoCounter()), stop).approvals
+    waiting = {place for place, (_, state) in approvals.items() if state in {"pending", "approved"}}
+    return [(name, match[0]) for name, match in found if (int(match[1]), int(match[2])) in waiting]
+
+
+class _NoCounter:
+    """Counts every text as 0 tokens: nothing that is read from the view depends on counts."""
+
+    name = "uncounted"
+
+    def count(self, text: str) -> int:  # noqa: ARG002 - the protocol of a counter
+        return 0
 
 
 def _copy(store: Store, source: StoredLog, name: str, then: Entry) -> None:
