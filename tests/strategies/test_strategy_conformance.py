@@ -13,7 +13,7 @@ from transom.policies.plain import OLD_MEDIA, OLD_REASONING
 from transom.recall import Recall
 from transom.strategies import (
     Clip,
-    ClipTurn,
+    ClipNew,
     Digest,
     Duplicates,
     Enough,
@@ -39,8 +39,8 @@ class TestClip(StrategyConformance):
     strategy, arrival, examples = Shorten(FreshResults(), Clip(tokens=40), "clip"), True, FEW
 
 
-class TestClipTurn(StrategyConformance):
-    strategy, arrival, examples = ClipTurn(), True, FEW
+class TestClipNew(StrategyConformance):
+    strategy, arrival, examples = ClipNew(), True, FEW
 
 
 def test_a_slow_machine_is_not_a_mistake_of_a_strategy():

@@ -110,7 +110,7 @@ def exchange_of(
     return Exchange(gateway, path, headers, content, tenant=tenant, host=host)
 
 
-def counted(
+def count_tokens(
     gateway: Gateway, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = "", host: str = ""
 ) -> int | None:
     """The answer to a request that counts tokens: those of the window that would be sent in its place.
@@ -122,7 +122,7 @@ def counted(
     assert api is not None
     try:
         body = CallBody(api, dialect_of(api, gateway.dialect, host), path, content)
-        return gateway.counted(body, tenant=tenant, session=gateway.session_of(headers, body))
+        return gateway.count_tokens(body, tenant=tenant, session=gateway.session_of(headers, body))
     except TransomError:
         return None
 
@@ -224,8 +224,8 @@ class Exchange:
         """Log what the client says that is new, and the head if it has changed."""
         gateway = self._gateway
         session = gateway.session_of(self._headers, body)
-        aside = gateway.is_aside(self._headers, body)
-        opened, match = gateway.enter(body, tenant=self._tenant, session=session, aside=aside)
+        is_side_request = gateway.is_side_request(self._headers, body)
+        opened, match = gateway.enter(body, tenant=self._tenant, session=session, is_side_request=is_side_request)
         self._digest, self._outline, new = match.digest, match.outline, match.new
         self._opened, conv = opened, opened.conv
         self.figures.conversation = opened.name

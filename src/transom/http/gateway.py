@@ -168,7 +168,7 @@ class Gateway:
             self._warned.add(what)
         _logger.warning("%s", text)
 
-    def is_aside(self, headers: Mapping[str, str], body: CallBody) -> bool:
+    def is_side_request(self, headers: Mapping[str, str], body: CallBody) -> bool:
         """Whether a request is one of an agent's beside its conversation (a title, a check of a key): it names the
         agent's session, as all its requests do, and offers no tools."""
         is_named_by_us = self.session is not None or SESSION_HEADERS[0] in headers
@@ -187,13 +187,13 @@ class Gateway:
     # ---- one request in one conversation
 
     def enter(
-        self, body: CallBody, *, tenant: str, session: str, aside: bool = False
+        self, body: CallBody, *, tenant: str, session: str, is_side_request: bool = False
     ) -> tuple[OpenConversation, Match]:
         """The conversation that a request goes on with, for this request alone until `leave`; and its match, with the
         facts that the log does not have yet.
 
         - Nothing of it is known: a new conversation. The first one of a session gets the session's name, unless the
-          request is `aside`: beside the work, such as one for a title.
+          request is beside the work (`is_side_request`), such as one for a title.
         - A log says what the request begins with and no more, and no other request is in that conversation: it goes on
           in that conversation.
         - A log says more, or a request is in it: a fork where the two part; a new conversation if there is no reply
@@ -225,8 +225,8 @@ class Gateway:
                 break
             _show_shortened(found.conv, shortened)
             return found, match
-        opened = self._take_named(tenant, session, aside=aside)
-        if opened is None or not self._is_entered(opened, 0, body, tenant, session):
+        opened = self._take_named(tenant, session, is_side_request=is_side_request)
+        if opened is None or not self._try_enter(opened, 0, body, tenant, session):
             opened = self._take_new(tenant, session)
             self._prepare(opened, body, tenant, session)
         return opened, match._replace(new=body.facts())
@@ -245,7 +245,7 @@ class Gateway:
         for each in closing:
             each.conv.close()
 
-    def counted(self, body: CallBody, *, tenant: str, session: str) -> int | None:
+    def count_tokens(self, body: CallBody, *, tenant: str, session: str) -> int | None:
         """The tokens of the window of a request that is not sent, if that window has a fold; else None."""
         match = self.matcher.match(digests.begin(tenant, session, body.dialect.name), body.messages, body.dialect)
         opened = None if match.place is None else self._take(match.place.name)
@@ -287,7 +287,7 @@ class Gateway:
     def _go_on(self, place: KnownPrefix, body: CallBody, tenant: str, session: str) -> OpenConversation | None:
         """The conversation at this place, or a fork of it; None if a new one must begin. Raises UnknownLog."""
         opened = self._take(place.name)
-        if opened is not None and self._is_entered(opened, place.length, body, tenant, session):
+        if opened is not None and self._try_enter(opened, place.length, body, tenant, session):
             return opened
         log = self.store.open(place.name)
         if len(log) < place.length:
@@ -301,7 +301,7 @@ class Gateway:
         self._prepare(fork, body, tenant, session)
         return fork
 
-    def _is_entered(self, opened: OpenConversation, length: int, body: CallBody, tenant: str, session: str) -> bool:
+    def _try_enter(self, opened: OpenConversation, length: int, body: CallBody, tenant: str, session: str) -> bool:
         """Enter a conversation, of which the client knows so many entries; wait for a process that has it.
 
         False, and the request has left it, if its log says more than the client knows, or the wait is over. Raises
@@ -344,13 +344,13 @@ class Gateway:
             self._busy.add(name)
             return self._open.pop(name, None) or OpenConversation(name)
 
-    def _take_named(self, tenant: str, session: str, *, aside: bool) -> OpenConversation | None:
+    def _take_named(self, tenant: str, session: str, *, is_side_request: bool) -> OpenConversation | None:
         """The conversation that has the name of the session, if that says nothing yet, and no request is in it."""
-        name = _owned(tenant, session)
-        return None if not session or aside or len(self.store.open(name)) else self._take(name)
+        name = _log_name(tenant, session)
+        return None if not session or is_side_request or len(self.store.open(name)) else self._take(name)
 
     def _take_new(self, tenant: str, session: str) -> OpenConversation:
-        name = _owned(tenant, session or time.strftime("call-%Y%m%d-%H%M%S", time.gmtime()))
+        name = _log_name(tenant, session or time.strftime("call-%Y%m%d-%H%M%S", time.gmtime()))
         opened = self._take(f"{name}-{secrets.token_hex(4)}")
         assert opened is not None
         return opened
@@ -385,7 +385,7 @@ def _nothing_learned(_tenant: str) -> LearnedLimits:
     return LearnedLimits()
 
 
-def _owned(tenant: str, name: str) -> str:
+def _log_name(tenant: str, name: str) -> str:
     return f"{tenant}/{name}" if tenant else name
 
 
@@ -394,7 +394,7 @@ def _says_more(log: StoredLog, length: int) -> bool:
     is shorter: it was forgotten, and began again."""
     if len(log) < length:
         raise UnknownLog(f"conversation {quote(log.name)} is shorter than it was")
-    return any(_is_clients(entry.body) for entry in log.read(length))
+    return any(_client_knows(entry.body) for entry in log.read(length))
 
 
 def _shortened(log: StoredLog, length: int, facts: Sequence[Fact]) -> list[Trim] | None:
@@ -430,7 +430,7 @@ def _show_shortened(conv: Conversation, trims: Sequence[Trim]) -> None:
                 conv.edit(trim)
 
 
-def _is_clients(body: object) -> bool:
+def _client_knows(body: object) -> bool:
     """Whether a client that sends its whole conversation has this fact in it."""
     return isinstance(body, (User, Assistant, Instruction)) or (isinstance(body, ToolResult) and not body.synthetic)
 

@@ -11,7 +11,7 @@ from transom.strategies.fold import last_resort
 from transom.strategies.fold.omission import Omit
 from transom.strategies.fold.record import Digest
 from transom.strategies.fold.summary_choices import NewSummary, OldSummary
-from transom.strategies.shorten.clip_turn import ClipTurn
+from transom.strategies.shorten.clip_new import ClipNew
 from transom.strategies.shorten.forms import ClipToFit, Stub, gone, marked_arguments, marker
 from transom.strategies.shorten.selectors import LargeOldResults, Media, OldReasoning, PartsOf
 from transom.strategies.shorten.shorten import Enough, Form, Shorten, Together
@@ -59,7 +59,7 @@ SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), last_resort=LAST_R
 
 DEFAULT = Policy(
     name="default",
-    arrival=(ClipTurn(),),
+    arrival=(ClipNew(),),
     pressure=(OLD_MEDIA, OLD_REASONING, Digest()),
     last_resort=LAST_RESORT,
     trigger=1.0,

@@ -11,9 +11,9 @@ from transom.core.policy import Policy, Strategy
 from transom.errors import InvalidSetting, quote
 from transom.strategies.fold.record import LEAST_RECORD, Digest
 from transom.strategies.fold.rolling_record import RollingRecord
-from transom.strategies.shorten.clip_turn import ClipTurn
+from transom.strategies.shorten.clip_new import ClipNew
 
-OF_DEFAULT = {"keep_recent": Digest, "clip": ClipTurn}
+OF_DEFAULT = {"keep_recent": Digest, "clip": ClipNew}
 """Settings of one strategy each, which only `default` and its variants have."""
 
 SETTINGS = (*OF_DEFAULT, "trigger", "target")
@@ -64,7 +64,7 @@ def _changed(step: Strategy, given: Mapping[str, float]) -> Strategy:
     """The strategy with the settings that are its own."""
     if isinstance(step, Digest) and "keep_recent" in given:
         return step.with_keep_recent(given["keep_recent"])
-    if isinstance(step, ClipTurn) and "clip" in given:
+    if isinstance(step, ClipNew) and "clip" in given:
         return replace(step, share=given["clip"])
     return step
 

@@ -27,7 +27,7 @@ from starlette.routing import Mount, Route
 from transom.conversation.threads import in_thread
 from transom.errors import InvalidSetting, quote
 from transom.http.apis import COUNTING, api_of, error_body
-from transom.http.exchange import Exchange, counted, exchange_of
+from transom.http.exchange import Exchange, count_tokens, exchange_of
 from transom.http.gateway import Gateway
 from transom.http.transport import OWN_HEADERS, AsyncTransport
 from transom.proxy.bodies import RequestRefused, read_body
@@ -209,7 +209,7 @@ class _Call:
         tenant = proxy.tenant(self._headers, self._scope["query_string"].decode("latin-1"))
         if api_of(path, COUNTING) is not None:
             tokens = await in_thread(
-                partial(counted, proxy.gateway, path, self._headers, body, tenant=tenant, host=proxy.host)
+                partial(count_tokens, proxy.gateway, path, self._headers, body, tenant=tenant, host=proxy.host)
             )
             if tokens is not None:
                 await self._whole(200, json.dumps({"input_tokens": tokens}).encode())

@@ -22,7 +22,7 @@ own. `Together` and `Enough` make all trims at once or none.
 | `Stub` | a reference, the outcome and a preview |
 | `line`, `marker`, `gone` | one line; a marker with the reference; nothing |
 
-`ClipTurn` limits the new results of one turn together, and keeps their passages with most names.
+`ClipNew` limits the new results of one turn together, and keeps their passages with most names.
 
 Under pressure, whole units:
 
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from transom.strategies.fold.rolling_record import RollingRecord
     from transom.strategies.fold.summary_choices import NewSummary, OldSummary
     from transom.strategies.keep import KeepBest, KeepTools, KeepUsers
-    from transom.strategies.shorten.clip_turn import ClipTurn
+    from transom.strategies.shorten.clip_new import ClipNew
     from transom.strategies.shorten.forms import Clip, ClipToFit, Stub, gone, line, marked_arguments, marker
     from transom.strategies.shorten.repeated import Duplicates, FailedArguments, Superseded
     from transom.strategies.shorten.selectors import (
@@ -93,8 +93,8 @@ __all__ = [
     "TOOLS",
     "Choice",
     "Clip",
+    "ClipNew",
     "ClipToFit",
-    "ClipTurn",
     "Digest",
     "Duplicates",
     "Edit",
@@ -179,7 +179,7 @@ __getattr__, __dir__ = lazy_exports(
         "strategies.fold.omission": ("HeadTail", "Omit", "Rounds"),
         "strategies.fold.rolling_record": ("RollingRecord",),
         "strategies.fold.summary_choices": ("NewSummary", "OldSummary"),
-        "strategies.shorten.clip_turn": ("ClipTurn",),
+        "strategies.shorten.clip_new": ("ClipNew",),
         "strategies.shorten.forms": ("Clip", "ClipToFit", "Stub", "gone", "line", "marked_arguments", "marker"),
         "strategies.shorten.repeated": ("Duplicates", "FailedArguments", "Superseded"),
         "strategies.shorten.selectors": (

@@ -34,7 +34,7 @@ TRIES, RETRY_SHARE = 4, 0.98
 """How often passages are chosen until the result fits, and the share of the estimated size that the next try gets."""
 
 
-class ClipTurn(Struct, frozen=True, kw_only=True):
+class ClipNew(Struct, frozen=True, kw_only=True):
     """Clips the new results of a turn that together take more than `share` of F, the longest first. F is the room
     beside what must stay.
 
