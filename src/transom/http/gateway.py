@@ -226,7 +226,8 @@ class Gateway:
             _show_shortened(found.conv, shortened)
             return found, match
         opened = self._take_named(tenant, session, is_side_request=is_side_request)
-        if opened is None or not self._try_enter(opened, 0, body, tenant, session):
+        opened = opened and self._enter_when_free(opened, 0, body, tenant, session)
+        if opened is None:
             opened = self._take_new(tenant, session)
             self._prepare(opened, body, tenant, session)
         return opened, match._replace(new=body.facts())
@@ -287,8 +288,8 @@ class Gateway:
     def _go_on(self, place: KnownPrefix, body: CallBody, tenant: str, session: str) -> OpenConversation | None:
         """The conversation at this place, or a fork of it; None if a new one must begin. Raises UnknownLog."""
         opened = self._take(place.name)
-        if opened is not None and self._try_enter(opened, place.length, body, tenant, session):
-            return opened
+        if opened is not None and (entered := self._enter_when_free(opened, place.length, body, tenant, session)):
+            return entered
         log = self.store.open(place.name)
         if len(log) < place.length:
             raise UnknownLog(f"conversation {quote(place.name)} is shorter than it was")
@@ -301,33 +302,35 @@ class Gateway:
         self._prepare(fork, body, tenant, session)
         return fork
 
-    def _try_enter(self, opened: OpenConversation, length: int, body: CallBody, tenant: str, session: str) -> bool:
+    def _enter_when_free(
+        self, opened: OpenConversation, length: int, body: CallBody, tenant: str, session: str
+    ) -> OpenConversation | None:
         """Enter a conversation, of which the client knows so many entries; wait for a process that has it.
 
-        False, and the request has left it, if its log says more than the client knows, or the wait is over. Raises
-        UnknownLog.
+        Returns the conversation that the request is in now: while it waits, others may open and close it. None, and the
+        request has left it, if its log says more than the client knows, or the wait is over. Raises UnknownLog.
         """
         for pause in chain(pauses(self._wait), (None,)):
             try:
                 self._prepare(opened, body, tenant, session)
             except ConversationBusy:
                 if pause is None or _says_more(self.store.open(opened.name), length):
-                    return False
+                    return None
                 time.sleep(pause)
                 again = self._take(opened.name)
                 if again is None:  # another request of this process was faster
-                    return False
+                    return None
                 opened = again
                 continue
             try:
                 if self._is_end(opened, length):
-                    return True
+                    return opened
             except BaseException:
                 self.leave(opened)
                 raise
             self.leave(opened)
-            return False
-        return False
+            return None
+        return None
 
     def _is_end(self, opened: OpenConversation, length: int) -> bool:
         """Whether the log says nothing more to the client than its first entries. Raises UnknownLog."""
