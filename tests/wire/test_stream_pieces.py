@@ -173,6 +173,10 @@ NO_ARGUMENTS = {
         [piece(0, '{"k"', "f", id="a"), piece(0, ":0}", "f", id="x"), piece(0, "", "f", id="y")],
         ['{"k":0}'],
     ),
+    "the last piece, where the server numbers the calls": (
+        [piece(0, '{"k":0}', "f", id="a"), piece(1, "{}", "f", id="b"), piece(1, "", "f", id="x")],
+        ['{"k":0}', "{}"],
+    ),
 }
 
 

@@ -60,7 +60,8 @@ def _schema_of(kind: type[Any], name: str) -> Raw:
             )
             schema = {**parts[kind.__name__]}
     except (TypeError, ValueError, NotImplementedError) as error:
-        raise InvalidSetting(f"output_type: {name} has no JSON schema: {shorten(str(error), 300)}") from None
+        why = " ".join(str(error).split())
+        raise InvalidSetting(f"output_type: {name} has no JSON schema: {shorten(why, 300)}") from None
     definitions = {**parts, **hoisted(schema), **hoisted(parts)}
     if f"#/$defs/{kind.__name__}" not in msgspec.json.encode([schema, definitions]).decode():  # it is not recursive
         definitions.pop(kind.__name__, None)

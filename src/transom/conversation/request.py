@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import to_builtins
-
 from transom.core.log import IndexCache
 from transom.core.unit import FoldedSlot
 from transom.core.window import Window
@@ -65,7 +63,7 @@ def render_body(
     window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
 ) -> dict[str, Any]:
     """As `render`; `indexes` keeps what was rendered for the next time."""
-    body = to_builtins(rendering.shared_body(window.view, dialect, indexes))
+    body = rendering.render(window, dialect, indexes)
     return _with_cache_marks(window, body, dialect, indexes) if cache and dialect.name.startswith("anthropic") else body
 
 

@@ -29,6 +29,7 @@ class ChatAccumulator(Accumulator):
         """The calls in the order in which they began. Each has its `index` as the stream gave it."""
         self._newest: dict[tuple[str, str], Raw] = {}
         """The newest call with each index and each id, and the newest of all."""
+        self._has_an_id_a_piece = False
         """Whether a piece of a call had another id than the call."""
         self._usage: object = None
 
@@ -87,18 +88,21 @@ class ChatAccumulator(Accumulator):
     def _is_shown(self, call: Raw) -> bool:
         """Whether the turn has a call: its arguments are complete, or the provider has ended the reply.
 
-        A call without arguments is not, if one with arguments has its name and index: where each piece of a call has
-        another id, it is an empty last piece.
+        A call without arguments is not, if one with arguments has its name and index, and the server numbers the calls
+        or gives each piece of a call another id: then it is an empty last piece.
         """
         body = _body(call)
         if is_whole_object(body.get("arguments")):
             return True
         if not self.finished or not body:
             return False
-        if body.get("arguments"):
+        if body.get("arguments") or not (self._has_an_id_a_piece or self._has_numbered_calls()):
             return True
         beside = [_body(one) for one in self._calls if one.get("index") == call.get("index") is not None]
         return not any(one.get("name") == body.get("name") and one.get("arguments") for one in beside)
+
+    def _has_numbered_calls(self) -> bool:
+        return len({call["index"] for call in self._calls if call.get("index") is not None}) > 1
 
     def _open_function(self) -> Raw | None:
         """The call in the API's old form, if its arguments are not complete; else None."""
@@ -121,6 +125,8 @@ class ChatAccumulator(Accumulator):
             call = Raw()
             self._calls.append(call)
             self._newest["last", ""] = call
+        elif label and text(call, "id") not in ("", label):
+            self._has_an_id_a_piece = True
         for name, value in piece.items():
             _add(call, name, value)
         call["type"] = "custom" if "custom" in call else "function"
