@@ -20,6 +20,10 @@ MOST, TOKENS_PER_CHANGE = 8, 160
 NEWEST = 3
 """How many of the entries that changed a file are named all."""
 
+COMPARED = 32
+"""With how many of the newest files of the same name a path is compared, so that hundreds of `__init__.py` cost little.
+One that is written as before is always found."""
+
 
 class Changes:
     """Answers from the index what calls changed. An entry is named by its number."""
@@ -36,7 +40,7 @@ class Changes:
             number = self.number(unit.seqs[0])
             for made, state in self.made_by(unit).items():
                 like = by_file.setdefault(file_of(made), [])
-                name = next((one for one in like if is_same_file(one, made)), "")
+                name = made if made in found else next((x for x in like[-COMPARED:] if is_same_file(x, made)), "")
                 if not name:
                     like.append(name := made)
                 found[name] = found.pop(name, [])  # now it is the newest
