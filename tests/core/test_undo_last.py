@@ -55,5 +55,5 @@ def test_later_plans_do_not_pay_for_edits_taken_back() -> None:
         log = talk(Fold(first=first, last=last, text="[x]"), after=log)
         log = talk(Undo(edit=len(log) - 1), after=log)
     view = build_view(Entries(log), COUNTER)
-    assert view.edits.restored == ((0, 4), (6, 7))
+    assert view.restored == ((0, 4), (6, 7))
     assert [slot.first for slot in view.slots if view.user_restored(slot)] == [0, 1, 2, 3, 4, 6, 7]

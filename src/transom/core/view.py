@@ -43,17 +43,6 @@ _NO_LATE: Mapping[int, tuple[int, int]] = {}
 _NO_APPROVALS: Mapping[CallPlace, tuple[int, str]] = {}
 
 
-class Layout(Struct, frozen=True, gc=False, eq=False):
-    """What the window shows: the head, the slots in key order, and the size of it all. `unit_of`: for each entry of the
-    log the key of its unit."""
-
-    total: Size
-    slots: tuple[Slot, ...] = ()
-    unit_of: IntVector = field(default_factory=IntVector)
-    head_entry: Entry | None = None
-    head_size: Size = ZERO
-
-
 class Calls(Struct, frozen=True, gc=False):
     """Tool calls that have no real result in the view."""
 
@@ -132,15 +121,6 @@ class Landmarks(Struct, frozen=True, gc=False):
     """The newest unit that is no note, recalled text or handoff; -1: none."""
 
 
-class LiveEdits(Struct, frozen=True, gc=False, eq=False):
-    """The edits that apply, and where the user has taken some back."""
-
-    live: IntVector = field(default_factory=IntVector)
-    """The seqs of the folds, trims and pins that apply and were not undone, rising."""
-    restored: tuple[tuple[int, int], ...] = ()
-    """Ranges of keys where folds were undone; they rise and do not overlap."""
-
-
 class View(Struct, frozen=True, eq=False):
     """What a log shows after its first `length` entries: the slots of the window, and what a plan must know besides.
 
@@ -150,16 +130,26 @@ class View(Struct, frozen=True, eq=False):
 
     log: Log
     counter: FormatCounter
-    layout: Layout
-    """The head, the slots and their sizes."""
+    total: Size
+    """The size of the window, with head and request overhead; raw tokens."""
+    slots: tuple[Slot, ...] = ()
+    """The slots of the window, in key order: units and `FoldedSlot`s."""
+    unit_of: IntVector = field(default_factory=IntVector)
+    """For each entry of the log the key of its unit; below 0 if it is in none (see `NO_UNIT`, `STRAY_RESULT`,
+    `EMPTY_MESSAGE`, `HIDDEN_MESSAGE`)."""
+    head_entry: Entry | None = None
+    """The entry of the newest head; None if there is none."""
+    head_size: Size = ZERO
     calls: Calls = Calls()
     """Tool calls that have no real result."""
     prefix: Prefix = Prefix()
     """What was sent last, and how much of it the window still begins with."""
     landmarks: Landmarks = Landmarks()
     """The units that plans treat specially."""
-    edits: LiveEdits = field(default_factory=LiveEdits)
-    """The edits that apply, and what the user took back."""
+    live_edits: IntVector = field(default_factory=IntVector)
+    """The seqs of the folds, trims and pins that apply and were not undone, rising."""
+    restored: tuple[tuple[int, int], ...] = ()
+    """Ranges of keys where folds were undone; they rise and do not overlap."""
     notes: Mapping[str, tuple[int, str]] = _NO_NOTES
     """For each key of state the seq and the text of its newest note."""
     summaries: Summaries = field(default_factory=Summaries)
@@ -172,7 +162,7 @@ class View(Struct, frozen=True, eq=False):
     def empty(log: Log, counter: TokenCounter) -> View:
         """The view of a log before its first entry."""
         format_counter = counter if isinstance(counter, FormatCounter) else FormatCounter(counter)
-        return View(log=log, counter=format_counter, layout=Layout(total=Size(format_counter.request)))
+        return View(log=log, counter=format_counter, total=Size(format_counter.request))
 
     def with_log(self, log: Log) -> View:
         """A copy that reads its entries from another log object, which must hold the same entries."""
@@ -186,38 +176,12 @@ class View(Struct, frozen=True, eq=False):
     @property
     def length(self) -> int:
         """The number of entries of the log that the view shows."""
-        return len(self.layout.unit_of)
-
-    @property
-    def slots(self) -> tuple[Slot, ...]:
-        """The slots of the window, in key order: units and `FoldedSlot`s."""
-        return self.layout.slots
-
-    @property
-    def total(self) -> Size:
-        """The size of the window, with head and request overhead; raw tokens."""
-        return self.layout.total
+        return len(self.unit_of)
 
     @property
     def tokens(self) -> int:
         """The tokens of the window as its provider counts them: calibrated, as budgets compare them."""
         return round(self.total.tokens * self.calibration)
-
-    @property
-    def unit_of(self) -> IntVector:
-        """For each entry the key of its unit; below 0 if it is in none (see `NO_UNIT`, `STRAY_RESULT`, `EMPTY_MESSAGE`,
-        `HIDDEN_MESSAGE`)."""
-        return self.layout.unit_of
-
-    @property
-    def head_entry(self) -> Entry | None:
-        """The entry of the newest head; None if there is none."""
-        return self.layout.head_entry
-
-    @property
-    def head_size(self) -> Size:
-        """The size of the head."""
-        return self.layout.head_size
 
     @property
     def open_units(self) -> tuple[int, ...]:
@@ -318,7 +282,7 @@ class View(Struct, frozen=True, eq=False):
     @property
     def head_and_request_size(self) -> Size:
         """The size of the head and of the request beside its messages."""
-        return self.layout.head_size.plus(Size(self.counter.request))
+        return self.head_size.plus(Size(self.counter.request))
 
     @property
     def fixed_size(self) -> Size:
@@ -346,11 +310,6 @@ class View(Struct, frozen=True, eq=False):
         return self.landmarks.newest_unit
 
     @property
-    def live_edits(self) -> IntVector:
-        """The seqs of the folds, trims and pins that apply, rising."""
-        return self.edits.live
-
-    @property
     def summary(self) -> tuple[int, Summary] | None:
         """The newest summary that was not undone, with its seq; None if there is none."""
         return next(self.newest_summaries(), None)
@@ -373,7 +332,7 @@ class View(Struct, frozen=True, eq=False):
 
     def key_of(self, entry: int) -> int:
         """The key of an entry's unit; below 0 if it is in none."""
-        return self.layout.unit_of[entry]
+        return self.unit_of[entry]
 
     def slot_index(self, key: int) -> int:
         """The index of the slot that holds the unit with this key. If no slot does, the index of the last slot before
@@ -473,8 +432,8 @@ class View(Struct, frozen=True, eq=False):
         while the window fits."""
         if not isinstance(slot, Unit):
             return False
-        at = bisect_right(self.edits.restored, slot.key, key=lambda keys: keys[0]) - 1
-        if at >= 0 and slot.key <= self.edits.restored[at][1]:
+        at = bisect_right(self.restored, slot.key, key=lambda keys: keys[0]) - 1
+        if at >= 0 and slot.key <= self.restored[at][1]:
             return True
         return any(all(trim.seq <= seq for trim in trims_at(slot.trims, place)) for place, seq in slot.undone_trims)
 

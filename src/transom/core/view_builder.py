@@ -14,7 +14,7 @@ from transom.core.folded import SEALED, make_sealed
 from transom.core.persistent import IntVector, appended, replaced, spliced, without_key
 from transom.core.prefix_fingerprint import PrefixFingerprint, prefixes
 from transom.core.unit import Slot, Unit, with_signature_stale
-from transom.core.view import Layout, LiveEdits, Prefix, View
+from transom.core.view import Prefix, View
 
 
 class ViewBuilder:
@@ -33,8 +33,8 @@ class ViewBuilder:
         self.head_entry, self.head_size = view.head_entry, view.head_size
         self.calls, self.landmarks = view.calls, view.landmarks
         self.notes: Mapping[str, tuple[int, str]] = view.notes
-        self.live_edits: IntVector = view.edits.live
-        self.restored = view.edits.restored
+        self.live_edits: IntVector = view.live_edits
+        self.restored = view.restored
         self.prefix: Prefix = view.prefix
         self.summaries = view.summaries
         self.usage = view.usage
@@ -46,21 +46,19 @@ class ViewBuilder:
         """Make the view of all entries so far."""
         if self.signatures_unchecked:
             self.recheck_signatures()
-        layout = Layout(
+        return View(
+            log=self.log,
+            counter=self.counter,
             total=self.total,
             slots=self.slots,
             unit_of=self._known_units.plus(self._new_units) if self._new_units else self._known_units,
             head_entry=self.head_entry,
             head_size=self.head_size,
-        )
-        return View(
-            log=self.log,
-            counter=self.counter,
-            layout=layout,
             calls=self.calls,
             prefix=self.prefix,
             landmarks=self.landmarks,
-            edits=LiveEdits(live=self.live_edits, restored=self.restored),
+            live_edits=self.live_edits,
+            restored=self.restored,
             notes=self.notes,
             summaries=self.summaries,
             usage=self.usage,

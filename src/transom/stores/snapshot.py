@@ -32,7 +32,7 @@ from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, with_open_calls
 from transom.core.usage import TotalUsage
-from transom.core.view import Calls, Landmarks, Layout, LiveEdits, Prefix, View
+from transom.core.view import Calls, Landmarks, Prefix, View
 from transom.stores.base import StoredLog
 from transom.stores.view_cache import view_cache
 
@@ -49,7 +49,9 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
     """The size of the entries of the loaded units; a log in which they changed gives another size."""
     head_entry: int | None
     in_flight: int | None
-    layout: Layout
+    total: Size
+    head_size: Size
+    unit_of: IntVector
     slots: list[Unit | FoldedSlot]
     child_counts: list[int]
     """For each fold in `slots`, how many children it has."""
@@ -57,7 +59,8 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
     approvals: list[tuple[CallPlace, tuple[int, str]]]
     prefix: Prefix
     landmarks: Landmarks
-    edits: LiveEdits
+    live_edits: IntVector
+    restored: tuple[tuple[int, int], ...]
     notes: dict[str, tuple[int, str]]
     summaries: Summaries
     usage: TotalUsage
@@ -72,7 +75,9 @@ def encode_view(view: View) -> bytes:
         shown=_measured(entry for slot in view.slots for unit in _loaded_in(slot) for entry in unit.entries or ()),
         head_entry=None if view.head_entry is None else view.head_entry.seq,
         in_flight=None if view.in_flight is None else view.in_flight.seq,
-        layout=replace(view.layout, slots=(), head_entry=None),
+        total=view.total,
+        head_size=view.head_size,
+        unit_of=view.unit_of,
         slots=slots,
         child_counts=child_counts,
         calls=replace(
@@ -89,7 +94,8 @@ def encode_view(view: View) -> bytes:
             refused_reasoning=dict(view.prefix.refused_reasoning),
         ),
         landmarks=view.landmarks,
-        edits=view.edits,
+        live_edits=view.live_edits,
+        restored=view.restored,
         notes=dict(view.notes),
         summaries=view.summaries,
         usage=view.usage,
@@ -108,7 +114,7 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
     counter.
     """
     snapshot = _read(data)
-    length = len(snapshot.layout.unit_of)
+    length = len(snapshot.unit_of)
     if snapshot.counter != counter.name:
         raise ValueError(f"counted by {snapshot.counter}, not {counter.name}")
     if len(log) < length:
@@ -122,11 +128,16 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
         raise ValueError("what it shows is not what the log has")
     return replace(
         view,
-        layout=replace(snapshot.layout, slots=slots, head_entry=_fetched(view, snapshot.head_entry, Head)),
+        total=snapshot.total,
+        slots=slots,
+        unit_of=snapshot.unit_of,
+        head_entry=_fetched(view, snapshot.head_entry, Head),
+        head_size=snapshot.head_size,
         calls=replace(snapshot.calls, approvals=dict(snapshot.approvals)),
         prefix=replace(snapshot.prefix, in_flight=_fetched(view, snapshot.in_flight, Sent)),
         landmarks=snapshot.landmarks,
-        edits=snapshot.edits,
+        live_edits=snapshot.live_edits,
+        restored=snapshot.restored,
         notes=snapshot.notes,
         summaries=snapshot.summaries,
         usage=snapshot.usage,

@@ -211,6 +211,6 @@ def test_a_run_that_begins_while_a_summary_is_made_gets_no_edits_between_request
             conv.compact(focus="the crane")
         assert conv.summary is None
         list(run)
-        assert list(conv.view.edits.live) == []
+        assert list(conv.view.live_edits) == []
         model.meanwhile = lambda: None
         assert conv.compact(focus="the crane").edits

@@ -47,18 +47,19 @@ class LogWriter:
         self.log, self.wanted_owner = log, owner
         self.tags = Meta()
         """The mode, the run and the agent that are stored with every fact."""
-        self._subscribers: tuple[Subscriber, ...] = ()
+        self._subscribers: tuple[tuple[Subscriber, type], ...] = ()
         self.view = open_view(log, counter)
         self._check_owner()
         self._clock = clock
         self._mark_saved(self.view.length)
 
-    def subscribe(self, callback: Subscriber) -> Callable[[], None]:
-        """Have `callback` called behind each append. Returns a function that ends the subscription."""
-        self._subscribers = (*self._subscribers, callback)
+    def subscribe(self, callback: Subscriber, *, only: type = object) -> Callable[[], None]:
+        """Have `callback` called behind each append that has a body of the type `only`. Returns a function that ends
+        the subscription."""
+        self._subscribers = (*self._subscribers, (callback, only))
 
         def unsubscribe() -> None:
-            self._subscribers = tuple(each for each in self._subscribers if each is not callback)
+            self._subscribers = tuple(each for each in self._subscribers if each[0] is not callback)
 
         return unsubscribe
 
@@ -150,8 +151,9 @@ class LogWriter:
         return True
 
     def _notify(self, before: View, after: View, entries: Sequence[Entry]) -> None:
-        for callback in self._subscribers:
-            callback(before, after, entries)
+        for callback, only in self._subscribers:
+            if only is object or any(isinstance(entry.body, only) for entry in entries):
+                callback(before, after, entries)
 
     @property
     def owner(self) -> Owner:

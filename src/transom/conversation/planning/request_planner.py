@@ -73,7 +73,7 @@ class RequestPlanner:
         learned = settings.learned_limits or LearnedLimits()
         self.settings = replace(settings, learned_limits=learned)  # forks and sub-agents get it from there
         self.writer = LogWriter(log, settings.dialect.format_counter(settings.counter), settings.clock, settings.owner)
-        self.writer.subscribe(self._share_limits)
+        self.writer.subscribe(self._share_limits, only=Failure)
         self.indexes = IndexCache()
         self.mode: ModeSettings | None = None
         self.cache_marks = False  # whether the last request had Anthropic's cache marks
