@@ -140,6 +140,7 @@ class View(Struct, frozen=True, eq=False):
     head_entry: Entry | None = None
     """The entry of the newest head; None if there is none."""
     head_size: Size = ZERO
+    """The size of the head."""
     calls: Calls = Calls()
     """Tool calls that have no real result."""
     prefix: Prefix = Prefix()
