@@ -124,8 +124,9 @@ class Landmarks(Struct, frozen=True, gc=False):
 class View(Struct, frozen=True, eq=False):
     """What a log shows after its first `length` entries: the slots of the window, and what a plan must know besides.
 
-    `log`: where entries are read from. `counter`: counts tokens in the dialect. The parts' fields are also properties
-    of the view. `prefix_fingerprint`: caches the hash of the slots that were hashed so far, for `fingerprint`.
+    `log`: where entries are read from. `counter`: counts tokens in the dialect. `prefix_fingerprint`: caches the hash
+    of the slots that were hashed so far, for `fingerprint`. Those fields of `calls`, `prefix` and `landmarks` that are
+    read often are also properties of the view.
     """
 
     log: Log
