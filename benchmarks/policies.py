@@ -31,7 +31,7 @@ from transom.evaluation.grounding import texts_of
 from transom.importers import Recorded, read
 from transom.importers.as_openai_chat import as_openai_chat
 from transom.policies import POLICIES, policy_named
-from transom.reports.figures import COMPARE, REASONING, figures
+from transom.reports.figures import BROKEN, COMPARE, COST, FOUND, REASONING, figures
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 
@@ -104,7 +104,7 @@ before it. The window is compared with what the message then used. No model is c
 - **cached share**: tokens of the prefix shared with the window before, as a share of the tokens sent.
 - **append-only**: calls whose window begins with the whole window before. **breaks in a row**: calls whose window
   does not, directly after another such call.
-- **names found**: a name is a path, URL, id, number of 4 digits or more, dotted, snake_case or CamelCase name, or a
+- **all names found**: a name is a path, URL, id, number of 4 digits or more, dotted, snake_case or CamelCase name, or a
   quoted string. Of the names that the next message uses and that occurred before: the share that the window has with
   at least 40 characters of the original text on either side, or up to its edge. **old names**: those that were last
   mentioned further back than the budget, and not in the system prompt, which is in every window. **in context**: with
@@ -205,7 +205,7 @@ def section(
 ) -> str:
     """One family: a row for each policy."""
     title = f"{family.name} at {family.budget:,}: {family.what}, conversations: {many:,}"
-    columns = [figure for figure in COMPARE if figure != REASONING]
+    columns = [figure for figure in COMPARE if figure not in (FOUND, COST, BROKEN, REASONING)]
     heads = ["policy", *(figure.label for figure in columns), *(["evidence found"] if evidence else [])]
     values = {name: figures(one) for name, one in results.items()}
     shown = (

@@ -12,7 +12,7 @@ from transom.cli.terminal import terminal
 from transom.evaluation.compare import Compared
 from transom.evaluation.replay_stats import ReplayStats
 from transom.policies import POLICIES
-from transom.reports.figures import COMPARE, REPLAY, VERDICT, figures
+from transom.reports.figures import COMPARE, COST, REASONING, REPLAY, VERDICT, figures
 
 
 def compared(run, *args):
@@ -109,9 +109,24 @@ def test_a_row_for_each_policy(run, monkeypatch):
     wide = run(*args)[1]
     rows = [line.split()[0] for line in wide.split("Which to take")[0].splitlines() if line.strip()]
     assert [name for name in rows if name in POLICIES] == ["default", "sliding", "passthrough"]
-    assert narrow.split("Which to take")[0].count(" passthrough ") == 2, "two tables where one has no room"
+    assert narrow.split("Which to take")[0].count(" passthrough ") == 3, "three tables where one has no room"
     assert max(map(len, narrow.splitlines())) <= 80
     assert "Refused calls are counted in no other column but calls." in " ".join(wide.split())
+
+
+def test_all_prints_every_figure_of_the_first_table_too(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat_about_files(20)})
+    args = ("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1, "--priced-by", "openai:gpt-5")
+    cells = {}
+    for all_figures in ((), ("--all",)):
+        lines = run(*args, *all_figures)[1].splitlines()
+        cells[all_figures] = next(line.split() for line in lines if line.split()[:1] == ["default"])[1:]
+    shown = [figure for figure in COMPARE if figure != REASONING]
+    of_all = dict(zip(shown, cells["--all",], strict=True))
+    assert [of_all[figure] for figure in VERDICT if figure != REASONING] == cells[()]
+    assert of_all[COST].startswith("$")
+    assert len({figure.label for figure in COMPARE}) == len(COMPARE)
 
 
 @pytest.mark.parametrize("is_all", [True, False])
@@ -186,7 +201,7 @@ def test_an_error_names_the_invalid_message_with_several_processes_too(run):
     assert (code, out, err) == (2, "", "transom: chats.jsonl line 2, message 0: the message has no role\n")
 
 
-@pytest.mark.parametrize(("command", "figures"), [("compare", (*VERDICT, *COMPARE)), ("replay", REPLAY)])
+@pytest.mark.parametrize(("command", "figures"), [("compare", COMPARE), ("replay", REPLAY)])
 def test_help_explains_each_figure(run, command, figures):
     help_text = " ".join(run(command, "--help")[1].split())
     for figure in figures:

@@ -53,11 +53,12 @@ def test_edits_lists_which_edits_are_live_and_what_they_save(run, monkeypatch):
     found = edits(run)
     printed = run("log", "demo", "--edits")[1].splitlines()
     assert len(printed) == len(found) + 2
+    assert printed[0] == run("log", "demo")[1].splitlines()[0].replace("demo: ", f"demo: {len(found)} edits of ")
     for line, edit in zip(printed[2:], found, strict=True):
-        by = "by hand" if edit.get("plan") is None else f"plan {edit['plan']}"
+        by = "no plan" if edit.get("plan") is None else f"plan {edit['plan']}"
         assert line.split()[:2] == [str(edit["seq"]), edit["kind"]]
         assert f" {edit['state']} " in line
-        assert f" saves {edit['saves']:,}, {by}: " in line
+        assert f" saves {edit['saves']:,} tokens, {by}: " in line
     assert (found[-1]["kind"], found[-1].get("plan")) == ("pin", None)
     assert found[-1]["saves"] < 0
 

@@ -88,7 +88,7 @@ def test_explain_groups_the_edits_of_a_window_by_their_plan(run, demo):
     lines = run("explain", "demo")[1].partition("\n\nNext\n")[0].splitlines()
     at = lines.index("the edits behind this window, by the plan that decided them")
     assert len(lines) - at - 1 == len(plans) >= 2
-    assert lines[-1] == f"  by hand: 1 pin (entry {max(logged)})"
+    assert lines[-1] == f"  no plan: 1 pin (entry {max(logged)})"
     first = found["plans"][0]
     seqs = sorted(seq for numbers in first["edits"].values() for seq in numbers)
     (line,) = [line for line in lines[at:] if f"plan {first['plan']}:" in line]

@@ -61,19 +61,21 @@ class Replay(Struct, frozen=True, kw_only=True):
     chart: o.Chart = None
 
 
+_MORE_FIGURES = tuple(figure for figure in COMPARE if figure not in VERDICT)
+
+
 @command(
     "compare",
     "Replay recorded conversations under several policies.",
     example="compare chats.jsonl --budget 32k --policies default,sliding,codex",
-    epilog=help_text(VERDICT, block_text("With --all", COMPARE), NAMES),
+    epilog=help_text(VERDICT, block_text("With --all, also", _MORE_FIGURES), NAMES),
 )
 class Compare(Struct, frozen=True, kw_only=True):
     """Replay recorded conversations under several policies, compare the windows, and say which policy to take.
 
     Prints a row for each policy: does it keep what the user asked, what does it cost with prompt caching, how often is
     the cache broken, what reasoning is lost. The last sentence says which policy to take and why, or that the figures
-    cannot tell. With --all, all figures are printed: also how many of the names that the next message uses are in the
-    window, and how well the windows read.
+    cannot tell. With --all, all figures are printed.
 
     Nothing is stored. No model is called without --model; with it, each policy that shows summaries has a second row,
     for which the model writes them from the recorded texts. Exit code 1 if every call was refused, or if a window is
@@ -181,8 +183,8 @@ class Audit(Struct, frozen=True, kw_only=True):
 class Log(Struct, frozen=True, kw_only=True):
     """Print the log of a conversation, one line for each entry: what happened, what was decided, what was sent.
 
-    Of an edit it says by how many tokens it made the window smaller, the plan that decided it (`by hand`: a person),
-    and whether it is still live.
+    Of an edit it says by how many tokens it made the window smaller, whether it is still live, and the plan that
+    decided it. `no plan`: a person decided, a program, or the client that shortened the message.
     """
 
     id: o.Id

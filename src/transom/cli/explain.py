@@ -44,7 +44,7 @@ BLOCKS = {"kept": "█", "shortened": "▓", "folded": "░", "dropped": "·"}
 
 
 class PlanEdits(Struct, frozen=True, kw_only=True):
-    """The edits of a window that one plan decided: seqs by kind. `plan`: None for the edits made by hand."""
+    """The edits of a window that one plan decided: seqs by kind. `plan`: None for the edits without a plan."""
 
     plan: int | None
     edits: dict[str, list[int]]
@@ -203,7 +203,7 @@ def explained_window(name: str, window: Window) -> Explained:
 
 
 def _plans(view: View, rows: Sequence[Explanation]) -> list[PlanEdits]:
-    """Group the edits that the rows name by plan, in the order of the plans; those made by hand come last."""
+    """Group the edits that the rows name by plan, in the order of the plans; those without a plan come last."""
     found = {edit: plan for row in rows for edit, plan in zip(row.edits, row.plans, strict=True)}
     plans: dict[int | None, dict[str, list[int]]] = {}
     for edit, plan in sorted(found.items()):
@@ -276,7 +276,7 @@ def _print_plans(console: Console, plans: Sequence[PlanEdits]) -> None:
         seqs = sorted(seq for numbers in each.edits.values() for seq in numbers)
         counts = ", ".join(counted(len(numbers), kind) for kind, numbers in each.edits.items())
         where = f"entry {seqs[0]}" if len(seqs) == 1 else f"entries {seqs[0]} to {seqs[-1]}"
-        name = "by hand" if each.plan is None else f"plan {each.plan}"
+        name = "no plan" if each.plan is None else f"plan {each.plan}"
         print_wrapped(console, f"{name:>9}: {counts} ({where})")
 
 

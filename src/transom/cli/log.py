@@ -33,7 +33,8 @@ class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     imported list.
 
     Of an edit, `saves`: by how many raw tokens it made the window smaller; below 0 if it made the window larger, as the
-    undo of a fold does. `plan`: the seq of the first entry of the plan that decided it; None for one made by hand.
+    undo of a fold does. `plan`: the seq of the first entry of the plan that decided it; None if a person decided,
+    a program, or the client that shortened the message.
     """
 
     seq: int
@@ -52,11 +53,12 @@ def run(options: Log) -> int:
     """Print the entries of a log, one a line. Returns the exit code."""
     with open_log(options.store, options.id) as log:
         with at_work("reading the log"):
-            lines = [line for line in lines_of(log) if not options.edits or line.kind in EDITS]
+            lines = lines_of(log)
+            shown = [line for line in lines if line.kind in EDITS] if options.edits else lines
         if options.json:
-            print_json({"conversation": log.name, "entries": lines})
+            print_json({"conversation": log.name, "entries": shown})
         else:
-            _print(log, lines)
+            _print(_heading(log.name, lines, shown), shown)
     return 0
 
 
@@ -145,15 +147,21 @@ def _break_text(sent: Sent) -> str:
     return "" if sent.breaks is None else f"; breaks at slot {sent.breaks[0]}: {sent.breaks[2]}"
 
 
-def _print(log: StoredLog, lines: list[LogLine]) -> None:
-    console = terminal()
+def _heading(name: str, lines: list[LogLine], shown: list[LogLine]) -> str:
+    """The size of the log; before it the number of its edits, if only these are `shown`."""
     tokens = sum(line.tokens for line in lines if not line.state or line.state in STYLES)
-    print_line(console, (f"{one_line(log.name)}: {counted(len(lines), 'entry', 'entries')}, {tokens:,} tokens", "bold"))
+    edits = "" if shown is lines else f"{counted(len(shown), 'edit')} of "
+    return f"{one_line(name)}: {edits}{counted(len(lines), 'entry', 'entries')}, {tokens:,} tokens"
+
+
+def _print(heading: str, lines: list[LogLine]) -> None:
+    console = terminal()
+    print_line(console, (heading, "bold"))
     print_line(console, (f"{'entry':>7} {'kind':<11} {'tokens':>9} {'state':<10} text", "bold"))
     for line in lines:
         style = "" if line.state in STYLES else "dim"
         start = f"{line.seq:>7} {line.kind:<11} {line.tokens:>9,} "
         state = f"{line.state:<10} ", STYLES.get(line.state, "dim")
-        by = "by hand" if line.plan is None else f"plan {line.plan}"
-        saves = f"saves {line.saves:,}, {by}: " if line.kind in EDITS else ""
+        by = "no plan" if line.plan is None else f"plan {line.plan}"
+        saves = f"saves {line.saves:,} tokens, {by}: " if line.kind in EDITS else ""
         print_line(console, (start, style), state, (saves + one_line(line.text), style))

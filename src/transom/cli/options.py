@@ -306,7 +306,8 @@ Entry = Annotated[list[str], Argument(metavar="ENTRY", help="The entry: 412, or 
 Edit = Annotated[
     list[str] | None,
     Argument(
-        metavar="EDIT", help="The edit: 412, or entry 412 (see `log --edits`). Default: the last plan as a whole."
+        metavar="EDIT",
+        help="The edit: 412, or entry 412 (see `log --edits`). Default: the newest one, with all others of its plan.",
     ),
 ]
 Why = Annotated[str, Option(metavar="TEXT", help="The reason, which the log stores.")]

@@ -40,7 +40,7 @@ class ConversationRecorded(Struct, frozen=True):
 
 
 class HistoryCurated(Struct, frozen=True):
-    """Edits were logged, by a plan or by hand. What the model sees of the history need not have changed: a pin of a
+    """Edits were logged, by a plan or without one. What the model sees of the history need not have changed: a pin of a
     message that is visible changes nothing.
 
     It has the number of messages before and after all entries that were logged together, so notes count too.

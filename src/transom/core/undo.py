@@ -41,8 +41,8 @@ def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
 
 
 def _last_decided(view: View) -> list[int]:
-    """The last edit by hand, or all edits of the last plan, whichever came later: the seqs of those that apply, the
-    newest first."""
+    """The last edit without a plan, or all edits of the last plan, whichever came later: the seqs of those that
+    apply, the newest first."""
     live, last, found = view.live_edits, -1, list[int]()
     for at in range(len(live) - 1, -1, -1):
         seq = live[at]

@@ -23,7 +23,8 @@ class EditCost(Struct, frozen=True, kw_only=True):
     `entry`: the seq of the edit. `saved_tokens`: how many tokens fewer every later request has; below 0 if it has more.
     `broken_tokens`: how many tokens of the last request are no longer part of the shared prefix; 0 if the prefix was
     broken before that place, or if the edited entries were never sent. `plan`: the plan that the edit belongs to, the
-    same number for all its edits; None for an edit that a person made.
+    same number for all its edits; None if a person decided, a program,
+    or the client that shortened the message.
     """
 
     entry: int

@@ -80,7 +80,7 @@ class CheckFailure(Struct, frozen=True, kw_only=True):
         where = f"call {self.call} of {self.conversation}" if self.call else self.conversation
         yield f"{where}: {self.problem}{more}"
         for edit in self.edits:
-            who = "made by hand" if edit.plan is None else f"plan {edit.plan}"
+            who = "without a plan" if edit.plan is None else f"plan {edit.plan}"
             what = f"the {edit.kind} in entry {edit.entry}, of {edit.covers}"
             begin = f"it left at call {self.left_at} by" if self.left_at else "broken by"
             yield f"{begin} {what}: {edit.why} ({who})"

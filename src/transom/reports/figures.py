@@ -100,27 +100,24 @@ REASONING = Figure(
 )
 """Means something only if a conversation has reasoning."""
 
-VERDICT: tuple[Figure, ...] = (
-    REQUESTS,
-    Figure(
-        "found",
-        "names found",
-        "names\nfound",
-        "Of the old names that the next message uses, the share that is in the window; without old names, of all.",
-        ".0%",
-    ),
-    Figure(
-        "cost",
-        "cost",
-        "cost",
-        "Price of the input of all requests with prompt caching, in dollars by the prices of --priced-by; without it, "
-        "relative to sending the whole history, with Anthropic's prices (1.00).",
-        ".2f",
-    ),
-    Figure("broken", "cache broken", "cache\nbroken", "Share of the calls that break the cached prefix.", ".0%"),
-    REASONING,
-    REFUSED,
+FOUND = Figure(
+    "found",
+    "names found",
+    "names\nfound",
+    "Of the old names that the next message uses, the share that is in the window; without old names, of all.",
+    ".0%",
 )
+COST = Figure(
+    "cost",
+    "cost",
+    "cost",
+    "Price of the input of all requests with prompt caching, in dollars by the prices of --priced-by; without it, "
+    "relative to sending the whole history, with Anthropic's prices (1.00).",
+    ".2f",
+)
+BROKEN = Figure("broken", "cache broken", "cache\nbroken", "Share of the calls that break the cached prefix.", ".0%")
+
+VERDICT: tuple[Figure, ...] = (REQUESTS, FOUND, COST, BROKEN, REASONING, REFUSED)
 """What people ask first of a policy, in this order."""
 
 COMPARE: tuple[Figure, ...] = (
@@ -130,6 +127,7 @@ COMPARE: tuple[Figure, ...] = (
     REFUSED,
     SHARE_SENT,
     REQUESTS,
+    COST,
     Figure(
         "cost_anthropic",
         "cost at Anthropic",
@@ -139,6 +137,7 @@ COMPARE: tuple[Figure, ...] = (
     ),
     Figure("cost_openai", "cost at OpenAI", "cost at\nOpenAI", "The same with OpenAI's prompt caching.", ".2f"),
     CACHED,
+    BROKEN,
     Figure(
         "append_only",
         "append-only",
@@ -153,6 +152,7 @@ COMPARE: tuple[Figure, ...] = (
         "Calls that break the cached prefix directly after a call that broke it too.",
     ),
     REASONING,
+    FOUND,
     Figure(
         "grounding_beyond",
         "old names found",
@@ -170,8 +170,8 @@ COMPARE: tuple[Figure, ...] = (
     ),
     Figure(
         "grounding_all",
-        "names found",
-        "names\nfound",
+        "all names found",
+        "all\nnames\nfound",
         "The same as old names found, for all names that the next message uses and that occurred before.",
         ".0%",
     ),
@@ -181,7 +181,7 @@ COMPARE: tuple[Figure, ...] = (
 
 
 def figures(one: Compared) -> dict[str, float | None]:
-    """The values of `VERDICT` and `COMPARE`, by name; None where there is nothing to measure. Costs are relative to
+    """The values of `COMPARE`, by name; None where there is nothing to measure. Costs are relative to
     sending the whole history."""
     every_name, old_names, old_names_wide = one.grounding.shares
     return {

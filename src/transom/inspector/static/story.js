@@ -64,7 +64,7 @@ function Change({ data, call, first }) {
             ${change.edits.map((edit) => html`
               <li key=${edit.entry}><span class=${`state ${kindState(edit.kind)}`}>${edit.kind}</span> ${edit.about}
                 ${edit.why && html` · <bdi>${oneLine(edit.why)}</bdi>`}
-                <span class="quiet"> ${saved(edit.saved_tokens || 0)}${edit.plan == null ? " · by hand" : ""}</span></li>`)}
+                <span class="quiet"> ${saved(edit.saved_tokens || 0)}${edit.plan == null ? " · no plan" : ""}</span></li>`)}
             ${change.edit_count > change.edits.length && html`<li class="quiet">and ${number(change.edit_count - change.edits.length)} more</li>`}
           </ul>
         </details>`}
