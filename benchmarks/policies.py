@@ -82,7 +82,7 @@ READING: dict[str, tuple[str, Callable[[Readability], float | None]]] = {
 HEADER = """# The policies compared
 
 Written by `make policies` (`benchmarks/policies.py`), from recorded conversations and without a model. The same for
-your own conversations:
+your own conversations, but for *evidence found* and *distinctive pairs*:
 
 ```console
 transom compare chats.jsonl --budget 16000 --policies all --all

@@ -39,7 +39,7 @@ from msgspec.structs import replace
 
 from transom.conversation.conversation import Conversation
 from transom.conversation.runs.own_tools import LEAST_BUDGET
-from transom.conversation.settings import ConversationOptions, LearnedLimits, Settings
+from transom.conversation.settings import ConversationOptions, Settings, SharedLimits
 from transom.core.edit import Trim
 from transom.core.entry import CallPlace, Meta
 from transom.core.message import Assistant, Fact, Instruction, Raw, Text, ToolResult, addressed_parts
@@ -89,7 +89,7 @@ class Sessions:
         self.store, self.format = open_store(store), framework_format
         self._owns_store = self.store is not store
         options["dialect"] = framework_format.dialect
-        self._settings = replace(Settings.of(**options), learned_limits=LearnedLimits())
+        self._settings = replace(Settings.of(**options), shared_limits=SharedLimits())
         has_room = self._settings.budget.usable >= LEAST_BUDGET
         self.readback_tools: tuple[Tool, ...] = TOOLS if readback and has_room else ()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
@@ -528,9 +528,9 @@ class ModelCall:
     def failed(self, error: BaseException) -> bool:
         """Log a failure. True if the caller should send `messages` again: the request was too long, or a part of it was
         refused, and they are those of a smaller window now. If the window is as small as it can be, the error gets a
-        note with the numbers. All other errors are left to the framework, which may retry them. So is a call that was
-        cancelled, and a stream that nobody reads to its end: the next call need not wait for it. What fails after the
-        reply was logged is none of the call's.
+        note with the numbers. All other errors are left to the framework, which may retry them. A cancelled call, or a
+        stream that is not read to its end, is logged as a failure too: the next call need not wait for it. An error
+        after the reply was logged is not logged.
         """
         if not self._is_open:
             return False

@@ -74,7 +74,7 @@ class ProgressBar:
 def at_work(label: str) -> Generator[None]:
     """Show what is being done and for how long, from DELAY seconds on until the block ends, on a terminal only.
 
-    For work whose share is not known. The block prints nothing.
+    For work whose share is not known. The block must not print.
     """
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     progress = Progress(*columns, console=terminal(aside=True), transient=True)

@@ -98,8 +98,8 @@ def _waited(line: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _say_where(store: Store, before: set[str], url: str) -> None:
-    """Say which conversations are new in the store, and how to look at the longest one. Requests without tools are
-    counted apart, if others have some: an agent asks for titles, classifications and checks beside its work."""
+    """Say which conversations are new in the store, and how to look at the longest one. Conversations
+    without tools are counted apart, if others have some: an agent asks for titles and checks beside its work."""
     new = [name for name in store.names() if name not in before]
     if not new:
         return

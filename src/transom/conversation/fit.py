@@ -31,7 +31,8 @@ def fit(
 ) -> list[Any]:
     """The messages the model should see next: valid for its API and within `budget`.
 
-    Pure: the input stays as it is, and the same input gives the same output. A message is a dict, or a client library's
+    The input stays as it is, and the same input gives the same output; only a `summarizer`, if one is given, is called.
+    The dicts of the result are new. A message is a dict, or a client library's
     message object (what has `model_dump`). Each assistant message marks an earlier call. The window of each such call
     is rebuilt in order: if the list grows by a reply and all that follows up to the next call, the new result begins
     with the old one, except where a compaction lies between.
@@ -45,7 +46,8 @@ def fit(
 
     `settings`, and the keywords that change them: see ConversationOptions; the budget is 128,000 tokens, with a
     warning, if not given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in
-    its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts.
+    its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), and only counts;
+    with OpenAI Chat, which has no such place, it is the first message of the result.
     `tools`: the schemas that go with the request, which count; None, like [], means none. A marker in the place of what
     was left out names a message by its position in the list: "message 12". Raises BudgetImpossible with the bill,
     InvalidMessage, InvalidSetting."""
@@ -97,7 +99,7 @@ def _fitted(
 
     head = [*(settings.system or ()), *head]
     conversation = Conversation(
-        log, replace(settings, system=tuple(head), clock=lambda: 0.0, ref=ref, learned_limits=None)
+        log, replace(settings, system=tuple(head), clock=lambda: 0.0, ref=ref, shared_limits=None)
     )
     for _ in replay(conversation, facts, tools=tools):
         pass

@@ -16,9 +16,10 @@ ERROR_CHARACTERS = 2_000
 
 
 class OutputType:
-    """A dataclass, a msgspec Struct, a pydantic model or a TypedDict; or another type that JSON has, such as `int` or
-    `list[Place]`: the model then answers with an object whose one field, `response`, has the value, because APIs ask
-    for objects only. Raises InvalidSetting for anything else, for `str`, or if the type has no JSON schema."""
+    """A dataclass, a msgspec Struct, a pydantic model or a TypedDict; or any other type with a JSON schema, such as
+    `int` or `list[Place]`. For the latter the model answers with an object whose one field, `response`, has the value,
+    because APIs ask for objects only. Raises InvalidSetting for `str`, for what is no type, or if the type has no JSON
+    schema."""
 
     def __init__(self, kind: object) -> None:
         is_type = isinstance(kind, type) or get_origin(kind) is not None

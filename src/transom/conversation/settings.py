@@ -29,18 +29,18 @@ from transom.wire.dialects import dialect_named, with_digest_role
 from transom.wire.openai import OPENAI_CHAT
 
 
-class LearnedLimit(NamedTuple):
-    """What the refusals of one model have taught. The limit is in the provider's tokens, and a conversation that was
-    never refused does not know yet how many of them one of ours is.
+class SharedLimit(NamedTuple):
+    """What the refusals of one model have taught. A conversation that was never refused does not know the ratio yet.
 
-    `ratio`: the provider's tokens for one of ours, in the refused request.
+    `tokens`: the limit, in the provider's tokens. `ratio`: the provider's tokens for one of ours, in the refused
+    request.
     """
 
     tokens: int
     ratio: float
 
 
-class LearnedLimits:
+class SharedLimits:
     """The tokens that models take, learned from requests that they refused as too long: by the name of the model, for
     several conversations. The log of one has what its own requests taught (`View.learned_limits`); forks, sub-agents
     and the other conversations of a client would each be refused once.
@@ -49,16 +49,16 @@ class LearnedLimits:
     """
 
     def __init__(self) -> None:
-        self._limits: dict[str, LearnedLimit] = {}
+        self._limits: dict[str, SharedLimit] = {}
         self._lock = Lock()
 
     def learn(self, model: str, tokens: int, ratio: float) -> None:
         """Take in that this model refused more tokens than these."""
         with self._lock:
-            known = self._limits.get(model, LearnedLimit(tokens, ratio))
-            self._limits[model] = LearnedLimit(min(tokens, known.tokens), max(ratio, known.ratio))
+            known = self._limits.get(model, SharedLimit(tokens, ratio))
+            self._limits[model] = SharedLimit(min(tokens, known.tokens), max(ratio, known.ratio))
 
-    def of(self, model: str) -> LearnedLimit | None:
+    def of(self, model: str) -> SharedLimit | None:
         """The limit of this model; None if nothing was learned."""
         return self._limits.get(model)
 
@@ -132,7 +132,7 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
     owner: Owner | None = None
     """None if neither `user_id` nor `session_id` was given."""
     clock: Clock = system_clock
-    learned_limits: LearnedLimits | None = None
+    shared_limits: SharedLimits | None = None
     """What refusals taught the other conversations of a client or an adapter about its models. None: a conversation
     shares what it learns with its forks and sub-agents only."""
     ref: Ref = entry_ref
@@ -170,14 +170,14 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
         return replace(self, dialect=dialect, **changes)
 
     def of_sub_agent(self) -> Settings:
-        """What the conversation of a sub-agent inherits: budget, token counter, redaction, owner and learned limits.
+        """What the conversation of a sub-agent inherits: budget, token counter, redaction, owner and shared limits.
         The rest is its own."""
         return Settings(
             budget=self.budget,
             counter=self.counter,
             redact=self.redact,
             owner=self.owner,
-            learned_limits=self.learned_limits,
+            shared_limits=self.shared_limits,
         )
 
 

@@ -37,14 +37,16 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
     - `key`: names the unit, and orders units: the seq of its first entry; for a reply the seq of the `Sent` that it
       answers.
     - `seqs`: the seqs of its entries: the head, then the results in the order in which they came.
-    - `open_bits`: the calls without a result, as the bits of one number. `answered_calls`: for each of `seqs[1:]`, the
-      index of its call.
-    - `trims`: the trims that apply to its parts, sorted. `undone_trims`: part and seq of trims that were taken back.
+    - `entries`: those of `seqs`; None while a fold hides the unit.
+    - `open_bits`: a bit mask by index: a bit is set for each call without a result.
+    - `answered_calls`: for each of `seqs[1:]`, the index of its call.
+    - `trims`: the trims that apply to its parts, sorted. Of several on one part the first is in effect.
+    - `undone_trims`: for each trim that was taken back, its part and the trim's own seq.
     - `pins`: the seqs of the pins on it.
     - `signed_prefix`: the fingerprint of the prefix that its bound reasoning was made on; empty if it has none;
       `REFUSED` if a provider refused its reasoning, bound or not.
-    - `signature_stale`: true if its bound reasoning is hidden, because what precedes it has changed or because a
-      provider refused it.
+    - `signature_stale`: true if reasoning is hidden. It is the bound one, if what precedes it has changed; it is all
+      of it, if a provider refused it.
     """
 
     key: int
@@ -54,17 +56,13 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
     size: Size
     """Size as shown."""
     entries: tuple[Entry, ...] | None = None
-    """None while a fold hides it."""
     open_bits: int = 0
-    """The bit at its index is set for each call without a result. One number is copied fast, also for thousands."""
+    """One number is copied fast, also for thousands of calls."""
     answered_calls: tuple[int, ...] = ()
-    """Which call each of `seqs[1:]` answers."""
     trims: tuple[AppliedTrim, ...] = ()
     undone_trims: tuple[tuple[Place, int], ...] = ()
-    """The parts and seqs of the trims that were taken back."""
     pins: tuple[int, ...] = ()
     signed_prefix: str = ""
-    """The fingerprint that its bound reasoning was made on, if it has any; `REFUSED` if a provider refused it."""
     signature_stale: bool = False
     cached_fingerprint: bytes | None = None
 
@@ -234,8 +232,8 @@ def with_result(
 
 
 def with_media_message(unit: Unit, entries: Sequence[Entry], counter: FormatCounter) -> Unit:
-    """A copy of the unit that counts the message of its results' images and files only if one of them is not trimmed.
-    `entries`: those of the unit."""
+    """The unit with `size.messages` right again: the extra message that carries the images and files of its results
+    counts only while one of them is shown. The same unit if it has no such message. `entries`: those of the unit."""
     turn = entries[0].body
     assert isinstance(turn, Fact)
     messages = counter.messages(turn) + len(unit.seqs) - 1

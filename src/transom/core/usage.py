@@ -73,7 +73,8 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
         """The ratio of a request that is as long as a learned limit allows. `refused`: that of the refused request.
 
         `refused` holds, because requests of that size have it: what we count too high at the beginning weighs less
-        there. But if the newest replies agree on another ratio, their highest one takes its place.
+        there. But if the newest replies agree on a higher ratio, or on one more than a tenth lower, their highest one
+        takes its place.
         """
         agreed = max(ratio for _, ratio in self.reports) if _agree(self.reports) else refused
         return max(refused, agreed) if refused <= AGREEMENT * agreed else agreed

@@ -4,8 +4,9 @@
 
     conv = transom.Conversation.open(url, id, budget=32_000, policy=managed_policy(SlidingWindowManager(20)))
 
-A manager is any object with `curate(messages, *, session)`, which returns the messages that the model shall see. It can
-be used alone, between a runner and its provider. With `managed_policy` it is a part of a policy: its changes become
+A manager is any object with `curate(messages, *, session)`, which returns the messages that the model shall see.
+`session` is any object or None: Transom passes it on, and reads nothing of it. A manager can be used alone, between a
+runner and its provider. With `managed_policy` it is a part of a policy: its changes become
 edits that can be undone, and every window is valid and within the budget. `EngineManager` is the reverse: Transom's own
 planning as a manager.
 """

@@ -50,8 +50,9 @@ def after(digest: Digest, fact: Fact) -> Digest:
 
 
 def after_calls(outline: Digest, turn: Assistant) -> Digest | None:
-    """A digest of the outline before a turn and the ids of its calls; None if a call has no id. It finds a turn whose
-    text the client has changed, or the results before it, because no two turns have the same ids."""
+    """A digest of the outline before a turn and the ids of its calls; None if a call has no id. It finds a turn
+    whose text the client has changed, or the results before it. A server may give two turns the same ids, so the
+    outline before the turn counts too."""
     ids = [call.id for call in turn.calls]
     if not ids or not all(ids):
         return None

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
 from transom.conversation.lock_and_lease import pauses
-from transom.conversation.settings import ASSUMED, LearnedLimits, Settings
+from transom.conversation.settings import ASSUMED, Settings, SharedLimits
 from transom.core.budget import Budget
 from transom.core.edit import Trim
 from transom.core.entry import Body
@@ -370,7 +370,7 @@ class Gateway:
                 opened.conversation = Conversation.open(
                     self.store,
                     opened.name,
-                    Settings(learned_limits=learned),
+                    Settings(shared_limits=learned),
                     budget=self.budget_of(body),
                     dialect=body.dialect,
                     user_id=tenant or self.user_id,
@@ -384,8 +384,8 @@ class Gateway:
             raise
 
 
-def _nothing_learned(_tenant: str) -> LearnedLimits:
-    return LearnedLimits()
+def _nothing_learned(_tenant: str) -> SharedLimits:
+    return SharedLimits()
 
 
 def _log_name(tenant: str, name: str) -> str:

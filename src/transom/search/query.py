@@ -25,7 +25,7 @@ from msgspec.structs import asdict, replace
 from transom.errors import InvalidSetting, quote
 from transom.search.base import SearchFilters, require_types
 from transom.search.time_words import words_between
-from transom.search.words import has_words, phrase, terms_of
+from transom.search.words import has_words, phrase, query_terms
 
 MAX_LIMIT = 1_000
 MOST_ROWS = 10_000
@@ -148,7 +148,7 @@ def rankings(db: sqlite3.Connection, query: str, where: FtsFilter) -> list[Itera
     occur; and for each word of three characters or more that occurs nowhere, one is by the words that contain it. A
     ranking whose words occur nowhere is left out, so the list may be empty.
     """
-    terms = terms_of(query)
+    terms = query_terms(query)
     having = {term: _rows(db, phrase(term), where, PROBE) for term in terms}
     # of words that are in too many rows to count, the newest rows reach the further back, the rarer the word is
     present = sorted(filter(having.get, terms), key=lambda term: (len(having[term]), having[term][-1]))

@@ -40,7 +40,7 @@ from transom.search.source import (
 )
 from transom.search.time_words import time_words
 from transom.search.vectors import nearest, update_vectors
-from transom.search.words import indexable, terms_of, text_of_indexed, words_of
+from transom.search.words import indexable, query_terms, text_of_indexed, words_of
 
 BATCH = 500
 """Entries that one transaction indexes. Another process that indexes waits for as long as it takes."""
@@ -201,7 +201,7 @@ class SqliteIndex:
                 ranked.append(nearest(db, embedder, query, where))
             copies = Copies(db, logs)
             found = [shown(db, rows, where, copies, 3 * limit) for rows in ranked]
-            terms = terms_of(query)
+            terms = query_terms(query)
             hits = (self._hit(db, row, score, filters, query, terms) for row, score in fused(found))
             return [hit for hit in hits if hit is not None][:limit]
 

@@ -49,9 +49,9 @@ def words_of(stored: str) -> set[str]:
     return set(_WORD.findall(stored.lower()))
 
 
-def terms_of(query: str) -> list[str]:
-    """Return the words of a query, each once: words of letters and digits; in scripts without spaces pairs of
-    characters.
+def query_terms(query: str) -> list[str]:
+    """Return the words of a query in lower case, each once, in order: the first 64 of its first 4,000 characters. Words
+    are runs of letters and digits; in scripts without spaces, pairs of characters.
     """
     return list(dict.fromkeys(_terms(replace_surrogates(query[:MAX_QUERY]).lower())))[:MAX_TERMS]
 

@@ -28,10 +28,9 @@ if sys.platform == "win32":
 
     @contextmanager
     def locked(file: IO[bytes], *, shared: bool = False) -> Generator[None]:  # noqa: ARG001 - not known to Windows
-        """Hold an exclusive lock on an open file during the block (on POSIX, with `shared`, one that other sharers may
-        hold too).
+        """Hold an exclusive lock on an open file during the block. `shared` does nothing on Windows.
 
-        Waits until the present holders release it.
+        Tries for 10 seconds while others hold it. Then raises OSError.
         """
         file.seek(_FAR)
         msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
@@ -46,8 +45,7 @@ else:
 
     @contextmanager
     def locked(file: IO[bytes], *, shared: bool = False) -> Generator[None]:
-        """Hold an exclusive lock on an open file during the block (on POSIX, with `shared`, one that other sharers may
-        hold too).
+        """Hold an exclusive lock on an open file during the block; with `shared`, one that other sharers may hold too.
 
         Waits until the present holders release it.
         """

@@ -31,7 +31,7 @@ from transom.search.fusion import fused
 from transom.search.query import check_search
 from transom.search.snippets import snippet
 from transom.search.source import LogSource, is_indexed, is_own_log
-from transom.search.words import terms_of
+from transom.search.words import query_terms
 from transom.stores.postgres_database import Db, PostgresDatabase, name_of, raw_name
 from transom.stores.postgres_search_query import (
     Place,
@@ -147,7 +147,7 @@ class PostgresIndex:
         logs = self._ids(filters.conversations)
         if logs == []:
             return []
-        where, terms = sql_filter_of(filters, logs), terms_of(query)
+        where, terms = sql_filter_of(filters, logs), query_terms(query)
         ways = rankings(self._database, query, where)
         if embedder is not None:
             ways.append(nearest(self._database, embedder, query, where))

@@ -22,7 +22,7 @@ from msgspec import Struct
 from transom.core.tokens import replace_surrogates
 from transom.search.base import SearchFilters
 from transom.search.query import MOST_LIKE
-from transom.search.words import MAX_QUERY, MAX_TERMS, indexable, terms_of
+from transom.search.words import MAX_QUERY, MAX_TERMS, indexable, query_terms
 from transom.stores.postgres_database import Db, PostgresDatabase
 
 Place = tuple[int, int]
@@ -157,7 +157,7 @@ def rankings(database: PostgresDatabase, query: str, where: SqlFilter) -> list[R
     occur; and for each word of three characters or more that occurs nowhere, one is by the words that contain it. A
     ranking whose words occur nowhere is left out, so the list may be empty.
     """
-    terms = terms_of(query)
+    terms = query_terms(query)
     counts = _counts(database, terms, where)
     counted = sorted((n, at, term) for at, (term, n) in enumerate(zip(terms, counts, strict=True)))
     found = list[Ranking]()

@@ -76,8 +76,9 @@ class KeepBest(Struct, frozen=True, kw_only=True):
     """Protects the `newest` units within half of `share` of the goal's room, then units by score per token, within all
     of it.
 
-    The score of a unit counts what its own words name, count, ask and forbid, and the names that it shares with the
-    newest turns. It falls with the age of the unit, and where most of the unit is what tools gave.
+    A unit gets a point for each name, number, request or prohibition in its author's own words, and two for each name
+    that it shares with the newest turns, for three names at most. Requests and prohibitions are found in English only.
+    The score falls with the age of the unit, and where most of the unit is what tools gave.
     """
 
     share: float = 0.5
@@ -110,7 +111,7 @@ class KeepBest(Struct, frozen=True, kw_only=True):
 
 
 def _own_score(unit: Unit) -> int:
-    """What the words of a unit's author name, count, ask and forbid."""
+    """How many names, numbers, requests and prohibitions the words of a unit's author have."""
     fact = unit.first_fact
     parts = fact.parts if isinstance(fact, (User, Instruction, Assistant)) else ()
     return sum(signal_count(part.text) for part in parts if isinstance(part, Text))

@@ -260,17 +260,17 @@ def test_a_limit_without_the_name_of_a_model_is_not_shared() -> None:
     with asked(opened()) as conv:
         conv.failed(400, body=OVERFLOW)
         assert set(conv.view.learned_limits) == {"openai"}
-        learned = conv.settings.learned_limits
+        learned = conv.settings.shared_limits
         assert learned is not None
         with conv.fork() as fork:
-            assert fork.settings.learned_limits is learned
+            assert fork.settings.shared_limits is learned
         assert (learned.of("openai"), learned.of("")) == (None, None)
 
 
 def test_of_two_learned_limits_the_lower_one_counts_and_fit_knows_none() -> None:
     messages = [{"role": "user", "content": "a room with a view of the harbour " * 40}] * 3
     with asked(opened()) as conv, conv.fork() as fork:
-        shared = conv.settings.learned_limits
+        shared = conv.settings.shared_limits
         assert shared is not None
         for limit, ratio in ((900, 1.0), (700, 1.5), (800, 1.2)):
             shared.learn("small", limit, ratio)

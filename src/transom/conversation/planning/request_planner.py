@@ -27,7 +27,7 @@ from transom.conversation.planning.modes import (
     system_text,
 )
 from transom.conversation.request import render_body
-from transom.conversation.settings import ASSUMED, LearnedLimit, LearnedLimits, Settings
+from transom.conversation.settings import ASSUMED, Settings, SharedLimit, SharedLimits
 from transom.conversation.state_and_head_parts import (
     State,
     checked_state,
@@ -70,8 +70,8 @@ class RequestPlanner:
     """Has the next request of one log planned by `core/plan.py`, and appends the plan."""
 
     def __init__(self, log: StoredLog, settings: Settings) -> None:
-        learned = settings.learned_limits or LearnedLimits()
-        self.settings = replace(settings, learned_limits=learned)  # forks and sub-agents get it from there
+        shared = settings.shared_limits or SharedLimits()
+        self.settings = replace(settings, shared_limits=shared)  # forks and sub-agents get it from there
         self.writer = LogWriter(log, settings.dialect.format_counter(settings.counter), settings.clock, settings.owner)
         self.writer.subscribe(self._share_limits, only=Failure)
         self.indexes = IndexCache()
@@ -347,15 +347,15 @@ class RequestPlanner:
         own, known = self.view.learned_limits.get(self.model), self._shared_limits.of(self.model)
         calibration = self.view.prefix.calibration
         if own is not None:
-            known = LearnedLimit(min(own, known.tokens) if known else own, calibration.of_refusal or calibration.ratio)
+            known = SharedLimit(min(own, known.tokens) if known else own, calibration.of_refusal or calibration.ratio)
         if known is None:
             return None
         return int(known.tokens * min(1.0, calibration.ratio / calibration.at_limit(known.ratio)))
 
     @property
-    def _shared_limits(self) -> LearnedLimits:
-        assert self.settings.learned_limits is not None, "made when the planner was"
-        return self.settings.learned_limits
+    def _shared_limits(self) -> SharedLimits:
+        assert self.settings.shared_limits is not None, "made when the planner was"
+        return self.settings.shared_limits
 
     def _share_limits(self, _before: View, after: View, entries: Sequence[Entry]) -> None:
         for entry in entries:

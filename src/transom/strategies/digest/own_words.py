@@ -33,7 +33,8 @@ _REPORT = re.compile(r"<(results?|reports?|findings|response|answer)>\s*(\S.*?)\
 
 _REASON = re.compile(r"(?i)(?:the user said|reason for the rejection|call was not approved): *\s?")
 _BEHIND_REASON = "\n\nNote: "
-"""What stands before and behind the words of a user who refuses a call, in the result of the call."""
+"""What stands before and behind the words of a user who refuses a call, in the result of the call: as Claude Code and
+Transom write it."""
 
 _SKILL = "Base directory for this skill: "
 _ARGUMENTS = "\nARGUMENTS: "

@@ -54,7 +54,8 @@ def _is_said(one: Argument, said: str, *, is_command: bool) -> bool:
 
 
 def _says_nothing(quote: str) -> bool:
-    """Whether a quote is one or two characters, or a number and nothing else: from four digits on it may be an id."""
+    """Whether a quote says nothing alone: fewer than 3 characters, `true`, `false`, `null`, or a whole number of fewer
+    than 4 digits, because a longer one may be an id. A `…` around it is ignored."""
     words = quote.strip("… \n")
     return len(words) < LEAST or (bool(NUMBER.fullmatch(words)) and not names_of(words))
 

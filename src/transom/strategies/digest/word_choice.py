@@ -40,8 +40,8 @@ def cover_words(view: View, index: Index, choice: PassageChoice, left: float, hi
 
 
 def _verbosity(view: View, index: Index, units: Sequence[Unit]) -> float:
-    """How much a word of the model is worth beside one of the user: the square of how short the user's messages are
-    compared with the model's, 0.1 to 1. Who says little says what matters."""
+    """How much a word of the model is worth, where one of the user is worth 1: (median length of the user's messages ÷
+    the model's)², from 0.1 to 1. Who says little says what matters."""
     lengths: dict[str, list[int]] = {OF_USER: [], OF_MODEL: []}
     for unit in units:
         indexed = index.at(view, unit.seqs[0])

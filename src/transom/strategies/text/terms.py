@@ -18,7 +18,7 @@ _PROPER = re.compile(r"""[A-Z](?:(?<=[^ .!?:\n"'A-Za-z].)|(?<=[^ .!?:\n"'] .))[A
 _SIGNALS = re.compile(
     r"\d|[A-Z][\w-]*[A-Z_.]|\w[._/]\w|\b(?i:not?|never|don.t|only|must|should|always|please|without)\b"
 )
-"""What makes a sentence worth its place: numbers, names, and words that ask or forbid."""
+"""What makes a sentence worth its place: numbers, names, and English words that ask or forbid."""
 
 
 def words_in(text: str) -> dict[str, bool]:
@@ -57,5 +57,5 @@ def stem(word: str) -> str:
 
 
 def signal_count(text: str, start: int = 0, stop: int | None = None) -> int:
-    """How often this part of a text counts or names something, asks or forbids."""
+    """How many numbers, names, and English words that ask or forbid this part of a text has."""
     return len(_SIGNALS.findall(text, start, len(text) if stop is None else stop))
