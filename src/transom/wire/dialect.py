@@ -220,9 +220,9 @@ class Dialect(Struct, frozen=True):
 def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
     """Join neighbouring messages of the same role: the lists of their parts are put together.
 
-    `content`: the key of the parts in a message; a text under it becomes a text part. A message with other fields than the role and this one stays alone. A
-    message with `joins` false is not joined to the one before it; the next one may be joined to it. No given message is
-    changed.
+    `content`: the key of the parts in a message; a text under it becomes a text part. A message with other fields than
+    the role and this one stays alone. A message with `joins` false is not joined to the one before it; the next one may
+    be joined to it. No given message is changed.
     """
     out: list[Raw] = []
     ours = False  # whether the last one is new
