@@ -131,7 +131,7 @@ def test_a_busy_conversation_says_what_a_framework_can_do() -> None:
 def test_a_request_that_passes_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     opened = sessions()
     for _ in range(2):
-        opened.warn_passed("conversation_id", "say store=False")
+        opened.warn_unchanged("conversation_id", "say store=False")
     (said,) = (record.getMessage() for record in caplog.records)
     assert said.startswith("requests with `conversation_id` are passed on as they came: ")
     assert said.endswith("; say store=False")

@@ -83,7 +83,7 @@ class _ModelCalls(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """One model call."""
         if (context.options or {}).get("conversation_id"):
-            self._sessions.warn_passed("conversation_id", 'with options={"store": False} it stays in the session')
+            self._sessions.warn_unchanged("conversation_id", 'with options={"store": False} it stays in the session')
             await call_next()
             return
         call = await run_sync(self._begin, context)

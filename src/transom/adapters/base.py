@@ -110,7 +110,7 @@ class Sessions:
         """Open a conversation of the store with the settings of this adapter."""
         return Conversation.open(self.store, name, settings=self._settings)
 
-    def warn_passed(self, field: str, way_out: str) -> None:
+    def warn_unchanged(self, field: str, way_out: str) -> None:
         """Log a warning, once, that requests with this field are sent as they are, because the server has the messages
         before them."""
         with self._lock:

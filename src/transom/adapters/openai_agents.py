@@ -212,7 +212,7 @@ class TransomModel(Model):
     def _is_on_server(self, state: Raw) -> bool:
         field = next((key for key in ("previous_response_id", "conversation_id") if state.get(key)), "")
         if field:
-            self._provider.sessions.warn_passed(field, "without it the items stay in the SDK's session")
+            self._provider.sessions.warn_unchanged(field, "without it the items stay in the SDK's session")
         return bool(field)
 
     def _begin(

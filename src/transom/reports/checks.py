@@ -120,15 +120,15 @@ class Checked(Struct, frozen=True, kw_only=True):
         return [result for result in self.results if result.failures]
 
 
-class _Judged(NamedTuple):
+class _Outcome(NamedTuple):
     """What became of a check in one conversation.
 
-    `calls`: how many it looked at. `is_said`: there was something to judge.
+    `calls`: how many it looked at. `had_text`: the text was said, so there was something to judge.
     """
 
     calls: int
     failure: CheckFailure | None
-    is_said: bool = True
+    had_text: bool = True
 
 
 def run_checks(
@@ -143,7 +143,7 @@ def run_checks(
     limits = Budget(context=file.budget_tokens, prices=Prices.named(file.prices))
     dialect = None if file.dialect is None else dialect_named(file.dialect)
     prices = file.token_prices() if any(check.max_cost is not None for check in file.checks) else None
-    found: dict[str, list[_Judged]] = {check.name: [] for check in file.checks}
+    found: dict[str, list[_Outcome]] = {check.name: [] for check in file.checks}
     conversations = total = 0
     for record, begin, end in _conversations(file):
         if on_progress is not None:
@@ -158,7 +158,7 @@ def run_checks(
         total += len(calls)
         for check in file.checks:
             if check.conversation in ("", record.id):
-                found[check.name].append(_judged(check, record.id, calls, prices))
+                found[check.name].append(_judge(check, record.id, calls, prices))
     return Checked(
         file=str(file.path),
         policy=chosen.name,
@@ -181,21 +181,21 @@ def _conversations(file: CheckFile) -> Iterator[tuple[Recorded, float, float]]:
             begun = reader.progress
 
 
-def _result(check: Check, judged: Sequence[_Judged]) -> CheckResult:
+def _result(check: Check, judged: Sequence[_Outcome]) -> CheckResult:
     """The result over all conversations. A check that found nothing to look at fails: its log may have been
     exchanged."""
     failures = tuple(one.failure for one in judged if one.failure is not None)
-    if not failures and not any(one.is_said for one in judged):
+    if not failures and not any(one.had_text for one in judged):
         where = f"conversation {check.conversation}" if check.conversation else "these files"
         problem = "no message before a call has this text" if judged else "there is no conversation"
         failures = (CheckFailure(conversation=where, call=None, problem=problem),)
     return CheckResult(name=check.name, calls=sum(one.calls for one in judged), failures=failures)
 
 
-def _judged(check: Check, conversation: str, calls: Sequence[RecordedCall], prices: TokenPrices | None) -> _Judged:
+def _judge(check: Check, conversation: str, calls: Sequence[RecordedCall], prices: TokenPrices | None) -> _Outcome:
     """Judge a check in one conversation. A call that gets no window fails, whatever is demanded."""
     if check.contains is not None or check.matches is not None:
-        return _judged_text(check, conversation, calls)
+        return _judge_text(check, conversation, calls)
     failure = None
     if check.max_cost is not None:
         assert prices is not None
@@ -208,7 +208,7 @@ def _judged(check: Check, conversation: str, calls: Sequence[RecordedCall], pric
         if problems:
             number, problem = problems[0]
             failure = CheckFailure(conversation=conversation, call=number, problem=problem, failed_calls=len(problems))
-    return _Judged(len(calls), failure)
+    return _Outcome(len(calls), failure)
 
 
 def _size_problem(call: RecordedCall, most: float) -> str:
@@ -254,7 +254,7 @@ def _too_little_cached(least: float, conversation: str, calls: Sequence[Recorded
     return CheckFailure(conversation=conversation, call=number, problem=problem, edits=edits)
 
 
-def _judged_text(check: Check, conversation: str, calls: Sequence[RecordedCall]) -> _Judged:
+def _judge_text(check: Check, conversation: str, calls: Sequence[RecordedCall]) -> _Outcome:
     """Fail at a call whose window does not have a text that was said before."""
     texts = _Texts(check)
     windows = [call.window for call in calls if call.window is not None]
@@ -265,23 +265,23 @@ def _judged_text(check: Check, conversation: str, calls: Sequence[RecordedCall])
     for call in calls:
         is_there = call.window is not None and texts.has(call.request)
         if call.window is not None:
-            is_said = bool(seqs) and seqs[0] < call.window.view.length
-            first = first or call.number * (is_there or is_said)
+            had_text = bool(seqs) and seqs[0] < call.window.view.length
+            first = first or call.number * (is_there or had_text)
             left = None if is_there else left or (call if first else None)
         if not is_there:
             missing[call.number] = call, left
     due = _due(check, len(calls), first, always_refused=bool(calls) and not windows)
     if due is None:  # another conversation has it
-        return _Judged(0, None, is_said=False)
+        return _Outcome(0, None, had_text=False)
     absent = next((number for number in due if not 1 <= number <= len(calls)), None)
     if absent is not None:
         problem = f"there is no call {absent}: it has {len(calls):,} calls"
-        return _Judged(len(due), CheckFailure(conversation=conversation, call=None, problem=problem), bool(first))
+        return _Outcome(len(due), CheckFailure(conversation=conversation, call=None, problem=problem), bool(first))
     failed = [number for number in due if number in missing]
     if not failed:
-        return _Judged(len(due), None, bool(first))
+        return _Outcome(len(due), None, bool(first))
     failure = replace(_missing_text(conversation, *missing[failed[0]], seqs), failed_calls=len(failed))
-    return _Judged(len(due), failure, bool(first))
+    return _Outcome(len(due), failure, bool(first))
 
 
 def _due(check: Check, calls: int, first: int, *, always_refused: bool) -> Sequence[int] | None:

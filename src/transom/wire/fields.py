@@ -38,7 +38,8 @@ def as_list(value: object) -> list[Any]:
 
 
 def dicts(value: object) -> list[Raw]:
-    """The items of a list; an empty dict for each that is not a dict."""
+    """The items of a list or tuple; an empty dict for each that is not a dict, so that positions stay. `objects_in`
+    leaves these out."""
     return [as_dict(item) for item in as_list(value)]
 
 
@@ -49,7 +50,7 @@ def text(fields: Raw, key: str) -> str:
 
 
 def objects_in(value: object) -> list[Raw]:
-    """The objects in a list; empty for a value that is no list."""
+    """The objects in a list, without what is none; empty for a value that is no list."""
     listed = cast("list[object]", value) if isinstance(value, list) else []
     return [cast("Raw", item) for item in listed if isinstance(item, dict)]
 
@@ -59,7 +60,7 @@ def first_of(value: object) -> Raw:
     return next(iter(objects_in(value)), cast("Raw", {}))
 
 
-def one_or_list(value: object) -> list[object]:
+def as_items(value: object) -> list[object]:
     """A list as it is, and any other value as the only item of one."""
     return cast("list[object]", value) if isinstance(value, list) else [value]
 

@@ -17,7 +17,7 @@ from transom.importers.formats.openhands import OPENHANDS, is_event
 from transom.importers.formats.pieces import parsed_text
 from transom.importers.formats.shapes import found
 from transom.importers.formats.unread import unread_format
-from transom.wire.fields import as_dict, first_of, objects_in, one_or_list, text
+from transom.wire.fields import as_dict, as_items, first_of, objects_in, text
 
 
 class Body(Struct, frozen=True, kw_only=True):
@@ -120,15 +120,15 @@ def _llama_index(value: Raw) -> Iterator[Body]:
 def _openhands(value: Raw) -> Iterator[Body]:
     key = next(key for key in ("history", "trajectory", "items", "events") if isinstance(value.get(key), list))
     listed = cast("list[Any]", value[key])
-    flat = [event for each in listed for event in one_or_list(each)]
+    flat = [event for each in listed for event in as_items(each)]
     yield Body(id=text(value, "instance_id") or text(value, "id"), messages=flat, format="openhands")
 
 
 def _has_events(value: Raw) -> bool:
     for key in ("history", "trajectory", "items", "events"):
         listed = value.get(key)
-        first = next(iter(one_or_list(listed)), None)
-        if is_event(next(iter(one_or_list(first)), None)):
+        first = next(iter(as_items(listed)), None)
+        if is_event(next(iter(as_items(first)), None)):
             return True
     return False
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from transom.core.message import Call, Raw, Text
 from transom.importers.formats.pieces import Answer, Piece, arguments, parsed_text, result_text
 from transom.importers.formats.shapes import MessageFormat, Shape, answer, both, call, found, media, thought, words
-from transom.wire.fields import as_dict, objects_in, one_or_list, text
+from transom.wire.fields import as_dict, as_items, objects_in, text
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 _LLAMA_ROLES = {**_ROLES, "model": "assistant", "function": "tool", "chatbot": "assistant"}
@@ -286,7 +286,7 @@ def _gemini_result(value: object) -> str:
     if isinstance(value, str):
         return value
     out: list[str] = []
-    for part in objects_in(one_or_list(value)):
+    for part in objects_in(as_items(value)):
         response = found(part, ("functionResponse.response.output", "functionResponse.response", "text"))
         out.append(result_text(part if response is None else response))
     return "\n".join(out)
@@ -380,7 +380,7 @@ _CLAUDE_AI = Shape(
 def _sharegpt_call(value: object) -> Iterable[Piece]:
     """A call, written as a JSON object in a text; several of them as a list."""
     given = parsed_text(value)
-    for each in objects_in(one_or_list(given)):
+    for each in objects_in(as_items(given)):
         yield Call("", text(each, "name"), arguments(each.get("arguments")))
     if not isinstance(given, dict | list):
         yield Text(str(value))

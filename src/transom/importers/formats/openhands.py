@@ -13,7 +13,7 @@ from typing import Any
 from transom.core.message import Call, Raw, Reasoning, Text
 from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, image, result_text
 from transom.importers.formats.shapes import MessageFormat, found
-from transom.wire.fields import as_dict, first_of, objects_in, one_or_list, text
+from transom.wire.fields import as_dict, as_items, first_of, objects_in, text
 
 _SILENT = frozenset({"change_agent_state", "recall", "null", "agent_state_changed", "loop_detection_pause"})
 """Actions and observations that are for the program."""
@@ -142,13 +142,13 @@ def _thoughts(value: Raw) -> list[Piece]:
 
 
 def _images(value: Raw) -> list[Piece]:
-    return [image(each) for each in one_or_list(value.get("image_urls")) if isinstance(each, str)]
+    return [image(each) for each in as_items(value.get("image_urls")) if isinstance(each, str)]
 
 
 def _texts(value: object) -> list[Piece]:
     """Return the texts and images in content of version 1."""
     out: list[Piece] = []
-    for part in objects_in(one_or_list(value)):
+    for part in objects_in(as_items(value)):
         if isinstance(part.get("text"), str):
             out.append(Text(part["text"]))
         out += _images(part)

@@ -84,8 +84,8 @@ class RecordTurn(Struct, frozen=True, kw_only=True):
         return bool(self.words) or any(call.quotes or call.chosen for call in self.calls)
 
     @property
-    def author(self) -> str:
-        """Whose the message is, with its images and files."""
+    def role_and_media(self) -> str:
+        """Whose the message is, with its images and files: "user, 1 image"."""
         return f"{self.role}, {self.media}" if self.media else self.role
 
 
@@ -126,7 +126,7 @@ def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
     stands behind what was said beside it."""
     said = texts.quote_marks(turn.words) if turn.words else ""
     if not turn.calls:
-        yield _with_names(f"{turn.first} {turn.author} {said}", [turn])
+        yield _with_names(f"{turn.first} {turn.role_and_media} {said}", [turn])
         return
     for has_quotes, calls in groupby(turn.calls, key=lambda call: bool(call.quotes)):
         some = list(calls)
@@ -188,7 +188,7 @@ def _detailed(turns: Sequence[RecordTurn]) -> str:
         if has_calls:
             clauses += _joined_calls(call for turn in block for call in turn.calls)
         else:
-            clauses += dict.fromkeys(turn.author for turn in block)
+            clauses += dict.fromkeys(turn.role_and_media for turn in block)
     return f"{_numbers(turns)} {texts.BETWEEN_CALLS.join(clauses)}"
 
 
@@ -210,7 +210,7 @@ def _counted(turns: Sequence[RecordTurn]) -> str:
             subject = next(_last_part(call.path) or call.subject for call in calls if call.tool == tool)
             name = f"{tool} {subject}" if 0 < len(subject) <= SHORT else tool
         clauses.append(f"{name} ({len(failed):,} {_last_failure(failed[-1])})" if failed else name)
-    clauses += dict.fromkeys(turn.author for turn in turns if not turn.calls)
+    clauses += dict.fromkeys(turn.role_and_media for turn in turns if not turn.calls)
     runs = [call for call in calls if call.has_verdict]
     if runs and not runs[-1].failed:  # a failure is told with the number of them
         clauses.append(texts.last_test_run(runs[-1].subject, runs[-1].outcome))
