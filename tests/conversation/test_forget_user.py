@@ -55,7 +55,7 @@ def _tables(store, schema):
 
 def _in_memory(store):
     logs = [repr([*store.open(name).read()]) for name in (*store.names(), *store.names("."))]
-    with store.search_index()._file.reading() as db:
+    with store.search_index()._file.connection() as db:
         logs += db.iterdump()
     return "\n".join(logs).encode()
 

@@ -41,7 +41,7 @@ def test_a_search_between_dates_does_not_look_at_what_is_outside(tmp_path):
     index = search_index(store)
     index.update()
     steps = []
-    with index._file.reading() as db:
+    with index._file.connection() as db:
         db.set_progress_handler(lambda: steps.append(1), 1_000)
     found = {}
     for until in (None, 500):

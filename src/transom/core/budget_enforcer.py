@@ -1,7 +1,7 @@
 """Brings the draft of a plan within the budget, by adding the edits that the policy's strategies propose.
 
 First, `arrival` strategies trim entries that were not sent yet, which breaks no cached prefix. If the fullest limit is
-above the trigger, one compaction runs the `pressure` strategies down to the target, so that many requests follow
+at the trigger, one compaction runs the `pressure` strategies down to the target, so that many requests follow
 without another. If the window would still not fit, the `last_resort` strategies run.
 """
 
@@ -80,7 +80,8 @@ class BudgetEnforcer:
         self._other_limit_is_full = False
         """Whether messages or bytes were at the trigger in this plan."""
         self.limit = self.budget.limits(draft.view.calibration)
-        self.policy_limit = policy_limit(self.budget, self.policy, draft.view.calibration)
+        self.lowered_limit = policy_limit(self.budget, self.policy, draft.view.calibration)
+        """The policy's limit; lower where prices, or a compaction that was asked for, have lowered it for this plan."""
         self._kept_units: dict[int, KeptUnit] = {}
         """What the policy's keep rules name, by key."""
 
@@ -95,7 +96,7 @@ class BudgetEnforcer:
             raise impossible(self.draft.view, head, self.budget, self.state)
         # Pins first: a fold of somebody else may hide the task. Pinned, it takes room that the strategies must find.
         pin_required(self.draft)
-        self.clip_new()
+        self.run_arrival()
         if self.budget.prices is not None:
             self._lower_limit_where_it_pays(self.budget.prices)
         self._now = now
@@ -105,7 +106,7 @@ class BudgetEnforcer:
                 self.summary_options is not None and self.summary_options.may_replace
             )
             # With a limit as high as the window, the window is full: the strategies then do what they always do.
-            self.policy_limit = replace(self.policy_limit, tokens=min(self.policy_limit.tokens, self.used().tokens))
+            self.lowered_limit = replace(self.lowered_limit, tokens=min(self.lowered_limit.tokens, self.used().tokens))
         # Nearly every request ends here. What follows looks at the whole window, this at a few sums.
         if self._is_surely_quiet():
             return
@@ -113,7 +114,7 @@ class BudgetEnforcer:
         if self.summary_options is not None and not self.summary_options.waits:
             self._ask_in_advance()
 
-    def clip_new(self) -> None:
+    def run_arrival(self) -> None:
         """Run the `arrival` strategies."""
         view = self.draft.view
         # Only slots that were not sent: a trim there breaks no cached prefix, so it needs no reason to wait.
@@ -141,7 +142,7 @@ class BudgetEnforcer:
         Nothing is added if something was recalled for this turn already. If the window is compacted, `run` has made
         room for the fact before, so that a second plan has nothing to do (law 8).
         """
-        recalled = self.due_recall.of(self.draft.view, self._target_without_pressure)
+        recalled = self.due_recall.of(self.draft.view, self._recall_target)
         # not against the limit that prices have lowered for this one request
         limit = policy_limit(self.budget, self.policy, self.draft.view.calibration)
         if (
@@ -193,7 +194,8 @@ class BudgetEnforcer:
     def _run_strategies(self, strategies: Iterable[Strategy], *, over_limit: bool) -> None:
         """Run strategies in order until the target is met.
 
-        Without `over_limit`, the keep rules are asked first, and each strategy is asked for the summaries it wants.
+        Without `over_limit`, the keep rules are asked first. If the request waits for summaries, strategies are asked
+        before they run which ones they want, until one wants some.
         """
         self._kept_units = {} if over_limit or not self.draft.view.slots else self._ask_keep_rules()
         for strategy in strategies:
@@ -225,7 +227,7 @@ class BudgetEnforcer:
             return False
         if self._is_soon_cheaper(soft):
             return True
-        return pressure(self.used(), self.draft.view.fixed_size, self.policy_limit) >= soft * self.policy.trigger
+        return pressure(self.used(), self.draft.view.fixed_size, self.lowered_limit) >= soft * self.policy.trigger
 
     def _is_soon_cheaper(self, soft: float) -> bool:
         view, prices = self.draft.view, self.budget.prices
@@ -259,7 +261,7 @@ class BudgetEnforcer:
 
     def _attempt_as_if_full(self) -> BudgetEnforcer:
         other = self._attempt()
-        other.policy_limit = replace(self.policy_limit, tokens=self.used().tokens)
+        other.lowered_limit = replace(self.lowered_limit, tokens=self.used().tokens)
         return other
 
     def run_choice(self, choice: Choice) -> bool:
@@ -295,8 +297,8 @@ class BudgetEnforcer:
         a request: only while there are slots that were not sent (law 8)."""
         view, used = self.draft.view, self.used().tokens
         has_new_slots = view.shared_slots < len(view.slots)
-        if has_new_slots and used < self.policy_limit.tokens and self._compaction_pays(prices, view, used):
-            self.policy_limit = replace(self.policy_limit, tokens=used)
+        if has_new_slots and used < self.lowered_limit.tokens and self._compaction_pays(prices, view, used):
+            self.lowered_limit = replace(self.lowered_limit, tokens=used)
             self._why = "price"
 
     def _compaction_pays(self, prices: Prices, view: View, used: int, share: float = 1.0) -> bool:
@@ -330,11 +332,11 @@ class BudgetEnforcer:
 
         It counts at the trigger only: at the limit, nothing is removed to make room for recalled text.
         """
-        return self.used().plus(self.due_recall.size(self.draft.view, self._target_without_pressure))
+        return self.used().plus(self.due_recall.size(self.draft.view, self._recall_target))
 
     def _has_room_below_trigger(self, size: Size) -> bool:
         """Whether a window of this size would be below the trigger."""
-        return not is_at_trigger(size, self.draft.view.fixed_size, self.policy_limit, self.limit, self.policy.trigger)
+        return not is_at_trigger(size, self.draft.view.fixed_size, self.lowered_limit, self.limit, self.policy.trigger)
 
     def _is_surely_quiet(self) -> bool:
         """Whether the window is certainly below the trigger, and below the soft trigger if summaries are asked for.
@@ -347,10 +349,10 @@ class BudgetEnforcer:
             return False
         trigger = min(1.0, self.policy.trigger * (1.0 if soft is None else soft))
         return all(
-            used < trigger * limit for used, limit in zip(self._used_with_recall(), self.policy_limit, strict=True)
+            used < trigger * limit for used, limit in zip(self._used_with_recall(), self.lowered_limit, strict=True)
         )
 
-    def _target_without_pressure(self) -> Target:
+    def _recall_target(self) -> Target:
         """The target of recall steps: the limits themselves, nothing required."""
         return Target(
             goal=self.limit,
@@ -366,21 +368,23 @@ class BudgetEnforcer:
         )
 
     def _target_on_arrival(self) -> Target:
-        """The target of arrival strategies. A window below the trigger, due notes included, has reached it: then
-        nothing is trimmed."""
-        view, goal = self.draft.view, self.policy_limit
+        """The target of arrival strategies. A window below the trigger, due notes included, has reached it.
+
+        A strategy that looks at its target trims nothing then; others, as `FreshResults`, trim all the same.
+        """
+        view, goal = self.draft.view, self.lowered_limit
         if self.policy.trigger < 1:
             goal = between(view.fixed_size, goal, self.policy.trigger)
-        return replace(self._target_without_pressure(), goal=goal.minus(self.used().minus(view.total)))
+        return replace(self._recall_target(), goal=goal.minus(self.used().minus(view.total)))
 
     def _target(self, *, over_limit: bool) -> Target:
         """What `pressure` strategies, or `last_resort` ones, must reach now."""
         notes, fixed = self._due_size(), self.draft.view.fixed_size
         share = self.policy.target_share
         if not over_limit:
-            notes = notes.plus(self.due_recall.size(self.draft.view, self._target_without_pressure))
-        goal = self.limit if over_limit else between(fixed, self.policy_limit, share)
-        limit = self.limit if over_limit else self.policy_limit
+            notes = notes.plus(self.due_recall.size(self.draft.view, self._recall_target))
+        goal = self.limit if over_limit else between(fixed, self.lowered_limit, share)
+        limit = self.limit if over_limit else self.lowered_limit
         return Target(
             goal=goal.minus(notes),
             deep_goal=between(self.draft.view.head_and_request_size, self.limit, share).minus(notes),

@@ -88,13 +88,13 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
 
     include_in_context: bool = True
     evaluation_id: str = ""
-    """One run: of `Conversation.run`."""
+    """One run of `Conversation.run`: "run " and the number of the first entry after it began."""
     sequence: int = 0
-    """The position within that run, from 0."""
+    """The position within the run `evaluation_id`, from 1; 0 if the entry is of no run."""
     mode: str = ""
     """The mode it happened in: "chat", "agent" or "run"; empty if none was set."""
     run_id: str = ""
-    """The run of a `Directive`."""
+    """The caller's id of a run, from `Directive.run_id`. It is no id of `Conversation.run`: see `evaluation_id`."""
     workflow_id: str = ""
     """The caller's own id; Transom does not read it."""
     agent_id: str = ""

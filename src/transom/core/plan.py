@@ -90,7 +90,7 @@ def compaction(request: PlanRequest) -> tuple[tuple[Entry, ...], tuple[Summarise
 def edits_on_arrival(request: PlanRequest) -> tuple[Entry, ...]:
     """Compute the edits that the policy makes on arrival: on what no request has carried yet. No request is planned."""
     draft = _draft(request)
-    BudgetEnforcer(draft, request).clip_new()
+    BudgetEnforcer(draft, request).run_arrival()
     return tuple(draft.entries)
 
 

@@ -39,10 +39,12 @@ SIZES = 1.25
 
 
 class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
-    """How many of the provider's tokens one of our tokens is: `ratio`, 1.0 at first.
+    """How many of the provider's tokens one of our tokens is: `ratio`, 1.0 at first, from `FLOOR` (0.8) to `CEILING`
+    (2.0).
 
     `reports`: the newest replies that are evidence, each as the tokens that we counted and the ratio that it reported.
-    They decide whether the ratio may fall. It rises without them too: with any reply, and with a refusal.
+    They decide whether the ratio may fall. It rises without them too: with any reply that reports a higher ratio,
+    and with a refusal.
     """
 
     ratio: float = 1.0

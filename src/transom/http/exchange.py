@@ -1,8 +1,9 @@
 """One request that passes: matched to a conversation, sent with its window, tried again if it was too long, logged.
 
-`Exchange.steps` is a generator without I/O. It yields what it waits for: `Send` (a request body, of which an `Answer`
-comes back), `NextChunk` (bytes of a streamed answer, None at its end) and `AwaitSummary`. It returns a `Reply` for the
-client. So the same code runs below a sync client, below an async one, and in the proxy (`drive.py`).
+`Exchange.steps` is a generator that uses no network and never waits: its only I/O is that of the store. It yields what
+it waits for: `Send` (a request body, of which an `Answer` comes back), `NextChunk` (bytes of a streamed answer, None at
+its end) and `AwaitSummary`. It returns a `Reply` for the client. So the same code runs below a sync client, below an
+async one, and in the proxy (`drive.py`).
 
 What holds at each yield: what the client had said is in the log, and each request that was sent has a `Sent`.
 """

@@ -164,8 +164,11 @@ class _FileImport(Struct, kw_only=True):
                 self.on_skip(f"{path}: skipped, {problem}")
 
     def _import(self, path: Path, label: str, begin: float, share: float) -> Iterator[Imported]:
-        """Import one file: it is the part of the whole work that starts at `begin` and is `share` long, both from 0 to
-        1.
+        """Import one file and yield what became of each conversation in it.
+
+        `label`: how messages name the file; its stem names a conversation that has no id. `begin`, `share`: which part
+        of the whole work it is, for `on_progress`: where it begins and how long it is, both from 0 to 1. Raises
+        InvalidMessage.
         """
         settings = Settings(format=self.format, on_skip=self.on_skip)
         kind, stem = "", stem_of(label)

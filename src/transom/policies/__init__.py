@@ -52,8 +52,9 @@ def policy_named(
     All settings are shares of the room, which is the budget beside the system prompt, the first task and the newest
     user message.
 
-    - `keep_recent`: how much of the newest turns stays whole. Only `default` and its variants have it: 0.25 (less
-      below a `target` of 0.35), and always the last complete round.
+    - `keep_recent`: how much of the newest turns is not folded. Only `default` and its variants have it: 0.25 (less
+      below a `target` of 0.35). The newest turn with its results is never folded, nor is a turn with open calls and
+      what comes after it.
     - `clip`: how much the new results of one turn may take in a full window before they are clipped: 0.25. With 1
       they are clipped only if they are larger than the whole room. Only `default` and its variants have it. As long as
       the window is below the trigger, no result is clipped.

@@ -86,7 +86,10 @@ def _must_leave_room(digest: Digest, policy: Policy, *, keep_recent: float | Non
 
 
 def _share(name: str, value: object) -> float:
-    """A setting as a number from 0 to 1. Raises InvalidSetting for an unknown name or any other value."""
+    """The value of the setting `name`, a share from 0 to 1, as a number; it may come as a text ("0.3").
+
+    Raises InvalidSetting if there is no such setting, or if the value is no such number (a bool is none).
+    """
     if name not in SETTINGS:
         raise InvalidSetting(f"policy: there is no setting {quote(name)}: there are {', '.join(SETTINGS)}")
     try:

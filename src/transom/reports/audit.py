@@ -187,7 +187,11 @@ def _unreadable(conversation: str, at: int, tokens: int) -> AuditedCompaction:
 
 
 class _Calls:
-    """The calls of a conversation with their results: which of them repeat one from before the last compaction."""
+    """Finds calls of a conversation that were made for nothing.
+
+    Such a call has the same tool, the same text of arguments and the same result (of `LEAST_RESULT` characters or more)
+    as the newest call like it before the last compaction. Each counts once per compaction.
+    """
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter

@@ -240,8 +240,12 @@ def _sentence(added: float | None, low: float, high: float) -> str:
 
 
 def is_same_action(one: Assistant, other: Assistant) -> bool:
-    """Whether two turns do the same next: they call the same tools with the same arguments, in any order; or, if
-    neither calls one, they share at least half of their words."""
+    """Whether two turns do the same next.
+
+    They do if they call the same tools with the same arguments, in any order, however the JSON is written. If neither
+    calls a tool, they do if the Dice coefficient of their sets of words, without case, is at least `SAME_WORDS`: two
+    turns without words are the same. A turn with calls and one without are not.
+    """
     if one.calls or other.calls:
         return sorted(map(_call_key, one.calls)) == sorted(map(_call_key, other.calls))
     first, second = (set(_WORDS.findall(_said(turn).lower())) for turn in (one, other))

@@ -60,8 +60,11 @@ class IndexFile:
         self._finalizer.atexit = False
 
     @contextmanager
-    def reading(self) -> Generator[sqlite3.Connection]:
-        """Hold the connection during the block; other threads wait. Errors of SQLite are raised as StoreUnavailable."""
+    def connection(self) -> Generator[sqlite3.Connection]:
+        """Hold the connection during the block; other threads wait. No transaction is begun.
+
+        Errors of SQLite are raised as StoreUnavailable.
+        """
         with self._lock:
             if self._process != os.getpid():  # a connection must not be used after a fork
                 self._replace(self._open())
@@ -77,12 +80,12 @@ class IndexFile:
         It is committed at the end, and rolled back if the block raises. Errors of SQLite are raised as
         StoreUnavailable.
         """
-        with self.reading() as db, transaction(db):
+        with self.connection() as db, transaction(db):
             yield db
 
     def wipe_free_pages(self) -> None:
         """Rewrite the file so that it has no byte of what was deleted."""
-        with self.reading() as db:
+        with self.connection() as db:
             for table in ("words", "parts"):
                 db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608 - names of ours
             db.execute("VACUUM")

@@ -88,13 +88,13 @@ class SqliteIndex:
                 if names is None and (most is None or done < most):
                     self._seen = stamp
             if embedder is not None:
-                with self._file.reading() as db:
+                with self._file.connection() as db:
                     logs = None if names is None else self._logs(db, names)
                 update_vectors(self._file, embedder, logs, None if most is None else most - done)
         return done
 
     def _update(self, names: list[str] | None, most: int | None) -> int:
-        with self._file.reading() as db:
+        with self._file.connection() as db:
             rows = db.execute("SELECT name, identity, stamp FROM logs").fetchall()
         found = (LogStamp(true_name(name), identity, stamp) for name, identity, stamp in rows)
         known = {
@@ -191,7 +191,7 @@ class SqliteIndex:
     ) -> list[SearchHit]:
         """See `SearchIndex.search`."""
         check_search(query, filters, limit)
-        with self._file.reading() as db:
+        with self._file.connection() as db:
             logs = None if filters.conversations is None else self._logs(db, filters.conversations)
             if logs == []:
                 return []

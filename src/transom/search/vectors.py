@@ -36,13 +36,13 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
     `logs`: the ids of the conversations in the index; None: all. `most`: stop once this many entries are done, a whole
     batch at a time; None: no limit.
     """
-    with file.reading() as db:
+    with file.connection() as db:
         numbers = [number for (number,) in db.execute("SELECT id FROM logs ORDER BY id")] if logs is None else logs
     done = 0
     for number in numbers:
         low, high = number << SEQ_BITS, ((number + 1) << SEQ_BITS) - 1
         while most is None or done < most:
-            with file.reading() as db:
+            with file.connection() as db:
                 last = db.execute(_LAST, (embedder.name, low, high)).fetchone()[0]
                 rows = db.execute(_MISSING, (low - 1 if last is None else last, high, BATCH)).fetchall()
             if not rows:

@@ -61,7 +61,7 @@ class PrefixIndexFile:
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, KnownPrefix]:
         out: dict[bytes, KnownPrefix] = {}
-        with self._file.reading() as db:
+        with self._file.connection() as db:
             for at in range(0, len(keys), _AT_ONCE):
                 some = keys[at : at + _AT_ONCE]
                 marks = ", ".join("?" * len(some))

@@ -1,11 +1,12 @@
 """A store in one SQLite file: the default.
 
-Entries are on disk when `append` returns (WAL, synchronous=FULL). A body is in `blobs` before the entry that names it.
-Every row has a checksum and every large body is named by its hash; both are compared when the entry is read. A file
-that is not ours is never changed.
+With `synchronous="full"`, the default, entries are on disk when `append` returns; with "normal" the last ones may be
+lost when power fails. SQLite keeps a write-ahead log beside the file. A body is in `blobs` before the entry that names
+it. Every entry and every snapshot has a checksum, and every large body is named by its hash; they are compared when
+they are read. A file that is not ours is never changed.
 
-The number of a log is never used again. Of a forgotten log one row stays, without its name. Its generation is 1 while
-bytes of the log may be left in the file, and then 2.
+The number of a log is never used again. Of a forgotten log one row stays, without its name. The column `generation`
+says what became of a log: 0 if it is there, 1 if it is forgotten and bytes of it may be left in the file, then 2.
 """
 
 from __future__ import annotations
@@ -104,19 +105,19 @@ class SqliteLog:
     def append(self, entries: Sequence[Entry], expect: int) -> None:
         pairs = [split_entry(entry) for entry in check_seqs(entries, expect)]
         with self._store.writing() as db:
-            log = self._find(db)
-            found = 0 if log is None else db.execute(_LENGTH, (log,)).fetchone()[0]
+            row_id = self._find_id(db)
+            found = 0 if row_id is None else db.execute(_LENGTH, (row_id,)).fetchone()[0]
             if found != expect:
                 raise Conflict(expect, found)
             if pairs:
-                log = self._create(db, self.name) if log is None else log
-                rows = [_stored_row(db, log, seq, pair) for seq, pair in enumerate(pairs, start=expect)]
+                row_id = self._create(db, self.name) if row_id is None else row_id
+                rows = [_stored_row(db, row_id, seq, pair) for seq, pair in enumerate(pairs, start=expect)]
                 db.executemany(_ADD, rows)
-        self._id, self._n = log, expect + len(pairs)
+        self._id, self._n = row_id, expect + len(pairs)
 
     def refresh(self) -> int:
-        with self._store.reading() as db:
-            self._id = self._find(db)
+        with self._store.connection() as db:
+            self._id = self._find_id(db)
             n = 0 if self._id is None else db.execute(_LENGTH, (self._id,)).fetchone()[0]
         if n < self._n:
             raise self._damaged(n, "it is missing")
@@ -126,8 +127,8 @@ class SqliteLog:
     def save_snapshot(self, at: int, snapshot: bytes) -> None:
         check_snapshot(at, self._n)
         with suppress(UnknownLog), self._store.writing() as db:
-            if (log := self._find(db)) is not None:
-                row = (log, at, snapshot, _snapshot_crc(at, snapshot))
+            if (row_id := self._find_id(db)) is not None:
+                row = (row_id, at, snapshot, _snapshot_crc(at, snapshot))
                 db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", row)
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
@@ -144,7 +145,7 @@ class SqliteLog:
         """
         check_snapshot(stop, self._n)
         with self._store.writing() as db:
-            source = self._find(db)
+            source = self._find_id(db)
             if (taken := db.execute(_NAMED, (stored_name(name),)).fetchone()) is not None:
                 raise Conflict(0, db.execute(_LENGTH, taken).fetchone()[0])
             log = self._create(db, name)
@@ -189,7 +190,7 @@ class SqliteLog:
         way_out = f"delete row {self._id} of its table `snapshots` to go on with the entries that are left"
         raise entries_missing(place, found=self._n, at=found[0], remedy=way_out)
 
-    def _find(self, db: sqlite3.Connection) -> int | None:
+    def _find_id(self, db: sqlite3.Connection) -> int | None:
         """Return the log's id, None if nothing was stored.
 
         Raises UnknownLog if it is not the log that this handle knows.
@@ -232,15 +233,15 @@ class SqliteLog:
         return body
 
     def _damaged(self, seq: int, why: object) -> StoreDamaged:
-        with self._store.reading() as db:
-            self._find(db)  # raises UnknownLog if it was forgotten meanwhile
+        with self._store.connection() as db:
+            self._find_id(db)  # raises UnknownLog if it was forgotten meanwhile
         return entry_damaged(self._store.path, self.name, seq, why)
 
 
 class SqliteStore:
     """All conversations of one SQLite file, which is created if it does not exist.
 
-    Stores on one file share a connection.
+    Stores of one process on one file, with the same `synchronous`, share a connection.
 
     `synchronous`: "full", or "normal", which is faster but may lose the last appends when power fails. Raises
     InvalidSetting for another value or if the file cannot be opened, StoreDamaged if it is another program's file or
@@ -259,7 +260,7 @@ class SqliteStore:
         return SqliteLog(self, name)
 
     def names(self, prefix: str = "") -> list[str]:
-        with self.reading() as db:
+        with self.connection() as db:
             return listed_names([true_name(name) for (name,) in db.execute(_NAMES)], prefix)
 
     def forget(self, name: str) -> None:
@@ -267,9 +268,9 @@ class SqliteStore:
             raise no_such_log(name)
 
     def forget_all(self, names: Iterable[str]) -> bool:
-        """Forget several conversations; unknown names are ignored. False if there was nothing to remove.
+        """Forget several conversations; unknown names are ignored. The file is rewritten once for all of them.
 
-        The file is rewritten once for all of them.
+        Returns True if anything was wiped, also what an earlier call has left behind.
         """
         names = list(names)
         self.view_cache.forget(names)
@@ -285,7 +286,7 @@ class SqliteStore:
                         db.execute(statement, {"log": row[0]})
             left = db.execute(_LEFT).fetchall()
         if left:
-            with self.reading() as db, reporting_leftovers(self.path):
+            with self.connection() as db, reporting_leftovers(self.path):
                 db.execute("VACUUM")  # deleting alone, even securely, leaves copies where rows were moved
                 self.file.empty_write_ahead_log()
                 db.executemany(_WIPED, left)
@@ -312,7 +313,7 @@ class SqliteStore:
 
     def stamp(self) -> object:
         """Return a value that differs when anything in the file has changed, by this connection or by another."""
-        with self.reading() as db:
+        with self.connection() as db:
             return id(db), db.total_changes, db.execute("PRAGMA data_version").fetchone()[0]
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
@@ -320,7 +321,7 @@ class SqliteStore:
 
         The stamp changes with the number of entries.
         """
-        with self.reading() as db:
+        with self.connection() as db:
             if names is None:
                 rows = db.execute(_STAMPS).fetchall()
             else:
@@ -337,9 +338,9 @@ class SqliteStore:
         if file is not None:
             release_file(file, self)
 
-    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Hold the shared connection during the block; other threads wait."""
-        return self.file.reading()
+    def connection(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Hold the shared connection during the block; other threads wait. No transaction is begun."""
+        return self.file.connection()
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
         """Hold the shared connection during the block, in a transaction: all of it is stored, or nothing if the block

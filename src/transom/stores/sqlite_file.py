@@ -85,8 +85,11 @@ class SqliteFile:
                 raise self._translated(problem) from problem
 
     @contextmanager
-    def reading(self) -> Generator[sqlite3.Connection]:
-        """Hold the connection during the block; other threads wait. Errors of SQLite are raised as ours."""
+    def connection(self) -> Generator[sqlite3.Connection]:
+        """Hold the connection during the block; other threads wait. No transaction is begun.
+
+        Errors of SQLite are raised as ours.
+        """
         self._check_process()
         with self._lock:
             try:
@@ -103,13 +106,13 @@ class SqliteFile:
         It is committed at the end, and rolled back if the block raises. Raises StoreUnavailable if the file may only be
         read.
         """
-        with self.reading() as db, transaction(db):
+        with self.connection() as db, transaction(db):
             yield db
 
     @contextmanager
     def writing_unsynced(self) -> Generator[sqlite3.Connection]:
         """As `writing`, but the end does not wait for the disk: for what may be lost when power fails."""
-        with self.reading() as db:
+        with self.connection() as db:
             db.execute("PRAGMA synchronous = normal")
             try:
                 with transaction(db):
@@ -124,7 +127,7 @@ class SqliteFile:
         another process that does the same: so it is tried again and again.
         """
         stop = time.monotonic() + PATIENCE
-        with self.reading() as db:
+        with self.connection() as db:
             while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 if time.monotonic() > stop:
                     raise TimeoutError("others are reading")
@@ -135,7 +138,7 @@ class SqliteFile:
             raise InvalidSetting(f"{self.path}: the store was opened before a fork; open it again in this process")
 
     def _prepare(self, synchronous: str) -> None:
-        with self.reading() as db:
+        with self.connection() as db:
             db.execute(f"PRAGMA synchronous = {synchronous}")
             version = create_tables(db, Tables(APPLICATION, VERSION, _TABLES), PATIENCE)
         if version != VERSION:
@@ -146,7 +149,7 @@ class SqliteFile:
     def _check_columns(self) -> None:
         """Raise StoreDamaged if a table is not defined as ours are. SQLite itself accepts nearly every definition:
         without its primary key, a table of logs would be read as an empty one."""
-        with self.reading() as db:
+        with self.connection() as db:
             found = _columns(db)
         tables = {table for table, _ in found}
         for table, column in sorted(_expected_columns() - found):

@@ -65,7 +65,7 @@ def leading_slots(view: View, target: Target) -> int:
 def foldable_runs(view: View, target: Target, slots: Sequence[Slot]) -> list[list[Slot]]:
     """The runs of adjacent slots that a fold may take.
 
-    What a person took back is left alone, so it ends a run; where the window does not fit, it is taken too. No run
+    What the user restored is left alone, so it ends a run; where the window does not fit, it is taken too. No run
     begins or ends between a call of the provider's own tool and its result, unless that would leave out too many slots
     (`whole_spans`).
     """
@@ -155,7 +155,7 @@ def may_trim(
 ) -> bool:
     """Whether a strategy may shorten a unit while the window fits.
 
-    Not the newest unit, which the model needs now; no open unit; none that a person took back; no protected and no
+    Not the newest unit, which the model needs now; no open unit; none that the user restored; no protected and no
     pinned one. Strategies that differ say why: `newest` allows the newest unit, also while it is open, `protected`
     replaces `target.protected`, and without `implied_pins` the pins that plans place do not count.
     """

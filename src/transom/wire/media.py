@@ -33,8 +33,11 @@ _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,", re.A
 
 
 class Asset(Struct, frozen=True):
-    """An image or file in no dialect's format: base64 `data`, or a `url`. `mime`: its media type. `name`: its file
-    name, if known."""
+    """An image or file in no dialect's format.
+
+    - `data`: base64; or `url`. Both are empty if the part names it only by an id of the provider.
+    - `mime`: its media type. `name`: its file name. Each is empty if it is not known.
+    """
 
     kind: MediaKind
     mime: str = ""

@@ -1,4 +1,4 @@
-"""The agent loop, written once and without I/O.
+"""The agent loop, written once. It uses no network and never waits: its only I/O is that of the store, inside a step.
 
 `AgentLoop.steps` is a generator. It yields events, which somebody may look at, and work (`work.py`), which a driver
 does (`driver.py`, `async_driver.py`). Everything else is an ordinary call: the conversation plans, logs and renders
@@ -99,8 +99,12 @@ class UseModel(Protocol):
 
 
 class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
-    """How a run goes. `providers`: the first one is asked for each reply; if it fails for good, the next one is. The
-    next reply begins with the first again."""
+    """How a run goes.
+
+    - `providers`: the first one is asked for each reply; if it fails for good, the next one is. The next reply begins
+      with the first again.
+    - `sdk_arguments`: the `settings` of `RunOptions`, checked.
+    """
 
     providers: tuple[Provider, ...]
     schemas: Sequence[Raw | Tool] | None = None
@@ -109,7 +113,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     unavailable: Callable[[], Collection[str]] = tuple
     approve: Approver | None = None
     state: Mapping[str, Any] | None = None
-    arguments: Mapping[str, Any] = {}
+    sdk_arguments: Mapping[str, Any] = {}
     reset_tool_choice: bool = True
     output: OutputType | None = None
     output_retries: int = 2
@@ -140,16 +144,20 @@ class AgentLoop:
         self._used_before = conversation.view.usage
         self._provider = settings.providers[0]
         self._max_tokens = settings.max_tokens
-        self._arguments = settings.arguments
-        self._asks_for_form = settings.output is not None
-        """Whether requests ask for the form of the answer: not once a server has refused that."""
+        self._sdk_arguments = settings.sdk_arguments
+        self._asks_for_schema = settings.output is not None
+        """Whether requests give the schema of the wanted type: no longer once a server has refused that."""
         self._repairs = 0
         self._schemas = with_readback(conversation, settings.schemas, settings.readback)
         self._known = names_of(conversation.head.tools if self._schemas is None else self._schemas)
 
     def steps(self, answer: str | None = None) -> RunSteps:
         """The run. `answer`: what the model has answered last, if there is nothing else to answer: then the run ends
-        with it. Raises ProviderError, BudgetImpossible, RunStopped, and whatever a driver throws in."""
+        with it.
+
+        Raises ProviderError, BudgetImpossible, RunStopped, InvalidOutput if no answer fits the wanted type,
+        InvalidSetting if the function of an approved call was not given, and whatever a driver throws in.
+        """
         try:
             if answer is not None and (output := self._read_output(answer)) is not _NO_OUTPUT:
                 result = self._result(answer, "stop", output)
@@ -178,7 +186,7 @@ class AgentLoop:
             stopped.result = self._result()
             raise
 
-    def user(self, content: Any) -> None:
+    def log_user(self, content: Any) -> None:
         """Log what the user says. Raises InvalidMessage."""
         self._log(user_message(self._conv.dialect, content))
 
@@ -265,7 +273,7 @@ class AgentLoop:
             except ProviderError as raised:
                 partial = Partial.of(work, outcome)
                 next_try = attempts.after(raised, request)
-                if next_try.error is not None and self._form_was_refused(raised):
+                if next_try.error is not None and self._schema_was_refused(raised):
                     next_try = NextTry(kind=next_try.kind, text=next_try.text)
                 yield self._log_failure(partial, next_try, in_flight.seq)
                 leave_out(self._conv, next_try.left_out, next_try.text)
@@ -295,7 +303,7 @@ class AgentLoop:
 
     def _complete(self, request: Request) -> CallModel:
         arguments: dict[str, Any] = {**request}
-        for key, value in (*self._form_of_answer().items(), *self._arguments.items()):
+        for key, value in (*self._schema_arguments().items(), *self._sdk_arguments.items()):
             inner = arguments.get(key)
             arguments[key] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, Mapping) else value
         return CallModel(
@@ -307,20 +315,20 @@ class AgentLoop:
             on_late=partial(self._log_late_reply, self._provider),
         )
 
-    def _form_of_answer(self) -> dict[str, Any]:
+    def _schema_arguments(self) -> dict[str, Any]:
         """The arguments that ask for an answer of the wanted type; empty if the API has none."""
         wanted = self._settings.output
-        if wanted is None or not self._asks_for_form:
+        if wanted is None or not self._asks_for_schema:
             return {}
         return structured_output(self._conv.dialect.name, wanted.name, wanted.schema)
 
-    def _form_was_refused(self, error: ProviderError) -> bool:
-        """Whether the server has refused a request because it asks for the form of the answer. Then no later request of
-        this run does: the model is told the schema if its answer does not fit."""
-        is_refused = error.kind == "bad_request" and bool(self._form_of_answer())
+    def _schema_was_refused(self, error: ProviderError) -> bool:
+        """Whether the server has refused a request because it gives the schema of the answer. Then no later request
+        of this run does: the model is told the schema if its answer does not fit."""
+        is_refused = error.kind == "bad_request" and bool(self._schema_arguments())
         if not is_refused or not refuses_structured_output(error.body or str(error)):
             return False
-        self._asks_for_form = False
+        self._asks_for_schema = False
         return True
 
     def _requested(self, request: Request, entry: int) -> Requested:
@@ -328,7 +336,7 @@ class AgentLoop:
             entry=entry,
             model=model_name(self._provider),
             request=request,
-            settings=self._arguments,
+            settings=self._sdk_arguments,
             max_tokens=self._max_tokens,
             stream=self._settings.stream,
         )
@@ -347,7 +355,7 @@ class AgentLoop:
 
     def _log_reply(self, turn: Assistant, stop: StopReason) -> Replied:
         if self._settings.reset_tool_choice:
-            self._arguments = without_forced_call(self._arguments)
+            self._sdk_arguments = without_forced_call(self._sdk_arguments)
         model, cost = model_name(self._provider), self._cost_of(turn.usage)
         entry = self._log(turn, model=model, cost=cost)
         return Replied(
@@ -387,7 +395,7 @@ class AgentLoop:
         """Every call of a turn gets a result: the tool's, or one that says why there is none. Only a call that needs a
         person's approval may wait for it."""
         jobs = [self._job(called) for called in _called(turn, key)]
-        done: set[int] = set()
+        pending: set[int] = set()
         try:
             yield replied
             for job in jobs:
@@ -396,10 +404,10 @@ class AgentLoop:
                     yield from self._ask(job)
             if waiting := [job.call for job in jobs if job.waits]:
                 self._conv._log_pending(waiting)  # pyright: ignore[reportPrivateUsage] - as for a request
-                done.update(call.index for call in waiting)
+                pending.update(call.index for call in waiting)
             yield from self._results([job for job in jobs if not job.waits])
         except BaseException:
-            self._stop([job for job in jobs if job.call.index not in done])
+            self._close_calls([job for job in jobs if job.call.index not in pending])
             raise
 
     def _ask(self, job: ToolJob) -> Generator[Work, Any, None]:
@@ -423,7 +431,7 @@ class AgentLoop:
                 yield job.call
             yield from self._results(jobs)
         except BaseException:
-            self._stop(jobs)
+            self._close_calls(jobs)
             raise
 
     def _results(self, jobs: Sequence[ToolJob]) -> Generator[Work | Event, Any, None]:
@@ -452,8 +460,8 @@ class AgentLoop:
         job.is_logged = True
         self._conv._log_pending([job.call])  # pyright: ignore[reportPrivateUsage] - as for a request
 
-    def _stop(self, jobs: Sequence[ToolJob]) -> None:
-        """Log of each call that has no result that the run was stopped."""
+    def _close_calls(self, jobs: Sequence[ToolJob]) -> None:
+        """Log a result for each call without one: the run was stopped."""
         for job in jobs:
             if not job.is_logged:
                 job.give_up(_interrupted(job))

@@ -140,7 +140,7 @@ def _steps(
             yield Sleep(pause)
         loop = begin(stack)
         if input is not None:
-            loop.user(input)
+            loop.log_user(input)
         elif messages is not None:
             _from_user(conversation, messages)
         elif not conversation.view.slots:
@@ -201,7 +201,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         unavailable=_names(options.get("unavailable", ())),
         approve=_approver(options.get("approve")),
         state=options.get("state"),
-        arguments=_sdk_arguments(options.get("settings")),
+        sdk_arguments=_sdk_arguments(options.get("settings")),
         retry=retry,
         stream=stream,
         prices=_checked_prices(options.get("prices")),

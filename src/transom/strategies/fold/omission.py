@@ -38,7 +38,7 @@ MARKER = Size(60, 300, 0, 1)
 class Omit(Struct, frozen=True, kw_only=True):
     """Leaves out the oldest units, behind the leading task, until the goal is met. The newest unit always stays.
 
-    An older omission becomes part of the new one, so that there is one marker. What a person took back is left alone
+    An older omission becomes part of the new one, so that there is one marker. What the user restored is left alone
     until the window does not fit. While it fits, nothing happens if that lowers the pressure by less than `least`.
     """
 

@@ -1,6 +1,6 @@
 """The covering digest: old turns fold into a record of what happened, which quotes passages of their own text. The
-passages are chosen so that as many names as possible stay in the window: each name once, with the text around it, and
-the names of the greatest weight first.
+passages are chosen so that as many names as possible stay in the window: each name once, and the names of the
+greatest weight first. A name stands with the text around it as far as there is room, and alone otherwise.
 
 Records are frozen layers. A compaction adds a layer and leaves the older ones as they are, so that the prefix stays
 cached. When the layers are full they become one layer, which is made again from the original entries.
@@ -94,7 +94,8 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     The settings are shares of F: the tokens of the limit without those of what must stay (`free_room`).
 
-    - `keep_recent`: for the newest turns, which stay whole; the last complete round always does.
+    - `keep_recent`: for the newest turns, which are not folded. The newest turn with its results never is, nor is a
+      turn with open calls and what comes after it.
     - `quiet`: what a compaction leaves free for the next calls.
     - `cap`: the most for all layers together.
     - `layer`: for a new layer; a share of what is still free under the cap, not of F.
@@ -105,11 +106,13 @@ class Digest(Struct, frozen=True, kw_only=True):
       the summary may still have 160, as long as they are no more than a quarter of F.
     - `tools`: no share, but the table by which the lines of calls are written; put entries of your own in front.
 
-    If the policy has a trigger below 1, or gives a target, all these shares are scaled, so that a compaction leaves the
-    window below both.
+    If the policy has a trigger below 1, or gives a target, a compaction leaves the window below both. `quiet` follows
+    from them. `cap`, `merge`, `summary` and `least` change in proportion to the room for records, but `least` never
+    grows. `keep_recent` shrinks only if that room would be too small. `layer` and `talk` stay as they are.
 
     A turn that must stay, or is pinned, is not folded: the record ends before it, and another one begins behind it, so
-    that everything in the window is in the order of the log.
+    that everything in the window is in the order of the log. If no run of turns between those that stay is large enough
+    for a record, one record spans them, and they are shown behind it.
 
     Where talk outweighs work with tools, the record is larger and keeps most of its room for words. As long as it can
     hold all of the talk, it leaves hardly anything free (at least `least_quiet`). If there is more talk than a record
@@ -142,7 +145,8 @@ class Digest(Struct, frozen=True, kw_only=True):
         """The digest for a policy with this trigger and target. It leaves the window at most as full as `target`, and
         the sizes of its records change in proportion to the room between that and the newest turns.
 
-        If `target` is None, it is `1 - quiet`, × `trigger`. Then a trigger of 0, or of 1 and more, changes nothing.
+        Without a `target`, the target is (1 − `quiet`) × `trigger`, and a trigger of 0, or of 1 and more, changes
+        nothing.
         """
         if target is None and not 0 < trigger < 1:
             return self
@@ -350,15 +354,15 @@ class _Cut(NamedTuple):
 
 
 def _can_hide_a_unit(view: View, target: Target, slots: Sequence[Slot]) -> bool:
-    """Whether folds over these slots can hide a unit that is visible now. Units that the user took back are skipped
+    """Whether folds over these slots can hide a unit that is visible now. Units that the user restored are skipped
     while the window fits. Otherwise each plan would make the same records again, a little smaller (law 8)."""
     return any(hides_a_unit(view, target, run) for run in foldable_runs(view, target, slots))
 
 
 def _runs_to_fold(view: View, target: Target, slots: Sequence[Slot]) -> Sequence[Sequence[Slot]]:
     """The runs of adjacent slots to fold. A unit that stays visible ends a run: inside a fold it would be shown behind
-    the fold's text, that is, after turns that came later. If no such run is large enough for a record, records reach
-    across these units all the same."""
+    the fold's text, that is, after turns that came later. If no such run is large enough for a record, a record spans
+    these units all the same."""
     found: list[list[Slot]] = []
     whole = list(foldable_runs(view, target, slots))
     for run in whole:
