@@ -64,6 +64,16 @@ def test_a_clock(clock: Any) -> None:
     assert str(caught.value) == f"clock: must be a function that gives seconds since 1970, not {clock}"
 
 
+@pytest.mark.parametrize("name", ["messages", "input", "contents", "system", "tools", "model", "stream"])
+def test_settings_do_not_replace_what_the_log_says_was_sent(name: str) -> None:
+    conversation = Conversation.open("memory:", "c", budget=10_000)
+    provider = Scripted(["Hello."])
+    with pytest.raises(InvalidSetting) as caught:
+        conversation.run("Hi", provider=provider, settings={"temperature": 0, name: []})
+    assert str(caught.value).startswith(f"settings: '{name}' is not for settings: ")
+    assert (len(conversation.log), provider.requests) == (0, [])
+
+
 @pytest.mark.parametrize("shown", [None, 42])
 def test_what_is_rendered(shown: Any) -> None:
     with pytest.raises(InvalidSetting) as caught:
