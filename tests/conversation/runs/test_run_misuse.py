@@ -67,7 +67,7 @@ def test_a_clock(clock: Any) -> None:
 @pytest.mark.parametrize("name", ["messages", "input", "contents", "system", "tools", "model", "stream"])
 def test_settings_do_not_replace_what_the_log_says_was_sent(name: str) -> None:
     conversation = Conversation.open("memory:", "c", budget=10_000)
-    provider = Scripted(["Hello."])
+    provider = Scripted("Hello.")
     with pytest.raises(InvalidSetting) as caught:
         conversation.run("Hi", provider=provider, settings={"temperature": 0, name: []})
     assert str(caught.value).startswith(f"settings: '{name}' is not for settings: ")
