@@ -155,10 +155,10 @@ def run(name: str, steps: int, *, direct: bool = False) -> tuple[AgentServer, di
             sent = [body for found in bodies.values() for body in found if isinstance(body, Sent)]
             with_tools = {
                 each for each, found in bodies.items() if any(isinstance(body, Head) and body.tools for body in found)
-            }
+            } or set(turns)  # Codex puts its tools into the input
             row["logs"] = {each: turns[each] for each in sorted(with_tools)}
             row["logs without tools"] = len(turns) - len(with_tools)
-            row["over budget"] = sum(body.tokens > BUDGET for body in sent)
+            row["over budget"] = int(server.largest > BUDGET)  # as the server counts: so budgets are meant
             row["breaks said"] = sum(body.breaks is not None for body in sent)
         if server.invalid or not row["answered"]:
             row["error"] = (server.invalid or [said[-900:]])[:2]
