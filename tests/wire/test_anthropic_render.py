@@ -220,6 +220,21 @@ def test_what_is_left_with_nothing_says_so():
     ]
 
 
+def test_a_turn_does_not_end_with_thinking():
+    """Behind a text, a call, a part of the provider's own tools or a blank text, and in a second message of the turn.
+    Thinking with something behind it stays."""
+    turns = [
+        ((turn(THOUGHT, text(), THOUGHT, REDACTED),), [turn(THOUGHT, text())]),
+        ((turn(use(), THOUGHT, text(" ")), said(got())), [turn(use()), said(got())]),
+        ((turn(use()), turn(REDACTED), said(got())), [turn(use()), said(got())]),
+        ((turn(SERVER, FOUND, THOUGHT),), [turn(SERVER, FOUND)]),
+        ((turn(THOUGHT, text("\n")),), [turn(LEFT_OUT)]),
+        ((turn(SERVER, THOUGHT), turn(FOUND, text())), [turn(SERVER, THOUGHT), turn(FOUND, text())]),
+    ]
+    for given, sent in turns:
+        assert shown(*read(GO, *given, GO)) == [GO, *sent, GO]
+
+
 def test_input_that_is_no_object_is_one():
     def sent(value):
         return shown(*read(GO, turn({**use(), "input": value})))[1]["content"][0]["input"]

@@ -80,6 +80,14 @@ def chat(*messages):
 
 
 MENDED = {
+    "empty texts": (
+        [user("go", ""), model(call(), "x", ""), user(answer())],
+        [user("go"), model(call(), "x"), user(answer())],
+    ),
+    "an empty text beside one with a signature": (
+        [user("go"), model({"text": "", "thoughtSignature": "x"}, "", "so"), user("", PNG)],
+        [user("go"), model({"text": "", "thoughtSignature": "x"}, "so"), user(PNG)],
+    ),
     "an open call is answered": (
         [user("go"), model(call(label="a"), call("ls")), user(answer("ls")), user("wait")],
         [user("go"), model(call(label="a"), call("ls")), user(answer("ls"), aborted("sh", "a")), user("wait")],
@@ -206,7 +214,7 @@ KEPT = {
         model({"functionCall": {"name": "sh", "args": None, "later": {}}}),
         user(answer(later=None)),
     ],
-    "blank texts": [user(" ", "x", "")],
+    "blank texts": [user(" ", "x")],
     "a file": [user({"file_data": {"file_uri": "gs://b/f", "mime_type": "video/mp4"}, "videoMetadata": {"fps": 1.5}})],
 }
 

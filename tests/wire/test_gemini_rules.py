@@ -62,6 +62,7 @@ BROKEN = {
     "part: two things": ([user({"text": "a", "inlineData": {}})], [("part", 0)]),
     "part: no text": ([user({"text": 5})], [("part", 0)]),
     "part: no object": ([user({"inlineData": "AAAA"})], [("part", 0)]),
+    "G8": ([user(GO, {"text": ""}), model({"text": ""}, OK), user(GO)], [("G8", 0), ("G8", 1)]),
     "call: no name": ([user(GO), model(call("")), user(answer())], [("call", 1)]),
     "call: an id that is no text": ([user(GO), model(call(id=5)), user(answer())], [("call", 1)]),
     "call: arguments that are no object": ([user(GO), model(call(args="{}")), user(answer())], [("call", 1)]),
@@ -90,7 +91,9 @@ SOUND = {
     "words behind the responses (G2, G4)": [*STEP, user(OK, {"fileData": {"fileUri": "gs://a"}})],
     "ends in what the model does itself (G6)": [user(GO), model(OK, {"toolCall": {"id": "a"}})],
     "one role twice (G7)": [user(GO), user(OK), model(OK), model(OK), user(GO)],
-    "a blank text (G8)": [user({"text": ""}), user({"text": " "})],
+    "a blank text, and an empty one with a signature (G8)": [
+        user({"text": " "}, {"text": "", "thoughtSignature": "x"})
+    ],
     "no role": [{"parts": [GO]}],
     "null is nothing": [user({"text": "a", "functionCall": None}), *STEP],
     "a kind that came up later": [user({"hologramData": {"id": "a"}})],

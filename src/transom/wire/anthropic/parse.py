@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
-from transom.wire.anthropic.server_tools import call_of, result_of, with_pending_calls
+from transom.wire.anthropic.server_tools import call_of, remove_last_thoughts, result_of, with_pending_calls
 from transom.wire.arguments import storable
 from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Placed
@@ -227,6 +227,5 @@ def without_refused_blocks(content: list[Any]) -> list[Any]:
     without a result, and thinking at the end."""
     answered = {result_of(block) for block in dicts(content)} - {""}
     out = [block for block in content if not (label := call_of(as_dict(block))) or label in answered]
-    while out and as_dict(out[-1]).get("type") in ("thinking", "redacted_thinking"):
-        out.pop()
+    remove_last_thoughts(out)
     return out

@@ -17,6 +17,7 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text
 from transom.core.unit import Unit
 from transom.wire.anthropic.parse import DIALECT_NAME, SIGNED
+from transom.wire.anthropic.server_tools import remove_last_thoughts
 from transom.wire.arguments import as_object
 from transom.wire.dialect import Rendered
 from transom.wire.fields import deep_copy, is_text, without_lone_surrogates
@@ -116,11 +117,18 @@ def _message(role: str, content: str | list[Raw], extra: Raw | None, *, joins: b
 
 
 def _turn(turn: Assistant, *, unsigned: bool) -> list[Rendered]:
-    """The messages of a turn: as many as it came in. There is always one, because results need it."""
+    """The messages of a turn: as many as it came in. There is always one, because results need it. The turn does not
+    end with thinking: the API does not take it there, also behind a call and where a blank text was left out."""
+    contents: list[str | list[Raw]] = []
     if turn.shape == "text":
-        contents = [_content(turn, "assistant")]
+        contents.append(_content(turn, "assistant"))
     else:
-        contents = [[b for item in run for b in _block(item, "assistant", unsigned=unsigned)] for run in runs(turn)]
+        for run in reversed(runs(turn)):
+            blocks = [b for item in run for b in _block(item, "assistant", unsigned=unsigned)]
+            if not contents:
+                remove_last_thoughts(blocks)
+            if blocks:
+                contents.insert(0, blocks)
     first, *more = [each for each in contents if each] or [[_text(EMPTY)]]
     out = [_message("assistant", first, turn.extra, joins=not turn.separate)]
     return out + [_message("assistant", content, None, joins=False) for content in more]

@@ -183,6 +183,8 @@ def _of_turns(messages: list[Raw], thinking: Raw) -> Iterator[Violation]:
     for before, turn in zip([_MergedTurn(None, []), *turns], [*turns, _MergedTurn(None, [])], strict=True):
         yield from _of_results(turn, before)
         yield from _unanswered(before, turn)
+    for turn in turns[:-1]:
+        yield from _of_last_thoughts(turn)
     yield from _of_the_end(len(messages) - 1, turns[-1])
     yield from _of_server_tools(turns)
     yield from _of_compactions(turns)
@@ -230,6 +232,14 @@ def _unanswered(turn: _MergedTurn, after: _MergedTurn) -> Iterator[Violation]:
     for at, labels in missing.items():
         # A1 (D, E: "`tool_use` ids were found without `tool_result` blocks immediately after")
         yield Violation("A1", at, f"no result for {', '.join(sorted(labels))}")
+
+
+def _of_last_thoughts(turn: _MergedTurn) -> Iterator[Violation]:
+    """The violation that a turn of the model ends with thinking. The last turn may not do so by A12."""
+    at, last = turn.blocks[-1] if turn.role == "assistant" and turn.blocks else (-1, {})
+    if last.get("type") in _THOUGHTS:
+        # E: forgecode#2107, "The final block in an assistant message cannot be `thinking`"
+        yield Violation("thinking", at, f"the turn ends with {last.get('type')!r}")
 
 
 def _of_the_end(index: int, turn: _MergedTurn) -> Iterator[Violation]:

@@ -9,7 +9,7 @@ leaves out calls without a result and results without a call. What was valid com
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -34,6 +34,12 @@ def result_of(block: Raw) -> str:
 def caller_of(block: Raw) -> str:
     """The id of the provider's call whose code has made this call of a client's tool; empty for any other block."""
     return text(as_dict(block.get("caller")), "tool_id")
+
+
+def remove_last_thoughts(blocks: list[Any]) -> None:
+    """Remove the thinking at the end of a turn's blocks, in place: the API does not take it there."""
+    while blocks and as_dict(blocks[-1]).get("type") in ("thinking", "redacted_thinking"):
+        blocks.pop()
 
 
 def with_pending_calls(turn: Assistant) -> Assistant:
@@ -230,7 +236,6 @@ def _without(rendered: Rendered, unfit: set[int]) -> Rendered:
             content.append({key: value for key, value in block.items() if key != "caller"})
         elif result_of(block):
             content.append({"type": "text", "text": texts.left_out_marker("part")})
-    while content and content[-1].get("type") in ("thinking", "redacted_thinking"):
-        content.pop()
+    remove_last_thoughts(content)
     message = {**rendered.message, "content": content or [{"type": "text", "text": texts.left_out_marker("text")}]}
     return replace(rendered, message=message)

@@ -94,7 +94,7 @@ def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
     It has only texts: a placeholder stands for any other part.
     """
     parts = [part for each in instructions for part in _parts(each)]
-    if all(part == {"text": ""} for part in parts):
+    if not parts:
         return None
     beside = instructions[0].extra if [each.dialect for each in instructions] == [DIALECT_NAME] else None
     parts = [part if "text" in part else {"text": texts.left_out_marker("part")} for part in parts]
@@ -131,14 +131,14 @@ def _sign(contents: list[Rendered]) -> None:
 
 
 def _parts(fact: m.Fact) -> list[Raw]:
-    """The parts of a fact. Empty texts of another dialect are left out; this API takes its own."""
-    own = fact.dialect == DIALECT_NAME
-    return [_part(each) for each in translate_fact(fact, DIALECT_NAME).parts if own or each != Text("")]
+    """The parts of a fact, without empty texts."""
+    return [_part(each) for each in translate_fact(fact, DIALECT_NAME).parts if each != Text("")]
 
 
 def _kept(parts: list[Raw]) -> list[Raw]:
-    """The parts, or a placeholder if none of them has content (G7)."""
-    return parts if any(each != {"text": ""} for each in parts) else [{"text": texts.left_out_marker("part")}]
+    """The parts without empty texts (G8), or a placeholder if nothing else is there (G7). An empty text with another
+    field, such as a signature, stays."""
+    return [each for each in parts if each != {"text": ""}] or [{"text": texts.left_out_marker("part")}]
 
 
 def _part(item: m.Addressed) -> Raw:

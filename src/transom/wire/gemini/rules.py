@@ -13,10 +13,12 @@ of one role in a row are one turn (R: 93 accepted; G3 is counted over merged tur
 - G6 (E: crewAI#6973; R: none accepted ends otherwise): the last content is the user's, or ends with a part of the
   model's own tools (code, search), about which nothing is known.
 - G7 (R: all accepted have them): there are contents, and parts in each.
+- G8 (E: ai-gateway#2686, on Vertex; R: no accepted request has one): a part is not an empty text and nothing else. One
+  with a signature, and white space, are taken.
 
 Rules without a number (D, the form of a request): content, role, part, call, response, system, text. These are not
-violations: two contents of one role in a row (G7), a blank text (G8), a content without a role (D: may be left out). A
-`cachedContent` precedes the contents and is not in the request: a call or a response may refer to it.
+violations: two contents of one role in a row (G7), a content without a role (D: may be left out). A `cachedContent`
+precedes the contents and is not in the request: a call or a response may refer to it.
 """
 
 from __future__ import annotations
@@ -132,6 +134,8 @@ def _of_part(where: str, part: Raw, *, model: bool) -> Iterator[Finding]:
         yield "part", f"{where} is {len(data)} things at once"
         return
     kind = data[0]
+    if part == {"text": ""}:  # G8 (E: ai-gateway#2686, `Model input cannot be empty`)
+        yield "G8", f"{where} is an empty text"
     yield from wrong_fields(where, part, {kind: Must("part", str if kind == "text" else dict)})
     if kind == _CALL and not model:
         yield "call", f"{where} is a call by the user"
