@@ -270,3 +270,5 @@ def test_without_a_budget_the_assumed_one_is_taken_and_named(run):
     assert "no conversation 'two' in sqlite:///.transom/replays.db; it has" in run("explain", "two")[2]
     Path("broken.json").write_text("[1,\n")
     assert run("replay", "broken.json")[2] == "transom: broken.json: not JSON: Expecting value (line 2 column 1)\n"
+    Path("broken.json").write_text("[1,")
+    assert run("replay", "broken.json")[2] == "transom: broken.json: not JSON: Expecting value (column 4)\n"

@@ -41,6 +41,20 @@ def test_the_tables(run, store: str) -> None:
     assert run("usage", "tax", "--store", store, "--user", "bob")[0] == 2
 
 
+def test_conversations_without_requests_are_counted_and_a_narrow_terminal_shows_names_and_costs(
+    run, store: str, monkeypatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = run("usage", "--store", store)[1].splitlines()
+    assert lines[0] == f"{store}: requests of 4 of 5 conversations"
+    assert sorted(line.split()[5] + " " + "".join(line.split()[6:]) for line in lines[2:6]) == [
+        "$3.0700 tax",
+        "$3.0700 trip",
+        "? tax/helper4.0",
+        "? trip/helper4.0",
+    ]
+
+
 def test_one_conversation_as_json(run, store: str) -> None:
     with transom.Conversation.open(store, "trip", budget=9_000, counter=WordCounter(), user_id="ada") as conv:
         conv.run("and?", provider=Scripted("yes", count=lambda _: 1))

@@ -176,7 +176,7 @@ def test_a_folder_is_every_json_file_in_it(tmp_path):
     assert 0 < progress[0] <= progress[1] <= progress[2] < reader.progress == 1
     assert skipped == [
         f"{tmp_path}/b/settings.json: skipped, it holds an object with the keys 'theme'",
-        f"{tmp_path}/torn.json: the rest of the file is skipped, not JSON: Expecting value (line 2 column 1)",
+        f"{tmp_path}/torn.json: the rest of the file is skipped, not JSON: Expecting value (column 15)",
     ]
 
 

@@ -153,6 +153,8 @@ def test_the_command(store, tmp_path, capsys):
         "transom: nothing found in 2 conversations",
         "transom: nothing found in 2 conversations: none of them has the user 'eve'",
     ]
+    assert main(["search", " ", "--store", url]) == 2
+    assert capsys.readouterr().err == "transom: the query is empty: give the words to find\n"
     assert main(["search", "harbour", "--store", url, "--role", "usr"]) == 2
     assert "there is no role 'usr'; there are: user, assistant" in capsys.readouterr().err
 

@@ -16,7 +16,7 @@ from transom.cli.log import kind_of
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.progress import at_work
 from transom.cli.streams import counted, one_line, print_notice
-from transom.cli.terminal import STYLES, print_json, print_line, print_page, print_wrapped, terminal
+from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_page, print_wrapped, terminal
 from transom.cli.window_file import STDOUT, windows_file
 from transom.core.entry import Sent
 from transom.core.message import Failure, Head
@@ -36,8 +36,6 @@ from transom.stores import StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
 
-WIDE = 70
-"""The columns that a terminal must have for reason and text to stand on the line of an entry."""
 OPENING = 80
 """The most characters of a fold's text that are printed."""
 BLOCKS = {"kept": "█", "shortened": "▓", "folded": "░", "dropped": "·"}

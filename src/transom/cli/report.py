@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 
 from transom.cli.inputs import short_name, summary_lines
-from transom.cli.locate import command
+from transom.cli.next_commands import command_for, print_next
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.tokens import REQUEST_TOKENS
@@ -83,8 +83,9 @@ def print_report(outcome: Outcome, *, aside: bool = False) -> None:
     print_tables(console, outcome)
     print_timeline(console, outcome)
     if outcome.store != "memory:":
-        name = command()
-        console.print(f"\nNext: {name} explain ID, or {name} log ID. ID is the id of a conversation, or a part of it.")
+        shown = "ID" if outcome.timeline is None else outcome.timeline.conversation
+        commands = {"explain": "what its window has, and why", "log": "a line for each entry"}
+        print_next(console, [(command_for(name, shown, store=None), about) for name, about in commands.items()])
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:

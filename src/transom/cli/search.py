@@ -11,6 +11,7 @@ from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.log import owner_of
+from transom.errors import InvalidSetting
 from transom.search import SearchFilters, SearchHit, SearchIndex, search_index
 from transom.search.base import require_roles
 from transom.stores import Store
@@ -22,6 +23,8 @@ CHUNK = 2_000
 
 def run(options: Search) -> int:
     """Index what is new, search, and print the hits. Exit code 1 if there are none."""
+    if not options.query.strip():
+        raise InvalidSetting("the query is empty: give the words to find")
     require_roles(options.role or ())
     url = store_url(options.store)
     with existing_store(url) as store:

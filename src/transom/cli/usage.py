@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from rich.table import Column, Table
 
 from transom.cli.commands import Usage
 from transom.cli.locate import existing_store, find_name, store_url
@@ -18,6 +19,7 @@ from transom.stores import Store, usage_by_conversation, usage_by_run, usage_of
 from transom.stores.postgres_url import without_password
 
 DAMAGED = 1
+HEADS = ("requests", "failed", "input", "cached", "output", "cost")
 NO_RUN = "(no run)"
 """Names what belongs to no run: summaries, and replies that were logged with `observe`."""
 
@@ -31,28 +33,32 @@ def run(options: Usage) -> int:
     with existing_store(url) as store:
         if options.id is None:
             about, what = ("" if options.user is None else f"user {one_line(options.user)}, "), "conversation"
-            totals = _by_conversation(store, options.user, damaged)
+            read = _by_conversation(store, options.user, damaged)
+            totals = {name: usage for name, usage in read.items() if usage != TotalUsage()}
             total = _sum(totals)
+            count = counted(len(read), what)
+            if len(totals) < len(read):
+                count = f"requests of {len(totals):,} of {count}"
         else:
             log = store.open(find_name(store.names(), options.id, url))
             about, what = f"{one_line(log.name)}, ", "run"
             totals = {run or NO_RUN: usage for run, usage in usage_by_run(log.read()).items()}
             total = usage_of(log.read())
+            count = counted(len(totals), what)
     if options.json:
         parts = {name: _fields(usage) for name, usage in totals.items()}
         print_json({"store": without_password(url), f"{what}s": parts, "total": _fields(total), "damaged": damaged})
     else:
-        _print(f"{about}{one_line(without_password(url))}: {counted(len(totals), what)}", what, totals, total)
+        _print(f"{about}{one_line(without_password(url))}: {count}", what, totals, total)
     for name in damaged:
         print_notice(f"{one_line(name)}: damaged, does not count")
     return DAMAGED if damaged else 0
 
 
 def _by_conversation(store: Store, user: str | None, damaged: list[str]) -> dict[str, TotalUsage]:
-    """Read every conversation of a store, or of a user, that has used anything."""
+    """Read every conversation of a store, or of a user."""
     with ProgressBar() as progress:
-        totals = usage_by_conversation(store, user_id=user, on_damaged=damaged.append, on_progress=progress.update)
-    return {name: usage for name, usage in totals.items() if usage != TotalUsage()}
+        return usage_by_conversation(store, user_id=user, on_damaged=damaged.append, on_progress=progress.update)
 
 
 def _sum(totals: Mapping[str, TotalUsage]) -> TotalUsage:
@@ -71,23 +77,24 @@ def _fields(usage: TotalUsage) -> dict[str, Any]:
 def _print(title: str, what: str, totals: Mapping[str, TotalUsage], total: TotalUsage) -> None:
     console = terminal()
     print_line(console, (title, "bold"))
-    head = f"{'requests':>8} {'failed':>6} {'input':>12} {'cached':>12} {'output':>10} {'cost':>10}"
-    print_line(console, (f"{head}  {what}", "bold"))
+    figures = (Column(justify="right", no_wrap=True) for _ in HEADS)
+    table = Table(*figures, Column(overflow="fold"), box=None, show_header=False, padding=(0, 1, 0, 0))
+    table.add_row(*HEADS, what, style="bold")
     for name, usage in totals.items():
-        print_line(console, f"{_figures(usage)}  {one_line(name)}")
-    print_line(console, (f"{_figures(total)}  all", "bold"))
+        table.add_row(*_figures(usage), one_line(name))
+    table.add_row(*_figures(total), "all", style="bold")
+    console.print(table)
     beside = {"failed requests": total.failed, "summaries": total.summaries, "sub-agents": total.agents}
     for kind, tokens in beside.items():
         if used := tokens.prompt + tokens.output:
             print_line(console, f"of the tokens, {used:,} are of {kind}")
 
 
-def _figures(usage: TotalUsage) -> str:
+def _figures(usage: TotalUsage) -> list[str]:
+    """What stands below `HEADS`."""
     tokens = usage.all_tokens
     cost = f"${usage.dollars:,.4f}" if usage.dollars or not usage.unpriced else "?"
     if usage.unpriced and usage.dollars:
         cost += "+"
-    return (
-        f"{usage.requests:>8,} {usage.failures:>6,} {tokens.prompt:>12,} {tokens.cached:>12,} {tokens.output:>10,}"
-        f" {cost:>10}"
-    )
+    numbers = (usage.requests, usage.failures, tokens.prompt, tokens.cached, tokens.output)
+    return [*(f"{number:,}" for number in numbers), cost]

@@ -26,7 +26,7 @@ from transom.conversation import argument_checks as check
 from transom.core.message import Raw
 from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
-from transom.wire.arguments import read_object, schema_violations
+from transom.wire.arguments import read_call, schema_violations
 
 Arguments = dict[str, Any]
 _logger = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class FunctionTool:
 
     def arguments(self, written: str) -> Arguments:
         """The arguments of a call, checked and converted. Raises InvalidMessage with what is wrong, for the model."""
-        return self._arguments.read(read_object(written))
+        return self._arguments.read(read_call(written))
 
     def needs_approval(self, arguments: Arguments) -> bool:
         """Whether a person must approve a call with these arguments. Only `False` means no."""

@@ -36,7 +36,7 @@ class OutputType:
         """The answer as a value of the type; text around one JSON object is passed over. Raises InvalidMessage with
         what is wrong, for the model."""
         try:
-            found = _object_in(text)
+            found = _object_in(text, f'whose field "response" has the {self.name}' if self._is_wrapped else "")
             if hasattr(self.kind, "model_validate"):
                 return pydantic_value(self.kind, found)
             value = msgspec.convert(found, self.kind, dec_hook=pydantic_value)
@@ -69,11 +69,12 @@ def _schema_of(kind: type[Any], name: str) -> Raw:
     return {**schema, **({"$defs": definitions} if definitions else {})}
 
 
-def _object_in(text: str) -> object:
+def _object_in(text: str, holding: str) -> object:
+    """`holding`: what the object must hold, for the error; empty if it is the value itself."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):
         begin, end = text.find("{"), text.rfind("}")
         if begin < 0 or end < begin:
-            raise ValueError("it is no JSON object") from None
+            raise ValueError(f"it is no JSON object {holding}".rstrip()) from None
         return msgspec.json.decode(text[begin : end + 1])

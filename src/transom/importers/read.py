@@ -172,7 +172,7 @@ def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
     if first is None:
         return
     if _goes_on(first, file):
-        text = b"\n" * (first.number - 1) + first.text + b"\n" + file.rest()
+        text = b"\n" * (first.number - 1) + first.raw + file.rest()
         yield from recognise.conversations(parsed(text, file.label), file.label, file.stem, settings)
         return
     second = next(lines, None)

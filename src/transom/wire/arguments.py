@@ -33,6 +33,12 @@ def read_object(text: str) -> Raw:
     return json_copy(cast("Raw", value), "arguments")
 
 
+def read_call(text: str) -> Raw:
+    """The arguments that a tool is called with: as `read_object` reads them, and a null is no arguments. Some servers
+    write it for a tool without parameters. Raises InvalidMessage, with a reason for the model."""
+    return {} if text.strip() == "null" else read_object(text)
+
+
 def storable(value: object) -> object:
     """Arguments that an API sent as an object, for the log: the same value, or, if it holds what JSON has not or nests
     too deep, an object with their text under the key `WRAPPED`. So the call fails, and not the whole reply.

@@ -103,6 +103,12 @@ def test_a_type_that_is_no_object_is_asked_for_as_the_field_of_one() -> None:
     assert "Expected `array`, got `str` - at `$.response`" in told.parts[0].text
 
 
+def test_the_error_says_in_which_object_such_a_value_was_asked_for() -> None:
+    why = 'no answer was a list after 1 attempt: it is no JSON object whose field "response" has the list'
+    with opened() as conv, pytest.raises(InvalidOutput, match=f"^{why}$"):
+        conv.run("Count.", provider=Scripted("one, two"), output_type=list[int], output_retries=0)
+
+
 def test_an_answer_that_does_not_fit_is_repaired_and_the_log_says_so() -> None:
     provider = Scripted("In Rome.", '{"city": 7}', '{"city": "Rome"}')
     with opened() as conv:

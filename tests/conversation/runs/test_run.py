@@ -211,6 +211,7 @@ def test_what_the_model_gets_wrong_is_a_failed_result(conv: Conversation) -> Non
             ScriptedCall("weather", "{}"),
             ScriptedCall("weather", '{"city": "Rome", "town": 1}'),
             ScriptedCall("nothing"),
+            ScriptedCall(""),
         )
     )
     conv.run("Go", provider=Scripted(wrong, "Sorry."), tools=[weather], readback=False)
@@ -220,7 +221,20 @@ def test_what_the_model_gets_wrong_is_a_failed_result(conv: Conversation) -> Non
         ("arguments: Object missing required field `city`", True),
         ("arguments: unknown: 'town'; the tool takes: city, days", True),
         ("there is no tool nothing; there are: weather", True),
+        ("there is no tool without a name; there are: weather", True),
     ]
+
+
+@pytest.mark.parametrize("written", ["null", " null\n", " ", "{}"])
+def test_a_tool_without_parameters_is_called_with_null_or_nothing(conv: Conversation, written: str) -> None:
+    def ping() -> str:
+        """Ping."""
+        return "pong"
+
+    provider = Scripted(Reply(calls=(ScriptedCall("ping", written),)), "Done.")
+    assert conv.run("Go", provider=provider, tools=[ping]).text == "Done."
+    assert results(conv) == [("pong", False)]
+    assert provider.violations == []
 
 
 @pytest.mark.parametrize("run", RUNS)

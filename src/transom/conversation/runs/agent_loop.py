@@ -514,7 +514,8 @@ class AgentLoop:
         else:
             names = ", ".join(sorted(self._known)) or "none"
             job.outcome = ToolOutcome(
-                content=f"there is no tool {texts.plain_name(called.name)}; there are: {names}", failed=True
+                content=f"there is no tool {texts.plain_name(called.name) or 'without a name'}; there are: {names}",
+                failed=True,
             )
         return job
 

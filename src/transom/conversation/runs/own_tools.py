@@ -56,7 +56,8 @@ CONTEXT_MANAGER = Tool(
 def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[tuple[ToolOutcome, Compacted | None]]:
     """Compact the window as the model asked; what it reads as the result."""
     try:
-        asked = msgspec.json.decode(arguments or "{}", type=ContextArguments)
+        written = "{}" if arguments.strip() in ("", "null") else arguments
+        asked = msgspec.json.decode(written, type=ContextArguments)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as wrong:
         return ToolOutcome(content=quote(str(wrong)), failed=True), None
     if conv.window_usage.used < LEAST_USED * conv.window_usage.budget:
