@@ -44,6 +44,8 @@ def test_the_tables(run, store: str) -> None:
 def test_conversations_without_requests_are_counted_and_a_narrow_terminal_shows_names_and_costs(
     run, store: str, monkeypatch
 ) -> None:
+    with transom.Conversation.open(store, "asked", budget=9_000, counter=WordCounter()) as conv:
+        conv.user("go")
     monkeypatch.setenv("COLUMNS", "60")
     lines = run("usage", "--store", store)[1].splitlines()
     assert lines[0] == f"{store}: requests of 4 of 5 conversations"
