@@ -53,8 +53,8 @@ MOST_TENANTS = 10_000
 """Tenants whose learned limits are kept."""
 WAIT = 30
 """Seconds that a request waits for another process that has its conversation: as long as the lease of a dead one."""
-RESERVED_SHARE = 4
-"""At most a quarter of a context window is kept free for the answer, unless the budget has a reserve."""
+MOST_RESERVED = 0.25
+"""The largest share of a context window that is kept free for the answer, unless the budget has a reserve."""
 
 LEAST_BUDGET = 100
 """The fewest tokens that a budget may leave for a window. With fewer, the newest message would be sent as a reference
@@ -73,8 +73,7 @@ class OpenConversation:
 
     `length`: how many entries its log has up to the last fact that the client of the last request has; -1 if that
     client does not have them all. `entries`: how many it had in all when that request left; while it has no more, a
-    client that has `length` misses nothing. `held`: the lease, which is given back
-    when the request is over.
+    client that has `length` misses nothing. `held`: the lease, which is given back when the request is over.
     """
 
     def __init__(self, name: str) -> None:
@@ -175,7 +174,7 @@ class Gateway:
         return not is_named_by_us and any(name in headers for name in SESSION_HEADERS) and not body.offers_tools
 
     def session_of(self, headers: Mapping[str, str], body: CallBody) -> str:
-        """The session that a request names; empty if none."""
+        """The session that a request names, with other characters as `_`, at most the first 100; empty if none."""
         if self.session is not None:
             return self.session
         named = next((value for name in SESSION_HEADERS if (value := headers.get(name))), "")
@@ -281,7 +280,7 @@ class Gateway:
             budget = ASSUMED if size is None else Budget(context=size)
         if budget.reserve or (answer := body.longest_answer) is None:
             return budget
-        return replace(budget, reserve=min(answer, budget.context // RESERVED_SHARE))
+        return replace(budget, reserve=min(answer, int(budget.context * MOST_RESERVED)))
 
     # ---- private
 

@@ -64,7 +64,9 @@ def test_a_clock(clock: Any) -> None:
     assert str(caught.value) == f"clock: must be a function that gives seconds since 1970, not {clock}"
 
 
-@pytest.mark.parametrize("name", ["messages", "input", "contents", "system", "tools", "model", "stream"])
+@pytest.mark.parametrize(
+    "name", ["messages", "input", "contents", "config", "conversation", "system", "tools", "model", "stream"]
+)
 def test_settings_do_not_replace_what_the_log_says_was_sent(name: str) -> None:
     conversation = Conversation.open("memory:", "c", budget=10_000)
     provider = Scripted("Hello.")

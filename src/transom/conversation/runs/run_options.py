@@ -209,14 +209,17 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
     )
 
 
-_WINDOW, _SYSTEM = "it sends the window", "give `system=` to the conversation, or use a mode"
+_WINDOW, _SYSTEM = "the run sends the window", "give `system=` to the conversation, or use a mode"
 _FILLED: dict[str, str] = {
     "messages": _WINDOW,
     "input": _WINDOW,
     "contents": _WINDOW,
+    "previous_response_id": _WINDOW,
+    "conversation": _WINDOW,
     "system": _SYSTEM,
     "instructions": _SYSTEM,
     "system_instruction": _SYSTEM,
+    "config": "give its fields by their own names",
     "tools": "give `tools=` to the run",
     "model": "give it with the provider",
     "stream": "call `stream` in place of `run`",
@@ -291,9 +294,9 @@ def _sdk_arguments(given: object) -> Mapping[str, Any]:
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in cast("Mapping[object, Any]", given)):
         raise InvalidSetting(f"settings: must be keyword arguments by name, not {quote(cast('object', given))}")
     settings = cast("Mapping[str, Any]", given)
-    if filled := next((name for name in settings if name in _FILLED), None):
-        raise InvalidSetting(f"settings: {quote(filled)} is not for settings: {_FILLED[filled]}")
     for name, value in settings.items():
+        if name in _FILLED:
+            raise InvalidSetting(f"settings: {quote(name)} is not for settings: {_FILLED[name]}")
         if _is_deeper(value, DEPTH):
             raise InvalidSetting(f"settings: {quote(name)} is nested more than {DEPTH} levels deep, or contains itself")
     return settings
