@@ -7,9 +7,9 @@
     agent = Agent(client, tools=tools, context_providers=[provider])
     await agent.run("…", session=agent.create_session(session_id="trip"))
 
-The `session_id` is the conversation's name. The session's history keeps all messages as they are, but for long results
-of tools: it has them as the policy clips them on arrival, and the log has the whole. Only what a model call sends is
-the window.
+The `session_id` is the conversation's name. The session's history keeps all messages as they are, except long results
+of tools: it has them as the policy clips them on arrival, and the log has the whole. A model call sends the window in
+their place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any, Unpack
 
 from anyio.to_thread import run_sync
 
-from transom.adapters.base import ModelCall, Session, Sessions
+from transom.adapters.model_call import ModelCall
+from transom.adapters.sessions import Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool
@@ -60,7 +61,8 @@ class TransomProvider(ContextProvider):
         self.sessions = Sessions(store, FORMATS["agent_framework"], readback=readback, **options)
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, state: Any) -> None:  # noqa: ARG002 - its interface
-        """Add the middleware, and the readback tools, to a run. Raises InvalidSetting."""
+        """Add the middleware and the readback tools to a run. Raises InvalidSetting if the agent is set so that a
+        middleware does not see all messages."""
         if getattr(agent, "require_per_service_call_history_persistence", False):
             raise InvalidSetting(
                 "agent-framework: with require_per_service_call_history_persistence=True a middleware sees only a part "
@@ -72,9 +74,9 @@ class TransomProvider(ContextProvider):
 
 
 class _ModelCalls(ChatMiddleware):
-    """Sends the window in place of all messages, and once more with a smaller one if it was too long.
+    """Sends the window in place of all messages; if it was too long, a smaller one.
 
-    A request that goes on with a conversation of the server is passed on: the server has the messages.
+    A request that goes on with a conversation of the server is passed on as it came: the server has the messages.
     """
 
     def __init__(self, session: Session, sessions: Sessions) -> None:
@@ -107,7 +109,7 @@ class _ModelCalls(ChatMiddleware):
 
 
 class _ToolResults(FunctionMiddleware):
-    """Logs the results of tools, and puts what windows show in their place."""
+    """Logs the results of tools that are text, and puts the clipped text in their place."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -126,7 +128,7 @@ class _ToolResults(FunctionMiddleware):
 
 
 async def _called(call: ModelCall, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-    """Call the model, and log its reply. The context has all messages again afterwards."""
+    """Call the model with the window, and log its reply. Afterwards the context has its own messages again."""
     messages = context.messages
 
     async def ask(window: list[Any]) -> None:
@@ -142,7 +144,7 @@ async def _called(call: ModelCall, context: ChatContext, call_next: Callable[[],
 async def _streamed(
     call: ModelCall, context: ChatContext, call_next: Callable[[], Awaitable[None]]
 ) -> AsyncIterator[Any]:
-    """The updates of one response. After the first one nothing is tried again."""
+    """Yield the updates of one response, and log it at its end. After the first update nothing is tried again."""
     while True:
         began = False
         context.messages = call.messages

@@ -6,9 +6,9 @@
     runner = InMemoryRunner(agent, app_name="app", plugins=[TransomPlugin("sqlite:///agent.db", budget=32_000)])
     runner.run_async(user_id="ada", session_id="trip", new_message=…)
 
-The conversation's name is the user's id and the session's: "ada/trip". The session keeps all events as they are, but
-for long results of tools: it has them as the policy clips them on arrival, and the log has the whole. Only what a model
-call sends is the window.
+The conversation's name is the user's id and the session's: "ada/trip". The session keeps all events as they are, except
+long results of tools: it has them as the policy clips them on arrival, and the log has the whole. A model call sends
+the window in their place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any, Unpack
 
 from anyio.to_thread import run_sync
 
-from transom.adapters.base import ModelCall, Session, Sessions
+from transom.adapters.model_call import ModelCall
+from transom.adapters.sessions import Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool
@@ -70,7 +71,8 @@ class TransomPlugin(BasePlugin):
         llm_request.contents = call.messages
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
-        """Log the response and its usage. What arrives in pieces is logged when it is whole."""
+        """Log the response and its usage. The pieces of a stream are not logged, but the whole that ADK makes of
+        them."""
         if llm_response.partial:
             return
         call = self._calls.pop(_run(callback_context), None)
@@ -80,7 +82,10 @@ class TransomPlugin(BasePlugin):
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
     ) -> LlmResponse | None:
-        """Ask once more with a smaller window, if the request was too long. The reply comes whole, also in a stream."""
+        """If the request was too long, ask again with a smaller window. Also in a stream the reply comes whole then.
+
+        Returns None for all other errors: ADK raises them.
+        """
         call = self._calls.get(_run(callback_context))
         while call is not None and await run_sync(call.failed, error):
             llm_request.contents = call.messages
@@ -97,7 +102,7 @@ class TransomPlugin(BasePlugin):
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: Raw, tool_context: ToolContext, result: Any
     ) -> Raw | None:
-        """Log the result of a tool, and give what windows show in its place."""
+        """Log the result of a tool. Returns the clipped result; None if nothing was clipped."""
         response = result if isinstance(result, dict) else {"result": result}
         call = tool_context.function_call_id or ""
         known_id = None if is_own_id(call) else call
@@ -119,7 +124,7 @@ class TransomPlugin(BasePlugin):
 
 
 class _ReadbackTool(BaseTool):
-    """One of the readback tools."""
+    """A readback tool for the agents of a runner."""
 
     def __init__(self, tool: Tool, plugin: TransomPlugin) -> None:
         super().__init__(name=tool.name, description=tool.description)
@@ -135,10 +140,12 @@ class _ReadbackTool(BaseTool):
 
 
 def _run(context: CallbackContext) -> tuple[str, str]:
+    """What names the model call in flight: a run, and the agent in it."""
     return context.invocation_id, context.agent_name
 
 
 def _text(instruction: Any) -> str:
+    """The text of a system instruction: a string, or a content with parts. Empty if there is none."""
     if isinstance(instruction, str) or instruction is None:
         return instruction or ""
     return "\n".join(part.text for part in getattr(instruction, "parts", None) or () if part.text)

@@ -7,8 +7,8 @@
     agent.invoke({"messages": [("user", "…")]}, {"configurable": {"thread_id": "trip"}})
 
 The `thread_id` is the conversation's name. A run without one has a conversation named by the id of its first message.
-The graph's state keeps all messages as they are, but for long results of tools: it has them as the policy clips them on
-arrival, and the log has the whole. Only what a model call sees is the window.
+The graph's state keeps all messages as they are, except long results of tools: it has them as the policy clips them on
+arrival, and the log has the whole. A model call sees the window in their place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any, Unpack, cast
 
 from anyio.to_thread import run_sync
 
-from transom.adapters.base import ModelCall, Session, Sessions
+from transom.adapters.model_call import ModelCall
+from transom.adapters.sessions import Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool
@@ -57,7 +58,7 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Send the window in place of all messages, and once more with a smaller one if it was too long."""
+        """Send the window in place of all messages; if it was too long, a smaller one."""
         call = self._begin(request)
         return call.send(lambda messages: handler(request.override(messages=messages)), _reply)
 
@@ -77,7 +78,7 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
     ) -> Any:
-        """As `wrap_tool_call`."""
+        """As `wrap_tool_call`. The log is read and written in a worker thread."""
         if request.tool_call["name"] in READ_BACK:
             return await run_sync(self._readback, request)
         return await run_sync(self._logged, request, await handler(request))
@@ -104,7 +105,7 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
         return known[1]
 
     def _logged(self, request: ToolCallRequest, result: Any) -> Any:
-        """The result as windows show it. A command to the graph is passed on."""
+        """Log a result. Returns it as windows show it: clipped, or the same. A command to the graph is not logged."""
         if not isinstance(result, ToolMessage):
             return result
         shorter = self._session_of(request).tool_result(result)
@@ -120,6 +121,7 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
 
 
 def _reply(response: Any) -> AIMessage | None:
+    """The model's message in what a handler returns; None if there is none."""
     messages: Sequence[Any] = [response] if isinstance(response, AIMessage) else response.result
     return next((each for each in messages if isinstance(each, AIMessage)), None)
 
@@ -132,6 +134,7 @@ def _model_name(model: Any) -> str:
 
 
 def _tool(tool: Tool) -> BaseTool:
+    """A readback tool for the agent. `wrap_tool_call` answers its calls, so that its function is not called."""
     def answer(**_: Any) -> str:
         return f"[error: {tool.name} is answered by TransomMiddleware]"
 

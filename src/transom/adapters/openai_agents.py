@@ -9,8 +9,8 @@
     Runner.run_sync(agent, "…", run_config=RunConfig(model_provider=trip))
 
 The session's name is the conversation's. The SDK's own history (its `Session`, or `to_input_list()`) keeps all items as
-they are, but for long results of tools: it has them as the policy clips them on arrival, and the log has the whole.
-Only what a model call sends is the window. An agent whose `model` is an object, and no name, takes `trip.wrap(model)`.
+they are, except long results of tools: it has them as the policy clips them on arrival, and the log has the whole. A
+model call sends the window in their place. An agent whose `model` is an object, and no name, takes `trip.wrap(model)`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any, Unpack
 
 from anyio.to_thread import run_sync
 
-from transom.adapters.base import ModelCall, Session, Sessions
+from transom.adapters.model_call import ModelCall
+from transom.adapters.sessions import Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool as ToolSchema
@@ -53,10 +54,11 @@ __all__ = ["SessionProvider", "TransomModel", "TransomProvider"]
 
 
 class TransomProvider(ModelProvider):
-    """Makes a model provider for each session (`for_session`). It has no models itself.
+    """The store and the settings of all sessions: `for_session` makes a model provider of them. It has no models
+    itself.
 
     `store`: as for `Conversation.open`. `provider`: where the models come from; by default the SDK's own. `readback`:
-    whether a session has `tools`. `options`: the settings of each conversation.
+    whether the provider of a session has readback tools (`SessionProvider.tools`). `options`: the settings of each conversation.
     """
 
     def __init__(
@@ -113,15 +115,18 @@ class SessionProvider(ModelProvider):
         return [*functions, *self.tools]
 
     def get_model(self, model_name: str | None) -> Model:
-        """The model with this name, wrapped."""
+        """The provider's model with this name, wrapped; its default model for None."""
         return self.wrap(self._provider.get_model(model_name), model_name or "")
 
     def wrap(self, model: Model, name: str = "") -> TransomModel:
-        """A model that sends windows."""
+        """This model, so that it sends windows. `name`: for limits and prices; by default the model's own."""
         return TransomModel(model, self, name or str(getattr(model, "model", "")))
 
     async def _logged(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
-        """Log the result of a function, and clip it. The SDK takes another text only as a refusal of the first."""
+        """Log the result of a function, and clip it. A result with images or files is not logged here.
+
+        The clipped text is a rejection: the SDK takes another text in no other way.
+        """
         item: Any = {"call_id": data.context.tool_call_id, "type": "function_call_output", "output": str(data.output)}
         is_content = isinstance(data.output, (list, ToolOutputText, ToolOutputImage, ToolOutputFileContent))
         shorter = None if is_content else await run_sync(self.session.tool_result, item)
@@ -142,10 +147,10 @@ class SessionProvider(ModelProvider):
 
 
 class TransomModel(Model):
-    """A model of the SDK that sends the window in place of all items, and a smaller one if that was too long.
+    """A model of the SDK that sends the window in place of all items; if that was too long, a smaller one.
 
-    A request that goes on with a response of the server (`previous_response_id`, `conversation_id`) is passed on: the
-    server has the items.
+    A request that goes on with a response of the server (`previous_response_id`, `conversation_id`) is passed on as it
+    came: the server has the items.
     """
 
     def __init__(self, model: Model, provider: SessionProvider, name: str) -> None:
@@ -163,7 +168,7 @@ class TransomModel(Model):
         tracing: Any,
         **state: Any,
     ) -> ModelResponse:
-        """One response."""
+        """Send a window, and log the response. If it was too long, a smaller one is sent."""
         rest = (model_settings, tools, output_schema, handoffs, tracing)
         if self._is_on_server(state):
             return await self._model.get_response(system_instructions, input, *rest, **state)
@@ -184,7 +189,7 @@ class TransomModel(Model):
         tracing: Any,
         **state: Any,
     ) -> AsyncIterator[Any]:
-        """One response, event by event. After the first event nothing is tried again."""
+        """As `get_response`, event by event. After the first event nothing is tried again."""
         rest = (model_settings, tools, output_schema, handoffs, tracing)
         if self._is_on_server(state):
             async for event in self._stream(system_instructions, input, *rest, **state):
@@ -206,7 +211,7 @@ class TransomModel(Model):
             return
 
     async def close(self) -> None:
-        """Close the model."""
+        """Close the wrapped model."""
         await self._model.close()
 
     def _is_on_server(self, state: Raw) -> bool:

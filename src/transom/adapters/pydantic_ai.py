@@ -7,8 +7,8 @@
     agent.run_sync("…", conversation_id="trip")
 
 The `conversation_id` is the conversation's name; pydantic-ai makes one if there is none, and keeps it in
-`message_history`. The history keeps all messages as they are, but for long results of tools: it has them as the policy
-clips them on arrival, and the log has the whole. Only what a model request sends is the window.
+`message_history`. The history keeps all messages as they are, except long results of tools: it has them as the policy
+clips them on arrival, and the log has the whole. A model request sends the window in their place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any, Unpack, cast
 
 from anyio.to_thread import run_sync
 
-from transom.adapters.base import ModelCall, Sessions
+from transom.adapters.model_call import ModelCall
+from transom.adapters.sessions import Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.message import Raw
 from transom.core.tool import Tool
@@ -55,7 +56,8 @@ class TransomCapability(AbstractCapability[Any]):
         self._calls: dict[str, ModelCall] = {}  # the one in flight, by run
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
-        """Log the model request of a run that is cancelled: no other hook is told."""
+        """Run the agent. If the run ends with an error while a model request is open, that request is logged as failed:
+        when a run is cancelled, no other hook is told."""
         try:
             return await handler()
         except BaseException as error:
@@ -66,7 +68,8 @@ class TransomCapability(AbstractCapability[Any]):
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Send the window in place of all messages."""
+        """Put the window in the place of all messages. A second attempt sends the window that `on_model_request_error`
+        has planned."""
         call = self._calls.get(_run(ctx))
         if call is None or request_context.attempt == 1:
             call = self._calls[_run(ctx)] = await run_sync(self._begin, ctx, request_context)
@@ -91,7 +94,8 @@ class TransomCapability(AbstractCapability[Any]):
         request_context: ModelRequestContext,  # noqa: ARG002 - its interface
         error: Exception,
     ) -> ModelResponse:
-        """Ask for another attempt, with a smaller window, if the request was too long."""
+        """If the request was too long, plan a smaller window and raise RetryModelRequest, so that pydantic-ai sends it.
+        All other errors are raised again."""
         call = self._calls.get(_run(ctx))
         if call is not None and await run_sync(call.failed, error):
             raise RetryModelRequest from error
@@ -107,7 +111,7 @@ class TransomCapability(AbstractCapability[Any]):
         args: Any,  # noqa: ARG002 - its interface
         result: Any,
     ) -> Any:
-        """Log the result of a tool, and return it as windows show it."""
+        """Log the result of a function. Returns it clipped, or as it is. Results of other kinds are not logged here."""
         if tool_def.kind != "function":
             return result
         is_wrapped = isinstance(cast("object", result), ToolReturn)
@@ -119,7 +123,7 @@ class TransomCapability(AbstractCapability[Any]):
         return dataclasses.replace(result, return_value=shorter) if is_wrapped else shorter
 
     def get_toolset(self) -> AgentToolset[Any] | None:
-        """The readback tools."""
+        """The readback tools; None if there are none."""
         tools = [self._tool(tool) for tool in self.sessions.readback_tools]
         return FunctionToolset(tools) if tools else None
 

@@ -8,8 +8,8 @@
     agent("…")
 
 The `conversation_id` is the conversation's name; without one it is the session id of the agent's session manager.
-`agent.messages` keeps all messages as they are, but for long results of tools: it has them as the policy clips them on
-arrival, and the log has the whole. Only what a model call sends is the window.
+`agent.messages` keeps all messages as they are, except long results of tools: it has them as the policy clips them on
+arrival, and the log has the whole. A model call sends the window in their place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any, Unpack
 
 from anyio.to_thread import run_sync
 
-from transom.adapters.base import ModelCall, Session, Sessions
+from transom.adapters.model_call import ModelCall
+from transom.adapters.sessions import Session, Sessions
 from transom.conversation.settings import ConversationOptions
 from transom.core.tool import Tool
 from transom.extras import imports_of
@@ -64,7 +65,8 @@ class TransomPlugin(Plugin):
         return "transom"
 
     def init_agent(self, agent: Agent) -> None:
-        """Add the middleware, and the readback tools."""
+        """Give an agent the middleware for its model calls, the hook for the results of its tools, and the readback
+        tools."""
         agent.add_middleware(InvokeModelStage, self._invoke_model)
         agent.add_hook(self._log_result, AfterToolCallEvent)
         session = self.session(agent)
@@ -77,7 +79,7 @@ class TransomPlugin(Plugin):
     async def _invoke_model(
         self, context: InvokeModelContext, next_fn: Callable[[InvokeModelContext], AsyncGenerator[Any, None]]
     ) -> AsyncGenerator[Any, None]:
-        """Send the window in place of all messages, and once more with a smaller one if it was too long.
+        """Send the window in place of all messages; if it was too long, a smaller one.
 
         After the model's first event nothing is tried again.
         """
@@ -98,7 +100,8 @@ class TransomPlugin(Plugin):
             return
 
     async def _log_result(self, event: AfterToolCallEvent) -> None:
-        """Log the result of a tool, and put what windows show in its place. A call that will be made again has none."""
+        """Log the result of a tool, and put the clipped text in its place. If the call will be made again, it does
+        nothing."""
         if event.retry:
             return
         message = {"role": "user", "content": [{"toolResult": event.result}]}
@@ -115,7 +118,7 @@ class TransomPlugin(Plugin):
 
 
 def _model_name(model: Model) -> str:
-    """The provider and the name of a model; empty if it has no name."""
+    """The provider and the name of a model ("openai:gpt-5"); empty if its settings have no name."""
     config: Any = model.get_config()
     name = config.get("model_id") if isinstance(config, dict) else None
     provider = type(model).__name__.removesuffix("Model").removesuffix("Responses").lower()

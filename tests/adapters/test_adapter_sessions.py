@@ -10,7 +10,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from transom import ConversationBusy, InvalidSetting
-from transom.adapters.base import Sessions, error_of
+from transom.adapters.model_call import error_of
+from transom.adapters.sessions import Sessions
 from transom.core.message import Assistant, Failure, Text, ToolResult, User
 from transom.stores import open_store
 from transom.wire.frameworks import FORMATS
@@ -221,7 +222,7 @@ def test_a_result_is_the_one_of_its_call_whatever_it_says() -> None:
 
 
 def test_sessions_that_nobody_waits_for_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transom.adapters.base.MOST_OPEN", 3)
+    monkeypatch.setattr("transom.adapters.sessions.MOST_OPEN_SESSIONS", 3)
     opened = sessions()
     for number in range(9):
         opened.session(f"s{number}").begin([HumanMessage("hi")]).observe(AIMessage("hello"))

@@ -1,0 +1,138 @@
+"""One model call of a framework: its window, the attempts at it, and its reply or failure in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from anyio.to_thread import run_sync
+
+from transom.adapters.branch import Branch
+from transom.conversation.conversation import Conversation
+from transom.core.entry import Meta
+from transom.core.message import Raw
+from transom.core.tool import Tool
+from transom.core.window import Window
+from transom.errors import ConversationBusy, ProviderError, TransomError, quote
+from transom.overflow import classify
+from transom.providers.models import cost
+from transom.providers.sdk_errors import provider_error
+
+R = TypeVar("R")
+
+_TOO_LONG = ("ContextWindowOverflow", "ContextOverflow", "ContextLengthExceeded")
+"""Parts of the names of exceptions by which frameworks say that a request was too long."""
+
+_WAY_OUT = "another run of this session has not ended: try again when it has, or give this run another session id"
+
+
+class ModelCall:
+    """One model call of a framework, until its reply is logged or it has failed.
+
+    It is made with a plan: `window` is what the next attempt sends, and the log says that it is sent. `tools`, `model`:
+    as for `Session.begin`. Raises BudgetImpossible, ConversationBusy.
+    """
+
+    def __init__(self, branch: Branch, tools: Sequence[Raw | Tool], model: str) -> None:
+        self._branch, self._tools, self._model, self._is_open = branch, tools, model, True
+        branch.is_waiting = True
+        self.conversation.plan_for(model)
+        self.window: Window = self._plan()
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation that the call is a part of."""
+        return self._branch.conversation
+
+    @property
+    def messages(self) -> list[Any]:
+        """The framework's messages of the window: the original objects, unless the window shows them differently."""
+        return self._branch.format.write(self.window.view, self._branch.sources)
+
+    def _plan(self) -> Window:
+        try:
+            return self.conversation.plan_request(tools=self._tools)
+        except TransomError as error:
+            self._branch.is_waiting = False
+            if isinstance(error, ConversationBusy):
+                raise ConversationBusy(self.conversation.log.name, error.holder, _WAY_OUT) from None
+            raise
+
+    def send(self, ask: Callable[[list[Any]], R], reply_of: Callable[[R], Any]) -> R:
+        """Ask the model, and log its reply. If the messages were too long, ask again with fewer.
+
+        `ask`: sends messages. `reply_of`: the reply in what `ask` returned; None if there is none, and nothing is
+        logged. Returns what `ask` returned. Raises what `ask` raises.
+        """
+        while True:
+            try:
+                answer = ask(self.messages)
+            except BaseException as error:
+                if not self.failed(error):
+                    raise
+                continue
+            self.observe(reply_of(answer))
+            return answer
+
+    async def send_async(self, ask: Callable[[list[Any]], Awaitable[R]], reply_of: Callable[[R], Any]) -> R:
+        """As `send`. Plans are made in a worker thread."""
+        while True:
+            try:
+                answer = await ask(self.messages)
+            except BaseException as error:
+                if not await self.failed_async(error):
+                    raise
+                continue
+            await run_sync(self.observe, reply_of(answer))
+            return answer
+
+    def observe(self, reply: Any) -> None:
+        """Log the reply, with its usage if the framework reports it; nothing for None. Raises InvalidMessage."""
+        if reply is None:
+            return
+        turn, name = self._branch.format.read_reply(reply), self._model
+        self.conversation.append(turn, Meta(model=name, cost=cost(turn.usage, name)) if name else None)
+        self._branch.is_waiting = self._is_open = False
+
+    def failed(self, error: BaseException) -> bool:
+        """Log a failure. True if the caller should send `messages` again.
+
+        It is True if the request was too long or a part of it was refused: `messages` are those of a smaller window
+        then. If the window is as small as it can be, the error gets a note with the numbers. All other errors are left
+        to the framework, which may retry them. A cancelled call, or a stream that is not read to its end, is a failure
+        too, so that the next call need not wait for it. An error after the reply was logged is not logged.
+        """
+        if not self._is_open:
+            return False
+        decision = self.conversation.failed(error_of(error), model=self._model)
+        if decision.smaller and decision.max_tokens is None:
+            self.window = self._plan()
+            return True
+        if decision.kind == "overflow":
+            error.add_note(decision.why)
+        self._branch.is_waiting = False
+        return False
+
+    async def failed_async(self, error: BaseException) -> bool:
+        """As `failed`, in a worker thread. A cancelled task cannot wait for one: `failed` runs on its event loop."""
+        return await run_sync(self.failed, error) if isinstance(error, Exception) else self.failed(error)
+
+
+def error_of(error: BaseException) -> ProviderError:
+    """What a framework raised, as the provider's error, with its status if it still has one.
+
+    Frameworks wrap errors: the first error in the chain of causes that has a status counts. An exception whose name
+    says that the request was too long counts as status 413, unless the error with a status says so itself.
+    """
+    causes: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in causes:
+        causes.append(each)
+        each = each.__cause__ or each.__context__
+    read = [provider_error(each) for each in causes if isinstance(each, Exception)]
+    of_status = next((each for each in read if each.status is not None), None)
+    names = [kind.__name__ for each in causes for kind in type(each).__mro__]
+    says_so = any(part in name for name in names for part in _TOO_LONG)
+    if says_so and (of_status is None or classify(of_status.status, of_status.body) is None):
+        return ProviderError("bad_request", quote(str(error)), status=413, body=str(error))
+    return of_status or (read[0] if read else ProviderError("unknown", str(error)))
