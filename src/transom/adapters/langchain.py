@@ -135,6 +135,7 @@ def _model_name(model: Any) -> str:
 
 def _tool(tool: Tool) -> BaseTool:
     """A readback tool for the agent. `wrap_tool_call` answers its calls, so that its function is not called."""
+
     def answer(**_: Any) -> str:
         return f"[error: {tool.name} is answered by TransomMiddleware]"
 

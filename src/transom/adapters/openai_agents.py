@@ -58,7 +58,8 @@ class TransomProvider(ModelProvider):
     itself.
 
     `store`: as for `Conversation.open`. `provider`: where the models come from; by default the SDK's own. `readback`:
-    whether the provider of a session has readback tools (`SessionProvider.tools`). `options`: the settings of each conversation.
+    whether the provider of a session has readback tools (`SessionProvider.tools`). `options`: the settings of each
+    conversation.
     """
 
     def __init__(
