@@ -179,13 +179,17 @@ def test_the_same_request_from_many_threads_is_many_conversations() -> None:
 
 @pytest.mark.parametrize(("wait", "most_open", "name"), [(5, 256, "trip"), (5, 0, "trip"), (0, 256, "trip-?")])
 def test_a_call_waits_for_another_process_or_gets_a_conversation_of_its_own(
-    wait: float, most_open: int, name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture
+    wait: float,
+    most_open: int,
+    name: str,
+    tmp_path: Any,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("transom.http.gateway.MOST_OPEN_CONVERSATIONS", most_open)
     url = f"sqlite:///{tmp_path}/agent.db"
     with strict_provider(1) as server:
-        client = transom.wrap(
-            openai_client(server.url), store=url, budget=BUDGET, session="trip", wait=wait, most_open=most_open
-        )
+        client = transom.wrap(openai_client(server.url), store=url, budget=BUDGET, session="trip", wait=wait)
         talk = said(TASK)
         for _ in range(2):
             with transom.Conversation.open(url, "trip", budget=BUDGET) as elsewhere:

@@ -1,4 +1,4 @@
-"""The provider APIs by the path of a request: which dialect it speaks, and where its body has what."""
+"""The APIs of the providers: which one a path belongs to, and in which fields a request body has what we need."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Fields = dict[str, msgspec.Raw]
 
 
 class Api(NamedTuple):
-    """Where the bodies of one API have what is needed.
+    """In which fields the request bodies of one API have what we read and change.
 
-    `messages`: the key of the messages. `system`: the keys of a system prompt that is not among the messages. `answer`:
-    the keys of the limit of the answer; the first one is set in a body that has none, and a dot leads into an object.
-    `held`: the keys that name a conversation that the provider keeps.
+    `messages`: the field of the messages. `system`: the fields of a system prompt that is not among the messages.
+    `answer`: the fields for the most tokens of the answer; the first one is set in a body that has none, and a dot
+    leads into an object. `held`: the fields that name a conversation that the provider keeps.
     """
 
     dialect: str
@@ -54,7 +54,7 @@ APIS = {
     ":generateContent": _GEMINI,
     ":streamGenerateContent": _GEMINI,
 }
-"""The APIs by the end of a path."""
+"""The APIs by the end of a request's path."""
 
 COUNTING = {"/messages/count_tokens": APIS["/messages"]}
 """The paths that count the tokens of a request and do not send it."""
@@ -83,8 +83,8 @@ def api_of(path: str, table: dict[str, Api] = APIS) -> Api | None:
 
 
 def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialect:
-    """The dialect of an API: the wanted one, if it is a form of that API's, such as "mistral" for chat completions;
-    else the one that this host speaks."""
+    """The dialect of a request. It is the wanted one if that belongs to the API, as "mistral" to chat completions; else
+    the one that this host speaks."""
     own = dialect_named(dialect_at(host, api.dialect))
     if wanted is None:
         return own
@@ -97,15 +97,15 @@ class CallBody:
     """The body of a request, of which only what is needed is parsed. Raises InvalidMessage if it is no such body.
 
     `messages`: each message as the bytes that came, without the leading ones of the system prompt. `system`: the system
-    prompt as instructions. `tools`: the schemas of the tools. `offers_tools`: whether there are any. Codex has
-    them in an item.
+    prompt as instructions. `tools`: the schemas of the tools in the field for tools. `offers_tools`: whether there are
+    tools in that field or, as Codex sends them, in an item. `has_marks`: whether the client sets cache marks itself.
     """
 
     def __init__(self, api: Api, dialect: Dialect, path: str, content: bytes) -> None:
         self.api, self.dialect, self.content = api, dialect, content
         try:
             self.fields = msgspec.json.decode(content, type=Fields)
-            self.messages = self._listed()
+            self.messages = self._messages()
             self.system = self._system()
             self.tools = cast("list[Raw]", self.value("tools") or [])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
@@ -127,7 +127,7 @@ class CallBody:
         return next((key for key in self.api.held if self.value(key)), "")
 
     def facts(self) -> list[Fact]:
-        """The facts of all messages. Raises InvalidMessage."""
+        """The facts of all messages, without the system prompt. Raises InvalidMessage."""
         return [fact for _, fact in self.dialect.parse([msgspec.json.decode(raw) for raw in self.messages])]
 
     @property
@@ -144,9 +144,9 @@ class CallBody:
     def rendered(self, window: Raw, longest_answer: int | None = None) -> bytes:
         """The body with the messages, the system prompt and the tools of a window; every other field as it came.
 
-        A window contains no empty message. The empty messages of the user at the end of the list follow as they came
-        if the window ends with something else than a message of the user or a result. `longest_answer`: in place of
-        the body's own.
+        A window contains no empty message. If it ends with a message of the system or of the model, the user's empty
+        messages at the end of the client's list follow as they came. `longest_answer`: the most tokens of the answer,
+        in place of the body's own.
         """
         fields: dict[str, Any] = dict(self.fields)
         given = {self.api.messages, "tools", *self.api.system}
@@ -165,7 +165,7 @@ class CallBody:
         return msgspec.json.encode(fields)
 
     def _empty_end(self) -> list[msgspec.Raw]:
-        """The user's messages at the end of the list that have no content."""
+        """The user's messages without content at the end of the client's list, as they came."""
         at = len(self.messages)
         while at and self._is_empty(self.messages[at - 1]):
             at -= 1
@@ -178,20 +178,23 @@ class CallBody:
         return all(isinstance(fact, User) and is_empty(fact) for _, fact in self.dialect.parse([message]))
 
     def _set_answer(self, fields: dict[str, Any], tokens: int) -> None:
+        """Set the most tokens of the answer, in the field that the body has for it."""
         key = next((key for key in self.api.answer if key in fields), self.api.answer[0])
         outer, _, inner = key.partition(".")
         fields[outer] = {**(self.value(outer) or {}), inner: tokens} if inner else tokens
 
-    def _listed(self) -> list[msgspec.Raw]:
+    def _messages(self) -> list[msgspec.Raw]:
+        """Each message as its bytes. A text in place of the list is one message of the user."""
         raw = self.fields.get(self.api.messages)
         if raw is None:
             raise InvalidMessage("body", f"there is no {self.api.messages!r}")
-        if bytes(memoryview(raw)[:1]) == b'"' and self.api.messages == "input":  # a text alone is a message of the user
+        if bytes(memoryview(raw)[:1]) == b'"' and self.api.messages == "input":
             item = msgspec.json.encode({"role": "user", "content": raw})
             return [msgspec.Raw(item)]
         return msgspec.json.decode(raw, type=list[msgspec.Raw])
 
     def _system(self) -> list[Instruction]:
+        """The system prompt: a field of the body, or the first messages. The block for billing is kept apart."""
         self._billing: list[Raw] = []
         if not self.api.system:
             return self._leading()
@@ -203,7 +206,7 @@ class CallBody:
         return self.dialect.parse_system(value) if value else []
 
     def _leading(self) -> list[Instruction]:
-        """The instructions before all other messages, which are taken out of the messages."""
+        """Take the instructions before all other messages out of the list, and return them."""
         head: list[Raw] = []
         for raw in self.messages:
             message = as_dict(msgspec.json.decode(raw))

@@ -1,9 +1,12 @@
 """Digests of the beginnings of a conversation: equal digests mean equal beginnings.
 
-There are two kinds. The *raw* digest is over the bytes of the messages as they came, and is cheap. The *canonical* one
-is over the facts in them, each digest made of the one before it and of one more fact: what was said and called. It
-leaves out cache marks, ids of items and reasoning, because clients change or drop these between two requests. A string
-and a list of one text block are the same fact.
+There are three kinds:
+
+- The *raw* digest is made of the bytes of the messages as they came. It is cheap.
+- The *canonical* digest is made of the facts in them. Each is made of the one before it and of one more fact. It leaves
+  out cache marks, ids of items and reasoning, because clients change or drop these between two requests. A string and
+  a list of one text block are the same fact.
+- The digest of the *outline* is canonical too, and leaves out what results say, because agents shorten old results.
 """
 
 from __future__ import annotations
@@ -17,19 +20,19 @@ from transom.core.message import Assistant, Fact, Instruction, Part, Text, ToolR
 
 Digest = bytes
 
-SIZE = 16
+DIGEST_BYTES = 16
 
 
 def begin(*names: str) -> Digest:
-    """The digest of no messages, of one owner: two owners have no digest in common."""
-    return blake2b(json.dumps(names).encode(), digest_size=SIZE).digest()
+    """The digest before any message. `names`: whose messages they are. Two owners have no digest in common."""
+    return blake2b(json.dumps(names).encode(), digest_size=DIGEST_BYTES).digest()
 
 
 def raw_digests(start: Digest, messages: Sequence[Any], since: int = 0) -> list[Digest]:
-    """The digest of the bytes of the first `since` messages, and that after each message behind them.
+    """The raw digests of the beginnings of a list that have `since` messages and more, the shortest first.
 
-    Each message has its length before it, so that no two lists of messages have the same bytes. What is before `since`
-    is hashed in one go: most requests ask for the last few digests of a thousand. SHA-256, because processors have
+    The length of each message is hashed before it, so that no two lists of messages have the same bytes. What is before
+    `since` is hashed in one go: most requests need the last few digests of a thousand. SHA-256, because processors have
     instructions for it: it takes half the time of BLAKE2.
     """
     state = sha256(start)
@@ -50,9 +53,11 @@ def after(digest: Digest, fact: Fact) -> Digest:
 
 
 def after_calls(outline: Digest, turn: Assistant) -> Digest | None:
-    """A digest of the outline before a turn and the ids of its calls; None if a call has no id. It finds a turn
-    whose text the client has changed, or the results before it. A server may give two turns the same ids, so the
-    outline before the turn counts too."""
+    """A digest of the outline before a turn and of the ids of its calls. None if it has no calls, or one without an id.
+
+    By it a turn is found of which the client has changed the text, or the results before it. The ids alone are not
+    enough: a server may give two turns the same ids.
+    """
     ids = [call.id for call in turn.calls]
     if not ids or not all(ids):
         return None
@@ -60,20 +65,21 @@ def after_calls(outline: Digest, turn: Assistant) -> Digest | None:
 
 
 def outline_after(outline: Digest, fact: Fact) -> Digest:
-    """The digest of the outline after one more fact. The outline is what was said and called, without the contents of
-    results: of a result whose call has an id, the id alone. Agents shorten old results in their own lists."""
+    """The digest of the outline after one more fact. Of a result whose call has an id, only the id counts."""
     if isinstance(fact, ToolResult) and fact.call:
         return _linked(outline, ["result", fact.call])
     return after(outline, fact)
 
 
 def _linked(digest: Digest, element: list[Any]) -> Digest:
+    """The digest of a digest and of one more element."""
     text = json.dumps(element, sort_keys=True)
-    return blake2b(text.encode(), digest_size=SIZE, key=digest).digest()
+    return blake2b(text.encode(), digest_size=DIGEST_BYTES, key=digest).digest()
 
 
 def _elements(fact: Fact) -> Iterator[list[Any]]:
-    """What counts of a fact, piece by piece: how the pieces are spread over messages does not count."""
+    """What counts of a fact, one element for each text, part or call: how they are spread over messages does not count.
+    Empty for a fact that no client sends."""
     if isinstance(fact, Assistant):
         for part in fact.parts:
             if not isinstance(part, Text):
@@ -98,7 +104,7 @@ def _contents(parts: Sequence[Part]) -> Iterator[object]:
 
 
 def _arguments(text: str) -> object:
-    """Arguments by their value, if they are JSON: clients write them again."""
+    """The value of a call's arguments, because clients write the JSON anew; the text if they are no JSON."""
     try:
         return json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError):
@@ -106,7 +112,7 @@ def _arguments(text: str) -> object:
 
 
 def _unmarked(value: object) -> object:
-    """A part without its cache marks, and without an id or a status that a client may leave away."""
+    """A part without cache marks, ids and statuses, at every depth: a client may leave these away."""
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         return {key: _unmarked(item) for key, item in fields.items() if key not in {"cache_control", "id", "status"}}

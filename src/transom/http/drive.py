@@ -1,4 +1,4 @@
-"""Drives the steps of an exchange: for a client that blocks, and for one on an event loop."""
+"""Does what an exchange asks for: sends, reads and waits, in a thread or on an event loop."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from transom.http.exchange import Answer, Exchange, NextChunk, Reply, Send, Step
 
 
 class Sender(Protocol):
-    """Sends requests, one after the other, and reads the newest answer."""
+    """Sends the requests of one exchange, one after the other, and reads the newest answer."""
 
     def send(self, body: bytes | None) -> Answer:
-        """Send the request with this body, or (None) as it came; the answer before is closed."""
+        """Send the request with this body (None: with its own), and close the answer before."""
         ...
 
     def next_chunk(self) -> bytes | None:
@@ -24,7 +24,7 @@ class Sender(Protocol):
 
 
 class AsyncSender(Protocol):
-    """The same on an event loop."""
+    """As `Sender`, on an event loop."""
 
     async def send(self, body: bytes | None) -> Answer: ...
 
@@ -32,8 +32,10 @@ class AsyncSender(Protocol):
 
 
 def drive(exchange: Exchange, sender: Sender) -> Reply:
-    """Run an exchange to its end in this thread: send, read and wait as its steps ask. Returns the reply for the
-    client. What the sender raises is logged, and raised again."""
+    """Run the steps of an exchange in this thread. Returns the reply for the client; a stream is relayed afterwards.
+
+    What the sender raises is logged as a failure, and raised again.
+    """
     steps, outcome = exchange.steps(), None
     while True:
         want = _advance(exchange, steps, outcome)
@@ -70,9 +72,10 @@ async def drive_async(exchange: Exchange, sender: AsyncSender) -> Reply:
 
 
 def relayed(exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], bytes | None]) -> Iterator[bytes]:
-    """Yield the bytes of a streamed reply, as the client gets them. The reply is logged before the client has its end.
+    """Yield the bytes of a streamed reply for the client: `begun`, then what `read` returns until that is None.
 
-    Close the iterator when the client goes away.
+    The reply is logged before the client has its end. Close the iterator when the client goes away: what came is logged
+    as a failure then.
     """
     error: BaseException | None = None
     try:
@@ -110,8 +113,8 @@ async def relayed_async(
 
 
 def _advance(exchange: Exchange, steps: Steps, outcome: Any) -> Send | NextChunk | AwaitSummary | Reply:
-    """One step of the exchange; after the last one its reply, as a value: StopIteration cannot leave a worker
-    thread."""
+    """One step of the exchange: what it waits for, or after the last one its reply. It is a value, because
+    StopIteration cannot leave a worker thread. If the step raises, the exchange is closed."""
     try:
         return steps.send(outcome)
     except StopIteration as done:

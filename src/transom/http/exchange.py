@@ -28,7 +28,7 @@ from transom.core.entry import Meta
 from transom.core.message import Assistant, Failure, Usage, is_empty
 from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, TransomError, quote, shorten
 from transom.http import digests
-from transom.http.apis import COUNTING, CallBody, api_of, dialect_of, error_body
+from transom.http.apis import COUNTING, Api, CallBody, api_of, dialect_of, error_body
 from transom.http.gateway import Gateway, OpenConversation
 from transom.http.stream_reply import StreamReply
 from transom.providers.base import Provider, model_name
@@ -75,7 +75,7 @@ Steps = Generator[Send | NextChunk | AwaitSummary, Any, Reply]
 
 
 class Model(Struct, frozen=True):
-    """The model of a request, as far as planning needs to know a provider."""
+    """The model that a request asks, in the place of a `Provider`: planning needs no more of it."""
 
     name: str
     model: str
@@ -83,15 +83,16 @@ class Model(Struct, frozen=True):
 
 
 class Figures:
-    """What became of one request, for whoever counts. `passed`: why it was sent as it came; empty if it was not."""
+    """What became of one request, for the metrics of the proxy.
+
+    `passed`: why it was sent as it came; empty if it was not. `overflows`: how often it was refused as too long and
+    sent again. `usage`: of its reply, as the provider says; None if there is none.
+    """
 
     def __init__(self) -> None:
         self.passed = ""
-        self.requests = self.overflows = 0
-        self.tokens = 0
+        self.overflows = 0
         self.usage: Usage | None = None
-        self.conversation = ""
-        self.cpu = 0.0
 
 
 def exchange_of(
@@ -108,35 +109,38 @@ def exchange_of(
     api = api_of(path) if method.upper() == "POST" else None
     if api is None:
         return None
-    return Exchange(gateway, path, headers, content, tenant=tenant, host=host)
+    return Exchange(gateway, api, path, headers, content, tenant=tenant, host=host)
 
 
 def count_tokens(
     gateway: Gateway, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = "", host: str = ""
 ) -> int | None:
-    """The answer to a request that counts tokens: those of the window that would be sent in its place.
+    """How many tokens the window has that would be sent in place of these messages: the answer to a request to count.
 
     None if that window leaves nothing out, or if the conversation is not known or cannot be read: then the provider
-    counts better.
+    counts better. The path must be one of `COUNTING`.
     """
     api = api_of(path, COUNTING)
     assert api is not None
     try:
         body = CallBody(api, dialect_of(api, gateway.dialect, host), path, content)
-        return gateway.count_tokens(body, tenant=tenant, session=gateway.session_of(headers, body))
+        return gateway.count_tokens(body, gateway.caller_of(tenant, headers, body))
     except TransomError:
         return None
 
 
 class Exchange:
-    """One request, from its arrival to the end of its reply: `steps`, then `feed` for a stream. `drive` does all of it.
+    """One request, from its arrival to the end of its reply.
 
-    `tenant`: whose conversations it may go on with. `host`: where it is sent to.
+    Run `steps` first. If the reply is a stream, give its chunks to `feed`, call `whole` when that says so, and
+    `broke_off` at the end. `drive` and `relayed` do all of it. `tenant`: whose conversations the request may go on
+    with. `host`: where it is sent to.
     """
 
     def __init__(
         self,
         gateway: Gateway,
+        api: Api,
         path: str,
         headers: Mapping[str, str],
         content: bytes,
@@ -144,7 +148,8 @@ class Exchange:
         tenant: str = "",
         host: str = "",
     ) -> None:
-        self._gateway, self._path, self._headers, self._content = gateway, path, headers, content
+        self._gateway, self._api = gateway, api
+        self._path, self._headers, self._content = path, headers, content
         self._tenant, self._host = tenant, host
         self.figures = Figures()
         self._opened: OpenConversation | None = None
@@ -155,7 +160,11 @@ class Exchange:
     # ---- until the reply begins
 
     def steps(self) -> Steps:
-        """The way of the request. Raises nothing of ours: what goes wrong here is answered, or logged and passed."""
+        """What must be done for the request, in order; returns the reply for its client.
+
+        If no window can be built, no TransomError is raised: the request is sent as it came, and a warning is logged;
+        or with `on_error="fail"` the reply is an error.
+        """
         try:
             body = self._body()
             if body is None:
@@ -173,9 +182,7 @@ class Exchange:
 
     def _body(self) -> CallBody | None:
         """The body; None if the provider keeps the conversation: such a request passes as it came."""
-        api = api_of(self._path)
-        assert api is not None
-        body = CallBody(api, dialect_of(api, self._gateway.dialect, self._host), self._path, self._content)
+        body = CallBody(self._api, dialect_of(self._api, self._gateway.dialect, self._host), self._path, self._content)
         if field := body.kept_by_provider():
             self.figures.passed = field
             self._gateway.warn_once(
@@ -185,7 +192,8 @@ class Exchange:
         return body
 
     def _attempts(self, body: CallBody) -> Steps:
-        """Send the window. If it is refused as too long, or for a part that can be left out, send a smaller one."""
+        """Log what is new, and send the window. If it is refused as too long, or for a part that can be left out, send
+        a smaller one. Returns the last answer."""
         conv = self._enter(body)
         model = self._model = Model(body.dialect.name, body.model, body.dialect.name)
         provider = cast("Provider", model)
@@ -199,7 +207,6 @@ class Exchange:
                 if attempts.refused is None:
                     raise
                 break
-            self.figures.requests, self.figures.tokens = self.figures.requests + 1, window.tokens
             rendered = shared_body(window, body.dialect, cache=body.has_marks, indexes=conv.indexes)
             longest = attempts.max_tokens if attempts.max_tokens != body.longest_answer else None
             answer: Answer = yield Send(body.rendered(rendered, longest))
@@ -222,14 +229,11 @@ class Exchange:
         return reply
 
     def _enter(self, body: CallBody) -> Conversation:
-        """Log what the client says that is new, and the head if it has changed."""
+        """Enter the conversation. Log what the client says that is new, and the head if it has changed."""
         gateway = self._gateway
-        session = gateway.session_of(self._headers, body)
-        is_side_request = gateway.is_side_request(self._headers, body)
-        opened, match = gateway.enter(body, tenant=self._tenant, session=session, is_side_request=is_side_request)
+        opened, match = gateway.enter(body, gateway.caller_of(self._tenant, self._headers, body))
         self._digest, self._outline, new = match.digest, match.outline, match.new
         self._opened, conv = opened, opened.conv
-        self.figures.conversation = opened.name
         conv.budget = gateway.budget_of(body)
         if tuple(body.system) != conv.head.messages:
             conv._use_system(body.system)  # pyright: ignore[reportPrivateUsage] - of this request
@@ -239,8 +243,8 @@ class Exchange:
         return conv
 
     def _begin_stream(self, dialect: Dialect) -> Generator[NextChunk, Any, tuple[Reply, ProviderError | None]]:
-        """Read a stream until the reply begins in it. An error before that is the provider's answer: some servers find
-        out only then that a request is too long."""
+        """Read a stream until the reply begins in it. Returns what was read, and the error if one came before the
+        reply: some servers find out only in the stream that a request is too long."""
         stream, begun = StreamReply(dialect), list[bytes]()
         self._stream = stream
         while not (stream.has_begun or stream.error):
@@ -260,17 +264,21 @@ class Exchange:
     # ---- while the reply passes
 
     def feed(self, chunk: bytes) -> bool:
-        """Read the next bytes of a streamed reply. True if they complete it: then call `whole` before the client gets
-        them, so that its next request finds the reply in the log."""
+        """Read the next bytes of a streamed reply. Returns whether they complete it. If so, call `whole` before the
+        client gets them, so that its next request finds the reply in the log."""
         return self._stream is not None and self._stream.feed(chunk)
 
     def whole(self) -> None:
-        """The streamed reply is complete: log it, and let others into the conversation."""
+        """Log the streamed reply, which is complete, and let others into the conversation."""
         self._observe_stream()
         self.close()
 
     def broke_off(self, error: BaseException | None) -> None:
-        """The request, or the stream of its reply, ended early: by an error, or because the client went away."""
+        """End the exchange. Called at the end of every stream, and when sending raised an error.
+
+        A stream that is complete but not logged yet is logged. If the reply is not complete, a failure is logged:
+        "connection" for an error, "interrupted" if the client went away. After `whole` or `close` it does nothing.
+        """
         stream = self._stream
         if stream is not None and stream.finished:
             self._observe_stream()
@@ -288,7 +296,7 @@ class Exchange:
     # ---- the log
 
     def _observe_whole(self, content: bytes) -> None:
-        """Log a reply that came whole."""
+        """Log a reply that came as one body. If it cannot be read, a failure is logged."""
         assert self._opened is not None
         conv = self._opened.conv
         try:
@@ -304,7 +312,7 @@ class Exchange:
             self._log_failure("malformed", str(unreadable))
 
     def _observe_stream(self) -> None:
-        """Log the reply that has passed as a stream."""
+        """Log the reply that has passed as a stream. If it cannot be read, a failure is logged."""
         stream, self._stream = self._stream, None
         if stream is None:
             return
@@ -318,8 +326,8 @@ class Exchange:
         return model_of_reply(reply, self._opened.conv.dialect)
 
     def _log_turn(self, turn: Assistant, model: str) -> None:
-        """Log a turn, and remember the place behind it. An error of the store changes nothing for the client,
-        who has the reply."""
+        """Log the model's turn, and index the place behind it, so that the client's next request finds it. An empty
+        turn is a failure. An error of the store is a warning, because the client has the reply."""
         opened = self._opened
         assert opened is not None
         self.figures.usage = turn.usage
@@ -337,7 +345,7 @@ class Exchange:
             _logger.warning("conversation %s: a reply is not logged: %s", quote(opened.name), error)
 
     def _log_failure(self, kind: str, error: str, *, limit: int = 0, used: int = 0, usage: Usage | None = None) -> None:
-        """Log that a request gave no reply. What had arrived of it is stored; no window shows it, because the client
+        """Log that a request gave no reply, with what had arrived of it. No window shows that, because the client
         decides what it goes on with."""
         opened, stream = self._opened, self._stream
         assert opened is not None

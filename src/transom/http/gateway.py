@@ -1,4 +1,4 @@
-"""Holds the conversations of the requests that pass: opens them, lets one request at a time into each, forks them."""
+"""Finds, opens and forks the conversations of the requests that pass, and lets one request at a time into each."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import lru_cache
 from itertools import chain
 from threading import Lock
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -24,15 +24,15 @@ from transom.core.budget import Budget
 from transom.core.edit import Trim
 from transom.core.entry import Body
 from transom.core.log import PendingLog
-from transom.core.message import Assistant, Fact, Instruction, Text, ToolResult, User, addressed_parts
+from transom.core.message import Assistant
 from transom.core.policy import Policy
 from transom.core.reducer import apply
-from transom.core.trims import trims_of_entry
 from transom.core.unit import FoldedSlot
-from transom.errors import ConversationBusy, InvalidEdit, InvalidSetting, UnknownLog, no_setting, quote
+from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, no_setting, quote
 from transom.http import digests
 from transom.http.apis import CallBody
 from transom.http.matcher import Match, Matcher
+from transom.http.shortened_results import shortened_results, show_shortened
 from transom.policies import policy_named
 from transom.providers.models import context_size
 from transom.redaction import Redacting
@@ -40,6 +40,7 @@ from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.stores.prefix_index import KnownPrefix, prefix_index
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
+from transom.wire.frameworks.sources import is_said
 
 OnError = Literal["pass", "fail"]
 
@@ -47,12 +48,13 @@ SESSION_HEADERS = ("x-transom-session", "x-claude-code-session-id", "session-id"
 """The headers that may name the session of a request: ours, Claude Code's, and Codex's of two versions."""
 SESSION_FIELDS = ("prompt_cache_key",)
 """The fields of a body that may name it."""
-MOST_OPEN = 256
-"""Conversations that stay open between two of their requests, if not told otherwise."""
+MOST_OPEN_CONVERSATIONS = 256
+"""How many conversations stay open between two of their requests."""
 MOST_TENANTS = 10_000
-"""Tenants whose learned limits are kept."""
+"""How many tenants' learned limits are kept."""
 WAIT = 30
-"""Seconds that a request waits for another process that has its conversation: as long as the lease of a dead one."""
+"""Seconds that a request waits for another process that has its conversation: the lease of a process that died ends in
+this time."""
 MOST_RESERVED = 0.25
 """The largest share of a context window that is kept free for the answer, unless the budget has a reserve."""
 
@@ -61,19 +63,37 @@ LEAST_BUDGET = 100
 to itself."""
 
 _OPTIONS = frozenset({"summarizer", "digest_role", "counter", "redact"})
-_ODD = re.compile(r"[^\w.:+=-]+")
-_FORK = re.compile(r"@\d+-[0-9a-f]{6}$")
+_NOT_IN_NAMES = re.compile(r"[^\w.:+=-]+")
+_END_OF_FORK = re.compile(r"@\d+-[0-9a-f]{6}$")
 _LONGEST_SESSION = 100
+
+
+class Caller(NamedTuple):
+    """Who sends a request: it decides which conversations the request may go on with.
+
+    `tenant`: whose conversations; empty if all requests have the same owner. `session`: the session that the request
+    names; empty if none. `is_beside`: the request is one of an agent's beside its conversation (a title, a check of a
+    key), so that the conversation named like the session is left to the agent's work.
+    """
+
+    tenant: str = ""
+    session: str = ""
+    is_beside: bool = False
+
+    def log_name(self, name: str) -> str:
+        """The name in the store of this tenant's conversation."""
+        return f"{self.tenant}/{name}" if self.tenant else name
+
 
 _logger = logging.getLogger(__name__)
 
 
 class OpenConversation:
-    """A conversation, and the one request that is in it.
+    """A conversation of the gateway. At most one request is in it at a time.
 
-    `length`: how many entries its log has up to the last fact that the client of the last request has; -1 if that
-    client does not have them all. `entries`: how many it had in all when that request left; while it has no more, a
-    client that has `length` misses nothing. `held`: the lease, which is given back when the request is over.
+    `length`: the entries of its log up to the last fact that the client of the last request has; -1 if that client
+    lacks some. `entries`: how many the log had in all when that request left. While it has no more, a client that has
+    `length` of them misses nothing. `held`: the lease, which is given back when the request is over.
     """
 
     def __init__(self, name: str) -> None:
@@ -84,7 +104,7 @@ class OpenConversation:
 
     @property
     def conv(self) -> Conversation:
-        """The conversation itself."""
+        """The conversation, which is open while a request is in it."""
         assert self.conversation is not None
         return self.conversation
 
@@ -105,7 +125,6 @@ class Gateway:
     - `wait`: seconds that a request waits while another process has its conversation and has said nothing new in it,
       for example one that was stopped and whose lease has not ended. If the other process still has it then, or as soon
       as it has said something, the request gets a conversation of its own. 0: it does not wait.
-    - `most_open`: how many conversations stay open between two of their requests.
     - `settings`: more arguments of `Conversation.open`: summarizer, digest_role, counter.
 
     Any number of threads may use it. Raises InvalidSetting, and TypeError for another setting.
@@ -122,7 +141,6 @@ class Gateway:
         dialect: str | Dialect | None = None,
         on_error: OnError = "pass",
         wait: float = WAIT,
-        most_open: int = MOST_OPEN,
         redact: Redacting | None = None,
         **settings: Any,
     ) -> None:
@@ -140,7 +158,7 @@ class Gateway:
         self.dialect = None if dialect is None else dialect_named(dialect)
         self.session, self.user_id, self.on_error = session, user_id, on_error
         self._settings: dict[str, Any] = {**settings, "policy": policy_named(policy), "redact": redact}
-        self._most_open, self._wait = most_open, check.seconds("wait", wait)
+        self._wait = check.seconds("wait", wait)
         self.store = open_store(store)
         self._owns_store = self.store is not store
         self.matcher = Matcher(prefix_index(self.store))
@@ -160,50 +178,50 @@ class Gateway:
             self.store.close()
 
     def warn_once(self, what: str, text: str) -> None:
-        """Log a warning, the first time that it is about this."""
+        """Log a warning, unless one about the same thing (`what`) was logged already."""
         with self._lock:
             if what in self._warned:
                 return
             self._warned.add(what)
         _logger.warning("%s", text)
 
-    def is_side_request(self, headers: Mapping[str, str], body: CallBody) -> bool:
-        """Whether a request is one of an agent's beside its conversation (a title, a check of a key): it names the
-        agent's session, as all its requests do, and offers no tools."""
-        is_named_by_us = self.session is not None or SESSION_HEADERS[0] in headers
-        return not is_named_by_us and any(name in headers for name in SESSION_HEADERS) and not body.offers_tools
+    def caller_of(self, tenant: str, headers: Mapping[str, str], body: CallBody) -> Caller:
+        """Who sends a request. The session is the gateway's; without one that of the headers, or of the body. In its
+        name other characters are `_`, and it has at most 100 of them.
 
-    def session_of(self, headers: Mapping[str, str], body: CallBody) -> str:
-        """The session that a request names, with other characters as `_`, at most the first 100; empty if none."""
+        A request is beside the conversation if it names the session of an agent, as all its requests do, and offers no
+        tools.
+        """
         if self.session is not None:
-            return self.session
+            return Caller(tenant, self.session)
         named = next((value for name in SESSION_HEADERS if (value := headers.get(name))), "")
         if not named:
             found = map(body.value, SESSION_FIELDS)
             named = next((value for value in found if isinstance(value, str)), "")
-        return _ODD.sub("_", named)[:_LONGEST_SESSION]
+        is_by_agent = SESSION_HEADERS[0] not in headers and any(name in headers for name in SESSION_HEADERS)
+        session = _NOT_IN_NAMES.sub("_", named)[:_LONGEST_SESSION]
+        return Caller(tenant, session, is_beside=is_by_agent and not body.offers_tools)
 
     # ---- one request in one conversation
 
-    def enter(
-        self, body: CallBody, *, tenant: str, session: str, is_side_request: bool = False
-    ) -> tuple[OpenConversation, Match]:
-        """The conversation that a request goes on with, for this request alone until `leave`; and its match, with the
-        facts that the log does not have yet.
+    def enter(self, body: CallBody, caller: Caller) -> tuple[OpenConversation, Match]:
+        """Find the conversation that a request goes on with, and let this request into it alone, until `leave`.
 
-        - Nothing of it is known: a new conversation. The first one of a session gets the session's name, unless the
-          request is beside the work (`is_side_request`), such as one for a title.
-        - A log says what the request begins with and no more, and no other request is in that conversation: it goes on
-          in that conversation.
-        - A log says more, or a request is in it: a fork where the two part; a new conversation if there is no reply
-          before that, because then two clients have only begun alike.
-        - The client has shortened results in its list, as agents do with old ones: the log goes on, and shows them as
-          the client does. A result that was changed in another way makes a fork.
+        Returns the conversation and the match. `Match.new` are the facts that the log does not have yet.
+
+        - If nothing of the request is known, a new conversation begins. The first one of a session gets the session's
+          name, unless the request is beside the agent's work.
+        - If a log says what the request begins with and no more, and no other request is in that conversation, the
+          request goes on with it.
+        - If a log says more, or a request is in it, it is forked where the two part. If there is no reply before that
+          place, two clients have only begun alike, and a new conversation begins.
+        - If the client has shortened results in its list, as agents do with old ones, the log goes on, and shows them
+          as the client does. A result that was changed in another way makes a fork.
 
         While another process has the conversation and says nothing new in it, this waits, at most as long as the
         settings say. Raises InvalidMessage, and what the store raises.
         """
-        start = digests.begin(tenant, session, body.dialect.name)
+        start = digests.begin(caller.tenant, caller.session, body.dialect.name)
         by_outline = True
         while True:
             match = self.matcher.match(start, body.messages, body.dialect, by_outline=by_outline)
@@ -211,24 +229,24 @@ class Gateway:
                 break
             shortened: list[Trim] | None = []
             if match.is_changed:
-                shortened = _shortened(self.store.open(match.place.name), match.place.length, body.facts())
+                shortened = shortened_results(self.store.open(match.place.name), match.place.length, body.facts())
             if shortened is None:
                 by_outline = False
                 continue
             try:
-                found = self._go_on(match.place, body, tenant, session)
+                found = self._go_on(match.place, body, caller)
             except UnknownLog:  # it was forgotten, perhaps by another process
                 self.matcher.forget(match.place.name)
                 continue
             if found is None:
                 break
-            _show_shortened(found.conv, shortened)
+            show_shortened(found.conv, shortened)
             return found, match
-        opened = self._take_named(tenant, session, is_side_request=is_side_request)
-        opened = opened and self._enter_when_free(opened, 0, body, tenant, session)
+        opened = self._take_named(caller)
+        opened = opened and self._enter_when_free(opened, 0, body, caller)
         if opened is None:
-            opened = self._take_new(tenant, session)
-            self._prepare(opened, body, tenant, session)
+            opened = self._take_new(caller)
+            self._prepare(opened, body, caller)
         return opened, match._replace(new=body.facts())
 
     def leave(self, opened: OpenConversation) -> None:
@@ -240,18 +258,20 @@ class Gateway:
             if opened.conversation is not None:
                 opened.entries = len(opened.conv.log)
                 self._open[opened.name] = opened
-            while len(self._open) > self._most_open:
+            while len(self._open) > MOST_OPEN_CONVERSATIONS:
                 closing.append(self._open.pop(next(iter(self._open))))
         for each in closing:
             each.conv.close()
 
-    def count_tokens(self, body: CallBody, *, tenant: str, session: str) -> int | None:
-        """The tokens of the window of a request that is not sent, if that window has a fold; else None."""
-        match = self.matcher.match(digests.begin(tenant, session, body.dialect.name), body.messages, body.dialect)
+    def count_tokens(self, body: CallBody, caller: Caller) -> int | None:
+        """The tokens of the window of a request that is not sent. None if the window has no fold, if the conversation
+        is not known, if its log says more than the request, or if another request is in it."""
+        start = digests.begin(caller.tenant, caller.session, body.dialect.name)
+        match = self.matcher.match(start, body.messages, body.dialect)
         opened = None if match.place is None else self._take(match.place.name)
         if opened is None or match.place is None:
             return None
-        self._prepare(opened, body, tenant, session)
+        self._prepare(opened, body, caller)
         try:
             conv = opened.conv
             has_fold = any(isinstance(slot, FoldedSlot) for slot in conv.view.slots)
@@ -267,7 +287,8 @@ class Gateway:
             self.leave(opened)
 
     def budget_of(self, body: CallBody) -> Budget:
-        """The limits of a request."""
+        """The budget of a request: the gateway's, or the context size of the model. If it has no reserve, the request's
+        own limit of the answer is kept free, at most a quarter of the context."""
         budget = self.budget
         if budget is None:
             size = _context_size(f"{body.dialect.name}:{body.model}")
@@ -284,34 +305,36 @@ class Gateway:
 
     # ---- private
 
-    def _go_on(self, place: KnownPrefix, body: CallBody, tenant: str, session: str) -> OpenConversation | None:
+    def _go_on(self, place: KnownPrefix, body: CallBody, caller: Caller) -> OpenConversation | None:
         """The conversation at this place, or a fork of it; None if a new one must begin. Raises UnknownLog."""
         opened = self._take(place.name)
-        if opened is not None and (entered := self._enter_when_free(opened, place.length, body, tenant, session)):
+        if opened is not None and (entered := self._enter_when_free(opened, place.length, body, caller)):
             return entered
         log = self.store.open(place.name)
         if len(log) < place.length:
             raise UnknownLog(f"conversation {quote(place.name)} is shorter than it was")
         if not any(isinstance(entry.body, Assistant) for entry in log.read(0, place.length)):
             return None
-        name = f"{_FORK.sub('', place.name)}@{place.length - 1}-{secrets.token_hex(3)}"
+        name = f"{_END_OF_FORK.sub('', place.name)}@{place.length - 1}-{secrets.token_hex(3)}"
         fork_log(self.store, log, at=place.length - 1, name=name)
         fork = self._take(name)
         assert fork is not None
-        self._prepare(fork, body, tenant, session)
+        self._prepare(fork, body, caller)
         return fork
 
     def _enter_when_free(
-        self, opened: OpenConversation, length: int, body: CallBody, tenant: str, session: str
+        self, opened: OpenConversation, length: int, body: CallBody, caller: Caller
     ) -> OpenConversation | None:
-        """Enter a conversation, of which the client knows so many entries; wait for a process that has it.
+        """Enter a conversation. If another process has it, wait until that is done. `length`: how many of its entries
+        the client knows.
 
-        Returns the conversation that the request is in now: while it waits, others may open and close it. None, and the
-        request has left it, if its log says more than the client knows, or the wait is over. Raises UnknownLog.
+        Returns the conversation that the request is in now: it may be another object than `opened`, because others may
+        open and close it meanwhile. Returns None if its log says more than the client knows, or if the wait is over;
+        the request has left the conversation then. Raises UnknownLog.
         """
         for pause in chain(pauses(self._wait), (None,)):
             try:
-                self._prepare(opened, body, tenant, session)
+                self._prepare(opened, body, caller)
             except ConversationBusy:
                 if pause is None or _says_more(self.store.open(opened.name), length):
                     return None
@@ -332,48 +355,50 @@ class Gateway:
         return None
 
     def _is_end(self, opened: OpenConversation, length: int) -> bool:
-        """Whether the log says nothing more to the client than its first entries. Raises UnknownLog."""
+        """Whether the client knows the whole log if it knows its first `length` entries. Raises UnknownLog."""
         log = opened.conv.log
         if opened.length != length or opened.entries != len(log):
             opened.length = -1 if _says_more(log, length) else length
         return opened.length == length
 
     def _take(self, name: str) -> OpenConversation | None:
-        """The conversation with this name, if no request is in it."""
+        """Let a request into the conversation with this name. None if another request is in it."""
         with self._lock:
             if name in self._busy:
                 return None
             self._busy.add(name)
             return self._open.pop(name, None) or OpenConversation(name)
 
-    def _take_named(self, tenant: str, session: str, *, is_side_request: bool) -> OpenConversation | None:
-        """The conversation that has the name of the session, if that says nothing yet, and no request is in it."""
-        name = _log_name(tenant, session)
-        return None if not session or is_side_request or len(self.store.open(name)) else self._take(name)
+    def _take_named(self, caller: Caller) -> OpenConversation | None:
+        """Let a request into the conversation named like its session. None if that conversation has begun, if a request
+        is in it, or if the request names no session or is beside the agent's work."""
+        name = caller.log_name(caller.session)
+        return None if not caller.session or caller.is_beside or len(self.store.open(name)) else self._take(name)
 
-    def _take_new(self, tenant: str, session: str) -> OpenConversation:
-        name = _log_name(tenant, session or time.strftime("call-%Y%m%d-%H%M%S", time.gmtime()))
+    def _take_new(self, caller: Caller) -> OpenConversation:
+        """Let a request into a new conversation: its name is the session's, or the time, and random digits."""
+        name = caller.log_name(caller.session or time.strftime("call-%Y%m%d-%H%M%S", time.gmtime()))
         opened = self._take(f"{name}-{secrets.token_hex(4)}")
         assert opened is not None
         return opened
 
-    def _prepare(self, opened: OpenConversation, body: CallBody, tenant: str, session: str) -> None:
-        """Open the conversation if it is not, and hold its lease. Raises ConversationBusy.
+    def _prepare(self, opened: OpenConversation, body: CallBody, caller: Caller) -> None:
+        """Open the conversation if it is closed, read what others have appended, and hold its lease.
 
-        If it raises, the request has left the conversation.
+        Raises ConversationBusy, and what the store raises. If it raises, the request has left the conversation.
         """
         try:
             if opened.conversation is None:
                 with self._lock:
-                    learned = self._limits_of(tenant)
+                    learned = self._limits_of(caller.tenant)
                 opened.conversation = Conversation.open(
                     self.store,
                     opened.name,
                     Settings(shared_limits=learned),
                     budget=self.budget_of(body),
                     dialect=body.dialect,
-                    user_id=tenant or self.user_id,
-                    session_id=(session or None) if self.session is None else None,
+                    user_id=caller.tenant or self.user_id,
+                    session_id=(caller.session or None) if self.session is None else None,
                     **self._settings,
                 )
             opened.held.enter_context(opened.conv.lease())
@@ -387,54 +412,12 @@ def _nothing_learned(_tenant: str) -> SharedLimits:
     return SharedLimits()
 
 
-def _log_name(tenant: str, name: str) -> str:
-    return f"{tenant}/{name}" if tenant else name
-
-
 def _says_more(log: StoredLog, length: int) -> bool:
-    """Whether a client that knows so many entries does not know all of its part of a log. Raises UnknownLog if the log
-    is shorter: it was forgotten, and began again."""
+    """Whether a log has a fact behind its first `length` entries that a client sends in its list. Raises UnknownLog if
+    the log is shorter: it was forgotten, and began again."""
     if len(log) < length:
         raise UnknownLog(f"conversation {quote(log.name)} is shorter than it was")
-    return any(_client_knows(entry.body) for entry in log.read(length))
-
-
-def _shortened(log: StoredLog, length: int, facts: Sequence[Fact]) -> list[Trim] | None:
-    """The trims that show the results of a log, up to this length, as a client's list has them. None if a result was
-    changed, but not shortened; then no trim can show it."""
-    given: dict[str, list[ToolResult]] = {}
-    for fact in facts:
-        if isinstance(fact, ToolResult):
-            given.setdefault(fact.call, []).append(fact)
-    trims: list[Trim] = []
-    for entry in log.read(0, length):
-        if not isinstance(entry.body, ToolResult) or not entry.body.call or entry.body.call not in given:
-            continue
-        (result, *others) = given[entry.body.call]
-        if digests.after(b"", result) == digests.after(b"", entry.body):
-            continue
-        if others or len(result.parts) != len(entry.body.parts):
-            return None
-        for (address, part), shown in zip(addressed_parts(entry.body), result.parts, strict=True):
-            if part == shown:
-                continue
-            if not (isinstance(part, Text) and isinstance(shown, Text) and len(shown.text) < len(part.text)):
-                return None
-            trims.append(Trim(entry=entry.seq, part=address, note=shown.text, why="the client has shortened it"))
-    return trims
-
-
-def _show_shortened(conv: Conversation, trims: Sequence[Trim]) -> None:
-    for trim in trims:
-        unit = conv.view.unit(conv.view.unit_of[trim.entry])
-        if all(known.trim.note != trim.note for known in trims_of_entry(unit.trims, trim.entry)):
-            with suppress(InvalidEdit):  # the window shows less of it already
-                conv.edit(trim)
-
-
-def _client_knows(body: object) -> bool:
-    """Whether a client that sends its whole conversation has this fact in it."""
-    return isinstance(body, (User, Assistant, Instruction)) or (isinstance(body, ToolResult) and not body.synthetic)
+    return any(is_said(entry.body) for entry in log.read(length))
 
 
 @lru_cache(maxsize=1_000)

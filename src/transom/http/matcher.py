@@ -1,9 +1,9 @@
-"""Finds the conversation that a list of messages goes on with: the longest beginning that is known.
+"""Finds the conversation that a list of messages goes on with, by the longest beginning of the list that is known.
 
-A client sends the whole conversation with each request. Of two consecutive requests the second begins with the first,
-and goes on with the reply; so the digest of what is before (`digests`) leads to the log. The work is one cheap
-hash for each message, and parsing for what is new. It does not grow with the number of stored conversations: places are
-looked up by digest, in the store's index.
+A client sends the whole conversation with each request. Of two requests in a row, the second begins with the messages
+of the first, and goes on with the reply. So the digest of a beginning (`digests`) leads to the log. For each message
+that was seen before the work is one cheap hash; only new messages are parsed. The work does not grow with the number of
+stored conversations: places are looked up by digest, in the store's index.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from transom.http.digests import Digest
 from transom.stores.prefix_index import KnownPrefix, PrefixIndex, PrefixIndexInMemory
 from transom.wire.dialect import Dialect
 
-MOST_DIGESTS = 1 << 16
-"""Raw digests whose canonical digest is remembered."""
+MOST_REMEMBERED = 1 << 16
+"""How many raw digests are remembered with their canonical digest. The one that was used longest ago goes first."""
 _LOOKED_UP = 64
 """How many digests are made and looked up at a time: first those of the newest messages, then older ones."""
 
 
 class Match(NamedTuple):
-    """What is known of a list of messages. `place`: where its longest known beginning ends; None if nothing is known.
-    `new`: the facts behind it. `digest`, `outline`: of the whole list. `is_changed`: the place was found by its
-    outline, so the client has changed results before it."""
+    """What is known of a list of messages.
+
+    `place`: where in a log its longest known beginning ends; None if nothing is known. `new`: the facts of the list
+    behind that beginning. `digest`, `outline`: the two digests of the whole list. `is_changed`: only the outline of
+    that beginning is known, so the client has changed results in it.
+    """
 
     place: KnownPrefix | None
     new: list[Fact]
@@ -39,9 +42,12 @@ class Match(NamedTuple):
 
 
 class _Boundary(NamedTuple):
-    """A place between two facts: the number of messages before it, the canonical digest there, and how many of the
-    parsed facts are before it. `outline`: the digest of the outline there. `ids`: that behind the calls of the turn
-    before (`digests.after_calls`): it matches if the client has changed the turn's text, or results before it."""
+    """A place in a list where a message and a fact both begin, or the end of the list.
+
+    `messages`: how many messages are before it. `digest`, `outline`: the canonical digest of these messages, and that
+    of their outline. `facts`: how many of the parsed facts are before it. `ids`: the digest of the calls of the turn
+    before it (`digests.after_calls`); None if there is no such turn, or if nothing is looked up by it.
+    """
 
     messages: int
     digest: Digest
@@ -63,8 +69,11 @@ class Matcher:
     def match(
         self, start: Digest, messages: Sequence[msgspec.Raw], dialect: Dialect, *, by_outline: bool = True
     ) -> Match:
-        """Find the longest known beginning of one owner's messages. `start`: the owner's digest before any message
-        (`digests.begin`). `by_outline`: also one with other results. Raises InvalidMessage."""
+        """Find the longest beginning of these messages that is known.
+
+        `start`: the digest of their owner (`digests.begin`). `by_outline`: whether a beginning counts too of which only
+        the outline is known. Raises InvalidMessage.
+        """
         since = max(0, len(messages) - _LOOKED_UP)
         raw = digests.raw_digests(start, messages, since)
         parsed_from = self._parsed_before(raw, since)
@@ -102,13 +111,13 @@ class Matcher:
         self._index.add(known)
 
     def forget(self, name: str) -> None:
-        """Forget the places in a conversation that is no longer there."""
+        """Forget all places in this conversation, because the store no longer has it."""
         for index in (self._near, self._index):
             index.forget([name])
 
     def _newest_known(self, boundaries: Sequence[_Boundary]) -> tuple[_Boundary, KnownPrefix, bool] | None:
-        """The first of the boundaries, the longest first, that is known in an index; and whether the messages before
-        its turn are known by their outline only."""
+        """The first of these boundaries that is known, its place, and whether only the outline of the messages before
+        its turn is known. None if none is known. The boundaries must be given with the longest beginning first."""
         keys = list(dict.fromkeys(key for each in boundaries for key in (each.digest, each.ids) if key is not None))
         found = self._near.find(keys)
         if not any(each.digest in found for each in boundaries[:2]):  # most often the reply is the newest known
@@ -121,9 +130,9 @@ class Matcher:
         return None
 
     def _parsed_before(self, raw: Sequence[Digest], since: int) -> int:
-        """How many messages were parsed before: the longest beginning of which the canonical digest is remembered.
+        """How many messages need not be parsed: those of the longest beginning whose canonical digest is remembered.
 
-        `raw`: the digests of the beginnings with `since` messages and more. 0 if none is remembered.
+        `raw`: the raw digests of the beginnings with `since` messages and more. 0 if none of them is remembered.
         """
         longest_first = range(since + len(raw) - 1, max(since, 1) - 1, -1)
         return next((n for n in longest_first if raw[n - since] in self._canonical), 0)
@@ -135,15 +144,17 @@ class Matcher:
                     key = raw[each.messages]
                     self._canonical.pop(key, None)
                     self._canonical[key] = each.digest, each.outline
-            while len(self._canonical) > MOST_DIGESTS:
+            while len(self._canonical) > MOST_REMEMBERED:
                 del self._canonical[next(iter(self._canonical))]
 
 
 def _parsed(
     messages: Sequence[msgspec.Raw], first: int, before: tuple[Digest, Digest], dialect: Dialect
 ) -> tuple[list[Fact], list[_Boundary]]:
-    """The facts of the messages from `first` on, and the boundaries between them: places where a message and a fact
-    both begin. The first boundary is at `first`; `before`: its digest, and that of the outline."""
+    """The facts of the messages from `first` on, and the boundaries in them; the first one is before these messages.
+
+    `before`: the canonical digest of the messages before `first`, and that of their outline.
+    """
     placed = dialect.parse([msgspec.json.decode(raw) for raw in messages[first:]])
     facts = [fact for _, fact in placed]
     boundaries = [*_boundaries(placed, *before, len(messages) - first)]

@@ -1,4 +1,4 @@
-"""Reads the events of a streamed reply as they pass: server-sent events, of which an accumulator makes the turn."""
+"""Reads a streamed reply as it passes: it parses the server-sent events, and an accumulator makes the turn of them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from transom.core.message import Raw
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
 
-_LAST = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
+_LAST_EVENTS = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
 """The types of the events that end a stream."""
 _DONE = "[DONE]"
 """The data of the event that ends a stream of chat completions. The usage comes before it, behind the finish reason."""
 _BEFORE_REPLY = frozenset({"response.created", "response.queued", "response.in_progress"})
 """The types of events that a server may send before it says that a request was too long."""
 _ERRORS = frozenset({"error", "response.failed"})
-MOST_UNREAD = 64 << 20
-"""The longest event that is read, in bytes."""
+"""The types of events that say that there is no reply."""
+LONGEST_EVENT = 64 << 20
+"""The longest event that is read, in bytes. A longer one is dropped: the client gets it all the same."""
 
 
 class StreamReply:
-    """One streamed reply, read while it passes.
+    """One streamed reply, read while it passes. What cannot be read is left out.
 
-    `finished`: the provider has sent all of it. `error`: the event that says that there is no reply; None if none came.
-    `has_begun`: a part of the reply has come.
+    `accumulator`: what came so far. `model`: the model's name; empty until an event says it. `has_begun`: a part of the
+    reply has come. `finished`: the provider has sent all of it. `error`: the event that says that there is no reply;
+    None if none came.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -63,14 +65,14 @@ class StreamReply:
         except (InvalidMessage, ValueError, TypeError, KeyError, IndexError, AttributeError):
             return  # what cannot be read passes all the same
         self.accumulator.take_deltas()
-        if kind in _LAST or (kind is None and "candidates" in event and self.accumulator.finished):
+        if kind in _LAST_EVENTS or (kind is None and "candidates" in event and self.accumulator.finished):
             self.finished = True
 
     def _events(self, chunk: bytes) -> Iterator[str]:
-        """The data of the events that end in this chunk."""
+        """The data of each event that ends in this chunk. What is left is kept for the next chunk."""
         self._rest += chunk
         if b"\n" not in chunk and b"\r" not in chunk:
-            self._rest = self._rest if len(self._rest) < MOST_UNREAD else b""
+            self._rest = self._rest if len(self._rest) < LONGEST_EVENT else b""
             return
         text = self._rest.replace(b"\r\n", b"\n")
         *events, self._rest = text.split(b"\n\n")

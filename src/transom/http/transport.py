@@ -1,7 +1,7 @@
 """Transports for the HTTP clients below the SDKs: each request to a model passes an exchange.
 
-`httpx2` and `httpx` have the same interface. The classes of a response come from the library that the inner transport
-is of.
+`httpx2` and `httpx` have the same interface. The classes of a response are those of the library that the inner
+transport comes from.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from transom.http.exchange import Answer, Exchange, Reply, exchange_of
 from transom.http.gateway import SESSION_HEADERS, Gateway
 
 OWN_HEADERS = frozenset({SESSION_HEADERS[0]})
-"""The headers that are for us, and go no further."""
-_OF_BODY = frozenset({"content-length", "transfer-encoding", "content-encoding", "accept-encoding"})
+"""The headers that are for us, and are not sent on."""
+_BODY_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encoding", "accept-encoding"})
 """The headers about the length and the compression of a body. The body that we send is another one, uncompressed."""
 
 
 class Transport:
     """A transport for `httpx2.Client` or `httpx.Client`: requests that ask a model for a reply go through the gateway.
 
-    All others pass as they are. `gateway`: the store and the settings; any number of transports may share one. `inner`:
-    the transport that sends; by default a new one, which is closed with this one. `http`: the library of the new one,
-    "httpx2" or "httpx"; by default httpx2 if it is installed. `owns_gateway`: the gateway is closed with it too.
+    All other requests pass as they are. `gateway`: the store and the settings; any number of transports may share one.
+    `inner`: the transport that sends; by default a new one, which is closed with this one. `http`: the library of the
+    new one, "httpx2" or "httpx"; by default httpx2 if it is installed. `owns_gateway`: whether the gateway is closed
+    with this transport.
     """
 
     def __init__(
@@ -37,9 +38,9 @@ class Transport:
     ) -> None:
         self.gateway, self._owns_gateway = gateway, owns_gateway
         self._owns_inner = inner is None
-        self._inner = self._made(_library(http)) if inner is None else inner
+        self._inner = self._new_inner(_library(http)) if inner is None else inner
 
-    def _made(self, library: Any) -> Any:
+    def _new_inner(self, library: Any) -> Any:
         return library.HTTPTransport()
 
     def __enter__(self) -> Self:
@@ -53,7 +54,7 @@ class Transport:
         self.close()
 
     def handle_request(self, request: Any) -> Any:
-        """Send a request through its exchange."""
+        """Send a request through an exchange, if it asks a model for a reply. Returns the response for the client."""
         exchange = _exchange(self.gateway, request, request.read())
         if exchange is None:
             return self._inner.handle_request(_forwarded(request, None))
@@ -70,9 +71,9 @@ class Transport:
 
 
 class AsyncTransport(Transport):
-    """The same for `httpx2.AsyncClient` and `httpx.AsyncClient`."""
+    """A transport for `httpx2.AsyncClient` or `httpx.AsyncClient`; otherwise as `Transport`."""
 
-    def _made(self, library: Any) -> Any:
+    def _new_inner(self, library: Any) -> Any:
         return library.AsyncHTTPTransport()
 
     async def __aenter__(self) -> Self:
@@ -86,14 +87,14 @@ class AsyncTransport(Transport):
         await self.aclose()
 
     async def handle_async_request(self, request: Any) -> Any:
-        """Send a request through its exchange."""
+        """Send a request through an exchange, if it asks a model for a reply. Returns the response for the client."""
         exchange = _exchange(self.gateway, request, await request.aread())
         if exchange is None:
             return await self._inner.handle_async_request(_forwarded(request, None))
         return await self.send(request, exchange)
 
     async def send(self, request: Any, exchange: Exchange) -> Any:
-        """Send a request through this exchange; the response for its client."""
+        """Send a request through this exchange. Returns the response for the client."""
         sender = _AsyncSender(self._inner, request)
         reply = await drive_async(exchange, sender)
         return sender.response_of(reply, exchange)
@@ -107,7 +108,7 @@ class AsyncTransport(Transport):
 
 
 class _Sender:
-    """Sends one request of a client, as often as its exchange asks for."""
+    """Sends one request of a client as often as its exchange asks, each time with another body."""
 
     def __init__(self, inner: Any, request: Any) -> None:
         self._inner, self._request, self._response = inner, request, None
@@ -130,7 +131,7 @@ class _Sender:
         return next(self._chunks, None)
 
     def response_of(self, reply: Reply, exchange: Exchange) -> Any:
-        """The response for the client."""
+        """The response for the client: the newest answer with the content of the reply, or with the stream relayed."""
         response = self._response
         if reply.content is not None:
             return _whole(self._request, response, reply)
@@ -140,7 +141,7 @@ class _Sender:
 
 
 class _AsyncSender:
-    """The same on an event loop."""
+    """As `_Sender`, on an event loop."""
 
     def __init__(self, inner: Any, request: Any) -> None:
         self._inner, self._request, self._response = inner, request, None
@@ -163,7 +164,7 @@ class _AsyncSender:
         return await anext(self._chunks, None)
 
     def response_of(self, reply: Reply, exchange: Exchange) -> Any:
-        """The response for the client."""
+        """The response for the client: the newest answer with the content of the reply, or with the stream relayed."""
         response = self._response
         if reply.content is not None:
             return _whole(self._request, response, reply)
@@ -182,11 +183,14 @@ def _exchange(gateway: Gateway, request: Any, content: bytes) -> Exchange | None
 
 
 def _forwarded(request: Any, body: bytes | None) -> Any:
-    """The request with another body, or (None) as it came, without the headers that are for us."""
+    """The request with another body (None: with its own), without the headers that are for us.
+
+    Its answer must not be compressed if the body is ours: an exchange reads it.
+    """
     if body is None and OWN_HEADERS.isdisjoint(request.headers):
         return request
     content = request.content if body is None else body
-    dropped = OWN_HEADERS if body is None else OWN_HEADERS | _OF_BODY
+    dropped = OWN_HEADERS if body is None else OWN_HEADERS | _BODY_HEADERS
     headers = [(name, value) for name, value in request.headers.multi_items() if name.lower() not in dropped]
     if body is not None:
         headers.append(("accept-encoding", "identity"))
@@ -194,7 +198,7 @@ def _forwarded(request: Any, body: bytes | None) -> Any:
 
 
 def _whole(request: Any, response: Any, reply: Reply) -> Any:
-    """A response with the content of a reply. One of ours is of the library that the request is of."""
+    """A response with the content of a reply: a copy of the server's, or (the reply has a status) a new one of ours."""
     if reply.status is None:
         return _rebuilt(response, content=reply.content)
     library = import_module(type(request).__module__.partition(".")[0])
@@ -203,11 +207,8 @@ def _whole(request: Any, response: Any, reply: Reply) -> Any:
 
 
 def _rebuilt(response: Any, **body: Any) -> Any:
-    """A response with the status and the headers of another one, and this body, which is not packed."""
-    dropped = _OF_BODY if "stream" in body else _OF_BODY - {"content-length"}
-    headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in dropped]
-    if "content" in body:
-        headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
+    """A response with the status and the headers of another one, and this body, which is not compressed."""
+    headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _BODY_HEADERS]
     return type(response)(response.status_code, headers=headers, extensions=response.extensions, **body)
 
 
@@ -217,7 +218,10 @@ def _library(name: str | None) -> Any:
 
 @lru_cache(maxsize=8)
 def _streams(library: str) -> tuple[Any, Any]:
-    """The classes of streams of a library: for a client that blocks, and for one on an event loop."""
+    """The classes of a response's stream, made for this library: for sync clients and for async ones.
+
+    Closing a stream closes the server's response, and ends the exchange.
+    """
     http = import_module(library)
 
     class Stream(http.SyncByteStream):

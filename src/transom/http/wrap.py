@@ -1,4 +1,4 @@
-"""`transom.wrap`: the client of an SDK whose requests do not overflow, and are logged."""
+"""`transom.wrap`: a copy of an SDK's client that logs its requests, and sends each with a window within the budget."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def wrap(
     `Conversation.open`.
 
     Calls whose conversation the provider keeps (`previous_response_id`, `conversation`) pass as they are. Raises
-    InvalidSetting for any other client, for one that signs its requests itself (Bedrock, Vertex), and for one that is
-    wrapped already.
+    InvalidSetting for a wrong setting, for a client of another kind, for one that signs its requests itself (Bedrock,
+    Vertex), and for one that is wrapped already.
     """
     name = type(client).__name__
     if any(part in name for part in _SIGNED):
@@ -87,8 +87,8 @@ def _http_client_of(client: Any) -> Any:
 
 
 def _with_transport(http_client: Any, gateway: Gateway) -> Any:
-    """A copy of an HTTP client whose requests go through the gateway; also those for which it has other transports
-    (proxies)."""
+    """A copy of an HTTP client whose requests go through the gateway, whichever of its transports they take (it may
+    have others for proxies)."""
     kind = AsyncTransport if hasattr(http_client, "aclose") else Transport
     other, inner = copy(http_client), http_client._transport
     if getattr(http_client, "_per_loop", False):  # google-genai's, which has a client for each event loop
@@ -112,7 +112,10 @@ class _OfRunningLoop:
 
 
 def _wrapped_genai(client: Any, gateway: Gateway) -> Any:
-    """A copy of a `genai.Client`, whose parts all hold the API client."""
+    """A copy of a `genai.Client` whose requests go through the gateway. Raises InvalidSetting if it signs them.
+
+    All parts of such a client hold its API client, so each part is copied too.
+    """
     old = client._api_client
     new = copy(old)
     new._httpx_client = _with_transport(old._httpx_client, gateway)
@@ -127,7 +130,7 @@ def _wrapped_genai(client: Any, gateway: Gateway) -> Any:
 
 
 def _rebound(part: Any, old: Any, new: Any) -> Any:
-    """A copy of a part of a client, and of the parts that it has, with another API client."""
+    """A copy of a part of a `genai.Client`, and of the parts in it, that has the API client `new` instead of `old`."""
     out = copy(part)
     parts = cast("dict[str, Any]", vars(part))
     for name, value in parts.items():

@@ -1,6 +1,8 @@
-"""The proxy as an ASGI application: each request goes through an exchange to the upstream server, and comes back.
+"""The proxy as an ASGI application: it sends each request to the upstream server, and its answer back.
 
-One tenant is one API key: conversations are found within those of the same key, which is only ever known by its hash.
+A request that asks a model for a reply goes through an exchange (`http/exchange.py`); all others pass as they are. One
+tenant is one API key: a request goes on with conversations of its own key only. The key is stored nowhere: a hash of it
+names the tenant.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from transom.proxy.metrics import Metrics
 Scope = Mapping[str, Any]
 
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
-_HOP = frozenset(
+_HEADERS_NOT_SENT = frozenset(
     {
         *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailers", "upgrade"),
         *("transfer-encoding", "host", "content-length", "content-encoding"),
@@ -44,20 +46,22 @@ _HOP = frozenset(
 )
 """Headers of a request that are not sent on: those for this one connection, and those about a body that is unpacked
 now."""
-_HOP_BACK = frozenset({"connection", "keep-alive", "transfer-encoding"})
+_HEADERS_NOT_RETURNED = frozenset({"connection", "keep-alive", "transfer-encoding"})
+"""Headers of an answer that the client does not get: those for the connection to the upstream server."""
 
 _LEAVES_BASE = re.compile(r"(^|[/\\])\.\.?([/\\;]|$)")
-"""A segment of an unquoted path that URLs are resolved by."""
+"""A segment `.` or `..` of an unquoted path."""
 
 _logger = logging.getLogger(__name__)
 
 
 class ProxySettings(Struct, frozen=True, kw_only=True):
-    """How a proxy works.
+    """The settings of a proxy. Raises InvalidSetting.
 
-    `upstream`: the URL of the provider. `max_body`: bytes of a request, unpacked. `concurrency`: requests at once; more
-    are answered with 503. `timeout`: seconds without a byte from the upstream server. `by_key`: one tenant for each
-    API key; if false, all requests are of one tenant. Raises InvalidSetting.
+    `upstream`: the URL of the provider. `max_body`: the most bytes of a request's body, packed and unpacked; a larger
+    one is answered with 413. `concurrency`: the most requests at once; more are answered with 503. `timeout`: the most
+    seconds without a byte from the upstream server. `by_key`: whether each API key is a tenant; if not, all requests
+    are of one tenant.
     """
 
     upstream: str
@@ -87,7 +91,7 @@ class Proxy:
         self._at_work = 0
 
     def app(self) -> Starlette:
-        """The ASGI application."""
+        """The ASGI application: `/healthz`, `/metrics`, and the proxy for all other paths."""
 
         async def healthz(_: Request) -> Response:
             return PlainTextResponse("ok\n")
@@ -103,7 +107,7 @@ class Proxy:
         await in_thread(self._gateway.close)
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Answer one request. It is given up when the client goes away."""
+        """Answer one request and count it. When the client goes away, the request is given up."""
         if scope["type"] != "http":
             return
         if self._at_work >= self._settings.concurrency:
@@ -127,16 +131,17 @@ class Proxy:
 
     @property
     def settings(self) -> ProxySettings:
-        """How this proxy works."""
+        """The settings of this proxy."""
         return self._settings
 
     @property
     def gateway(self) -> Gateway:
-        """The conversations."""
+        """The gateway: the store, the settings and the conversations."""
         return self._gateway
 
     def tenant(self, headers: Headers, query: str) -> str:
-        """Whose request it is: a hash of its key; empty if it has none."""
+        """The tenant of a request: "key-" and a hash of its API key. Empty if it has no key, or if keys do not
+        count."""
         if not self._settings.by_key:
             return ""
         key = next((value for name in _KEY_HEADERS if (value := headers.get(name))), "")
@@ -148,14 +153,15 @@ class Proxy:
         return f"key-{sha256(key.encode()).hexdigest()[:16]}" if key else ""
 
     def forwarded(self, scope: Scope, headers: Headers, body: bytes) -> httpx2.Request:
-        """The request for the upstream server."""
+        """The request for the upstream server: the same method, path, query and body. A beginning of the path that the
+        upstream's URL ends with ("/v1") is there once."""
         base, path = self._settings.upstream.rstrip("/"), scope["raw_path"].decode("latin-1").partition("?")[0]
         ends = urlsplit(base).path
         if ends and path.startswith(f"{ends}/"):  # both have the /v1
             base = base[: -len(ends)]
         query = scope["query_string"].decode("latin-1")
         url = f"{base}{path}"
-        kept = [(name, value) for name, value in headers.items() if name not in _HOP]
+        kept = [(name, value) for name, value in headers.items() if name not in _HEADERS_NOT_SENT]
         timeout = dict.fromkeys(("connect", "read", "write", "pool"), self._settings.timeout)
         return httpx2.Request(
             scope["method"],
@@ -175,7 +181,7 @@ class Proxy:
 
 
 class _Call:
-    """One request at the proxy. `status`: of the answer; 499 until there is one."""
+    """One request at the proxy. `status`: of the answer; 499 until there is one, as if the client had gone away."""
 
     def __init__(self, proxy: Proxy, scope: Scope, receive: Any, send: Any) -> None:
         self._proxy, self._scope, self._receive, self._send = proxy, scope, receive, send
@@ -199,6 +205,7 @@ class _Call:
             tasks.cancel_scope.cancel()
 
     async def _exchanged(self, body: bytes) -> None:
+        """Refuse the request, count its tokens, or send it to the upstream server; and answer the client."""
         proxy, path = self._proxy, self._scope["path"]
         if "upgrade" in self._headers:  # Codex tries a WebSocket first, and goes on with HTTP after this status
             await self._failed(426, "this proxy speaks HTTP, and no WebSocket")
@@ -229,9 +236,11 @@ class _Call:
             await self._respond(response)
 
     async def _respond(self, response: httpx2.Response) -> None:
-        """Give the response to the client, byte by byte as it comes. If it breaks off, so does the client's."""
+        """Give the response to the client as it comes. If it breaks off, the client's breaks off too."""
         self.status = response.status_code
-        raw = [(name, value) for name, value in response.headers.raw if name.lower().decode() not in _HOP_BACK]
+        raw = [
+            (name, value) for name, value in response.headers.raw if name.lower().decode() not in _HEADERS_NOT_RETURNED
+        ]
         try:
             await self._send({"type": "http.response.start", "status": response.status_code, "headers": raw})
             async for chunk in response.stream:  # type: ignore[union-attr]
@@ -253,6 +262,7 @@ class _Call:
         await _answer(self._send, status, content)
 
     async def _chunks(self) -> AsyncIterator[bytes]:
+        """The body of the request as it comes. Raises _GoneError."""
         more = True
         while more:
             message = await self._receive()
@@ -262,18 +272,18 @@ class _Call:
             yield message.get("body", b"")
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
-        """Give the request up when the client has gone away."""
+        """Wait until the client goes away, and cancel the request then."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
         scope.cancel()
 
 
 class _GoneError(Exception):
-    """The client went away before its request was there."""
+    """The client went away before its whole request had come."""
 
 
 class _BrokeOffError(Exception):
-    """The answer has no end."""
+    """The upstream server broke off its answer."""
 
 
 async def _error(send: Any, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Reads the bodies of requests: within a limit, and unpacked."""
+"""Reads the body of a request, unpacks it, and refuses one that is too large."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transom.errors import TransomError
 
 
 class RequestRefused(TransomError):
-    """A request that the proxy does not take; `status` says why."""
+    """Raised for a request that the proxy does not take. `status`: of the answer."""
 
     def __init__(self, status: int, message: str) -> None:
         self.status = status
@@ -19,7 +19,7 @@ class RequestRefused(TransomError):
 
 
 async def read_body(chunks: AsyncIterator[bytes], headers: Mapping[str, str], limit: int) -> bytes:
-    """The whole body, unpacked.
+    """The whole body of a request, unpacked as its header `content-encoding` says.
 
     Raises RequestRefused: 413 for more than `limit` bytes, packed or not; 415 for another encoding than gzip, deflate
     or zstd; 400 for a body that cannot be unpacked.

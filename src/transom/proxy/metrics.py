@@ -1,4 +1,4 @@
-"""What the proxy counts, for Prometheus."""
+"""The metrics of the proxy, for Prometheus."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from transom.http.exchange import Figures
 
 
 class Metrics:
-    """The figures of one proxy. No label has a name of a conversation, of a user or of a key."""
+    """The metrics of one proxy. No label names a conversation, a user or a key."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -28,7 +28,8 @@ class Metrics:
         )
 
     def count(self, kind: str, status: int, seconds: float, figures: Figures | None = None) -> None:
-        """Count a request that is over. `kind`: "model" for one that asks a model, else "other"."""
+        """Count a request that is over. `kind`: "model" for one that asks a model, else "other". `figures`: what became
+        of a request to a model; None for others."""
         self._requests.labels(kind, str(status)).inc()
         self._seconds.observe(seconds)
         if figures is None:
@@ -41,5 +42,5 @@ class Metrics:
                 self._tokens.labels(name).inc(tokens)
 
     def text(self) -> bytes:
-        """All figures in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)

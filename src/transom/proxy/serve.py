@@ -1,4 +1,4 @@
-"""Runs the proxy on a socket: until it is told to stop, or beside a program."""
+"""Runs the proxy on a socket: until it is told to stop (`serve`), or in a thread during a block (`serving`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BACKLOG = 1_024
 
 
 def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
-    """A socket that listens; any free port for 0. Raises OSError."""
+    """Open a socket that listens. Port 0 is any free port. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -32,8 +32,8 @@ def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
 
 
 def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM. Requests that are on their way then have 10 seconds to end. `ready` is called when
-    the proxy can be reached."""
+    """Serve until Ctrl-C or SIGTERM. Requests that run then have 10 seconds to end. `ready` is called once, before the
+    first request is answered; requests that come earlier wait."""
     proxy = Proxy(gateway, settings)
     server = _server(proxy)
     ready()
@@ -43,7 +43,7 @@ def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, r
 
 @contextmanager
 def serving(gateway: Gateway, settings: ProxySettings) -> Generator[str]:
-    """The URL of a proxy that runs during the block, in a thread, on a free port of this machine."""
+    """Run a proxy in a thread during the block, on a free port that only this machine can reach. Yields its URL."""
     listening = listen()
     proxy = Proxy(gateway, settings)
     server = _server(proxy)
