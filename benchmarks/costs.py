@@ -25,7 +25,7 @@ from transom.core.budget import Budget
 from transom.evaluation.compare import Compared
 from transom.evaluation.summary_costs import summary_costs
 from transom.importers import Recorded, read
-from transom.importers.as_openai_chat import as_openai_chat
+from transom.importers.recorded import as_openai_chat
 from transom.policies import policy_named
 from transom.prices import PRICES
 from transom.reports.recorded_calls import judge_of, recorded_calls

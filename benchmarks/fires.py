@@ -29,7 +29,7 @@ from transom.core.budget import Budget
 from transom.core.message import Assistant, Text, ToolResult, User
 from transom.errors import TransomError
 from transom.importers import Recorded, read
-from transom.importers.as_openai_chat import as_openai_chat
+from transom.importers.recorded import as_openai_chat
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.strategies.actions import action, commands

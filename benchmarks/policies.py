@@ -29,7 +29,7 @@ from transom.errors import BudgetImpossible
 from transom.evaluation.compare import tokens_of
 from transom.evaluation.grounding import texts_of
 from transom.importers import Recorded, read
-from transom.importers.as_openai_chat import as_openai_chat
+from transom.importers.recorded import as_openai_chat
 from transom.policies import POLICIES, policy_named
 from transom.reports.figures import BROKEN, COMPARE, COST, FOUND, REASONING, figures
 from transom.stores import MemoryStore

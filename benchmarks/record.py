@@ -44,7 +44,7 @@ from transom.core.unit import FoldedSlot
 from transom.evaluation.compare import RecordedCall, compared, tokens_of
 from transom.evaluation.grounding import History, grounding, identifiers, occurrences, texts_of
 from transom.importers import Recorded, read
-from transom.importers.as_openai_chat import as_openai_chat
+from transom.importers.recorded import as_openai_chat
 from transom.policies import policy_named
 from transom.reports.recorded_calls import recorded_calls
 from transom.tokenizer import o200k

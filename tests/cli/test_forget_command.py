@@ -34,7 +34,7 @@ def url(run, request):
 
 def ids(run, url):
     """The ids in the store, separated by commas."""
-    found = json.loads(run("conversations", url, "--json")[1])["conversations"]
+    found = json.loads(run("conversations", "--store", url, "--json")[1])["conversations"]
     return ", ".join(each["id"] for each in found)
 
 
@@ -158,9 +158,9 @@ def test_what_cannot_be_read_is_in_the_json_too(run, folder):
     path.write_bytes(path.read_bytes().replace(b'"crc":"', b'"crc":"!', 1))
     code, out, err = run("forget", "--user", "ana", "--yes", "--json", "--store", "jsonl:///logs")
     assert (code, err.count("damaged")) == (0, 1)
-    rows = run("conversations", "jsonl:///logs")[1].splitlines()
+    rows = run("conversations", "--store", "jsonl:///logs")[1].splitlines()
     assert [row.split() for row in rows[2:]] == [["damaged", "chat", "1"]]
-    (row,) = json.loads(run("conversations", "jsonl:///logs", "--json")[1])["conversations"]
+    (row,) = json.loads(run("conversations", "--store", "jsonl:///logs", "--json")[1])["conversations"]
     assert (row["id"], row["entries"], "is damaged" in row["damaged"]) == ("chat 1", None, True)
     found = json.loads(out)
     assert found.pop("freed") > 0

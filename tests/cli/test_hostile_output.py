@@ -123,7 +123,7 @@ def test_every_command_is_walked():
 def line_of(name: str, arguments: list[str], folder: Path) -> list[str]:
     (odd,) = (each.name for each in folder.glob("recording*") if each.name != "recording.jsonl")
     given = [odd if each == "{file}" else each for each in arguments]
-    where = ["--from-store", STORE] if name == "conversations" else ["--store", STORE]
+    where = ["--store", STORE]
     return [name, *given, *(where if name in HAVE_STORE else [])]
 
 

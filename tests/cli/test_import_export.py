@@ -110,6 +110,20 @@ def test_errors(run, folder, imported):
     )
 
 
+@pytest.mark.parametrize("store", ["new.db", "new/", None])
+@pytest.mark.parametrize("command", ["import", "replay"])
+def test_a_command_that_fails_leaves_no_new_store_and_the_old_default(run, folder, imported, command, store):
+    (folder / "empty.json").write_text("")
+    before = (folder / ".transom/last").read_text()
+    given = [] if store is None else ["--store", store]
+    code, _, err = run(command, "empty.json", *given)
+    assert (code, err) == (2, "transom: no conversation in these files\n")
+    assert {path.name for path in folder.iterdir()} == {".transom", "trip.jsonl", "chats.jsonl", "empty.json"}
+    assert not (folder / ".transom/replays.db").exists()
+    assert (folder / ".transom/last").read_text() == before
+    assert run("explain", "trip")[0] == 0
+
+
 def test_fields_that_another_format_does_not_take_are_counted(run, folder):
     messages = [
         {"role": "user", "name": "ana", "content": "Count.", "mood": "glad"},

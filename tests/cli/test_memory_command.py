@@ -73,7 +73,7 @@ def test_what_cannot_be_done_is_one_clear_line(run, memory, args, why):
 
 
 def test_memory_is_no_conversation(run, memory):
-    assert json.loads(run("conversations", "sqlite:///a.db", "--json")[1])["conversations"] == []
+    assert json.loads(run("conversations", "--store", "sqlite:///a.db", "--json")[1])["conversations"] == []
 
 
 @pytest.mark.parametrize("edit", [("--set", "x"), ("--restore", 1), ("--forget", "--yes")])

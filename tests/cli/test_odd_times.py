@@ -12,7 +12,7 @@ def test_a_conversation_whose_clock_gave_milliseconds(run, folder):
         with Conversation.open(store, name, budget=4_000, clock=lambda at=at: at) as conversation:
             conversation.user("needle")
     store.close()
-    code, out, err = run("conversations", "sqlite:///a.db")
+    code, out, err = run("conversations", "--store", "sqlite:///a.db")
     assert (code, err, "2023-11-14" in out, "odd" in out) == (0, "", True, True)
     code, out, err = run("search", "needle", "--store", "sqlite:///a.db")
     assert (code, err, "2023-11-14" in out, "odd: entry 0" in out) == (0, "", True, True)

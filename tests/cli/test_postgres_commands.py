@@ -17,8 +17,8 @@ def test_commands_on_a_server(run, postgres: TestServer, tmp_path: Path):
     url = shown.replace("postgres@", "postgres:s3cret@")
     file = write_jsonl("chats.jsonl", {"id": "chat 1", "messages": chat(3, 2_000)})
     printed = [run("replay", file, "--budget", 90_000, "--store", url, "--json")]
-    printed.append(run("conversations", url, "--json"))
-    printed.append(run("conversations", url))
+    printed.append(run("conversations", "--store", url, "--json"))
+    printed.append(run("conversations", "--store", url))
     printed.append(run("fork", "chat 1", "--at", 2))
     printed.append(run("window", "chat 1@2", "--budget", 90_000))
     printed.append(run("search", "x", "--store", url, "--json"))
@@ -37,7 +37,11 @@ def test_commands_on_a_server(run, postgres: TestServer, tmp_path: Path):
 def test_a_schema_that_is_not_there_is_not_created(run, postgres: TestServer, tmp_path: Path):
     schema = schema_for(str(tmp_path))
     url = postgres.url(schema)
-    for args in (("conversations", url), ("search", "x", "--store", url), ("forget", "x", "--yes", "--store", url)):
+    for args in (
+        ("conversations", "--store", url),
+        ("search", "x", "--store", url),
+        ("forget", "x", "--yes", "--store", url),
+    ):
         assert run(*args) == (2, "", f"transom: store {url!r}: there is nothing there, in this schema\n")
     with psycopg.connect(parse_postgres_url(url).conninfo) as db:
         assert db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None

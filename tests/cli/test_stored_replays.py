@@ -25,7 +25,8 @@ REPLAY = ("replay", "chats.jsonl", "--budget")
 
 def stored(run, *store):
     """The ids in the last store of the folder, or in this one, and how many entries each has."""
-    return {one["id"]: one["entries"] for one in json.loads(run("conversations", *store, "--json")[1])["conversations"]}
+    where = ["--store", *store] if store else []
+    return {one["id"]: one["entries"] for one in json.loads(run("conversations", *where, "--json")[1])["conversations"]}
 
 
 def limit_of(run, part):
@@ -156,7 +157,7 @@ def test_conversations_of_a_store(run, folder):
     before = time.time()
     assert run(*REPLAY, 4_000, *store)[0] == 0
     assert run("replay", "more.jsonl", "--budget", 4_000, "--dialect", "anthropic", *store)[0] == 0
-    code, out, _ = run("conversations", "jsonl:///logs", "--full", "--json")
+    code, out, _ = run("conversations", "--store", "jsonl:///logs", "--full", "--json")
     found = json.loads(out)
     assert (code, found["store"]) == (0, "jsonl:///logs")
     one, claude = found["conversations"]
@@ -172,8 +173,6 @@ def test_conversations_of_a_store(run, folder):
     assert run("conversations", "--store", "jsonl:///logs", "--full", "--json") == (0, out, "")
     short = json.loads(run("conversations", "--json")[1])["conversations"]
     assert short == [{**each, "calls": None, "size": None, "cost": None} for each in found["conversations"]]
-    error = "transom: a store is given twice: as STORE and with --store\n"
-    assert run("conversations", "jsonl:///logs", *store) == (2, "", error)
     code, out, _ = run("conversations")
     head, titles, *rows = out.splitlines()
     assert titles.split() == ["entries", "last", "entry", "dialect", "id"]
@@ -217,12 +216,12 @@ def test_the_reason_of_damage_is_on_stderr(run, folder):
     assert run(*REPLAY, 4_000, "--store", "a.db")[0] == 0
     with closing(sqlite3.connect(folder / "a.db")) as database, database:
         database.execute("UPDATE entries SET body = x'00' WHERE seq = 2 AND log = (SELECT min(id) FROM logs)")
-    found = json.loads(run("conversations", "a.db", "--full", "--json")[1])["conversations"]
+    found = json.loads(run("conversations", "--store", "a.db", "--full", "--json")[1])["conversations"]
     assert [bool(each["damaged"]) for each in found] == [True, False]
-    code, out, err = run("conversations", "a.db", "--full")
+    code, out, err = run("conversations", "--store", "a.db", "--full")
     assert (code, len(out.splitlines()), err) == (1, 4, f"transom: one: {found[0]['damaged']}\n")
-    assert run("conversations", "a.db")[0] == 0, "only a full list reads all entries"
-    assert run("conversations", "a.db", "--full", "--json")[0] == 1
+    assert run("conversations", "--store", "a.db")[0] == 0, "only a full list reads all entries"
+    assert run("conversations", "--store", "a.db", "--full", "--json")[0] == 1
 
 
 def test_files_without_a_conversation_are_listed_as_damaged(run, folder):

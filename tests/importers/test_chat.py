@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transom.importers import Recorded
-from transom.importers.as_openai_chat import as_openai_chat
+from transom.importers.recorded import as_openai_chat
 
 CALL = {"type": "tool_use", "id": "t1", "name": "ls", "input": {"path": "."}}
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "a b"}

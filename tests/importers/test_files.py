@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from transom.errors import InvalidMessage
-from transom.importers import import_file, read
-from transom.importers.files import open_file
+from transom.importers import import_file, open_file, read
 from transom.stores import MemoryStore
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}

@@ -461,7 +461,7 @@ class Compact(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("conversations", "List the conversations of a store.", example="conversations agent.db --full")
+@command("conversations", "List the conversations of a store.", example="conversations --store agent.db --full")
 class Conversations(Struct, frozen=True, kw_only=True):
     """List the conversations of a store: entries, time of the last entry, dialect, id, and the beginning of the first
     message.
@@ -469,10 +469,9 @@ class Conversations(Struct, frozen=True, kw_only=True):
     With --full, exit code 1 if anything is damaged.
     """
 
-    store: o.StoreArgument = None
-    from_store: o.SameStore = None
     full: o.FullList = False
     user: o.User = None
+    store: o.AnyStore = None
     json: o.Json = False
 
 

@@ -24,7 +24,7 @@ from transom.core.policy import Policy
 from transom.errors import InvalidSetting
 from transom.evaluation.compare import Compared
 from transom.importers import Recorded
-from transom.importers.as_openai_chat import as_openai_chat
+from transom.importers.recorded import as_openai_chat
 from transom.policies import POLICIES, policy_named
 from transom.prices import Prices
 from transom.providers.models import TokenPrices, listed_prices

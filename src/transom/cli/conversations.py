@@ -7,7 +7,6 @@ from transom.cli.locate import existing_store, store_url
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
-from transom.errors import InvalidSetting
 from transom.stores.conversation_list import conversations_in
 from transom.stores.postgres_url import without_password
 
@@ -17,9 +16,7 @@ DAMAGED = 1
 
 def run(options: Conversations) -> int:
     """Print the conversations of a store. Exit code 1 if a full list has found damage."""
-    if None not in (options.store, options.from_store):
-        raise InvalidSetting("a store is given twice: as STORE and with --store")
-    url = store_url(options.store or options.from_store)
+    url = store_url(options.store)
     with existing_store(url) as store, ProgressBar() as progress:
         every = conversations_in(store, full=options.full, update=progress.update)
         conversations = [one for one in every if options.user in (None, one.user_id)]

@@ -168,7 +168,7 @@ def problems_of(needed: list[Package], extras: list[Extra], stores: list[StoreHe
             yield Problem(problem=store.problem, do="give another --store, or move the file away")
         if store.damaged:
             what = f"{store.url}: {counted(len(store.damaged), 'conversation')} damaged: {', '.join(store.damaged[:3])}"
-            yield Problem(problem=what, do=f"{command()} conversations {store.url} --full")
+            yield Problem(problem=what, do=f"{command()} conversations --store {store.url} --full")
 
 
 def show(console: Console, report: Report) -> None:

@@ -26,7 +26,7 @@ OPTION_GROUPS = {
         "until",
         "format",
     ),
-    "Store": ("store", "from_store"),
+    "Store": ("store",),
     "Output": ("json", "out", "chart", "html", "form", "full", "limit", "context", "lines", "no_open"),
 }
 """The groups of options by the names of their parameters, in the order of a help page. All others come first."""

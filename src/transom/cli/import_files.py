@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
 
 from transom.cli.commands import Import
-from transom.cli.folder import IMPORTS, make_folder, url_of
+from transom.cli.folder import IMPORTS, url_of
 from transom.cli.inputs import STDIN, check_files
-from transom.cli.locate import remember_store
+from transom.cli.locate import store_to_fill
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import InvalidSetting
 from transom.importers import FORMATS, Imported, import_file
-from transom.stores import Store, open_store
+from transom.stores import Store
 
 
 def run(options: Import) -> int:
@@ -27,14 +26,10 @@ def run(options: Import) -> int:
     check_files(options.files)
     if options.id is not None and len(options.files) > 1:
         raise InvalidSetting("--id names one conversation, and there are several files: leave it out")
-    url = options.store
-    if url is None:
-        make_folder()
-        url = url_of(IMPORTS)
+    url = options.store or url_of(IMPORTS)
     console = terminal()
     done: list[Imported] = []
-    with LockNotice(url, writing=True) as notice, closing(open_store(url)) as store, ProgressBar() as bar:
-        remember_store(url)
+    with store_to_fill(options.store, IMPORTS) as (store, notice), ProgressBar() as bar:
         for one in _imported(options, store, bar, notice):
             done.append(one)
             if not options.json:

@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import which
 
 from transom import private_files
-from transom.cli.folder import FOLDER, make_folder
+from transom.cli.folder import FOLDER, make_folder, url_of
 from transom.cli.lock_notice import LockNotice
 from transom.cli.streams import counted, print_notice
 from transom.core.view import View
@@ -24,12 +24,14 @@ from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
 
 LAST_STORE = FOLDER / "last"
-"""The file with the URL of the store that commands without --store use: that of the last replay or import."""
+"""The file with the URL of the store that commands without --store use: the last that a replay, an import, a chat, a
+proxy or an agent has filled here."""
 
 UV = frozenset({"UV", "UV_RUN_RECURSION_DEPTH"})
 """Variables that `uv run` sets. It adds a folder to PATH that the user's shell does not have."""
 
-MAX_LISTED = 5
+MAX_LISTED_IDS = 5
+"""The most ids that an error names."""
 
 
 def command() -> str:
@@ -65,6 +67,34 @@ def remember_store(url: str) -> None:
 
 
 @contextmanager
+def store_to_fill(store: str | None, own: Path) -> Generator[tuple[Store, LockNotice]]:
+    """Open a store during the block, and create it where there is none. Yield it with the notice that waits for locks.
+
+    `store`: a URL, or None for `own`, a store of the folder `.transom`. It becomes the store of commands without
+    --store. If it is new and nothing was stored in it, it is removed again: a command that fails leaves none.
+    """
+    if store is None:
+        make_folder()
+    url = url_of(own) if store is None else store
+    path = Path(store_path(url))
+    is_new = bool(store_path(url)) and not path.exists()
+    with LockNotice(url, writing=True) as notice:
+        opened = open_store(url)
+        before = LAST_STORE.read_text(encoding="utf-8") if LAST_STORE.is_file() else None
+        remember_store(url)
+        try:
+            yield opened, notice
+        finally:
+            is_unused = is_new and not opened.names()
+            opened.close()
+            if is_unused:
+                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+                LAST_STORE.unlink(missing_ok=True)
+                if before is not None:
+                    remember_store(before.strip())
+
+
+@contextmanager
 def open_log(store: str | None, part: str, *, writing: bool = False) -> Generator[StoredLog]:
     """Open, during the block, the log whose id is `part`, or the only one whose id contains it.
 
@@ -94,9 +124,9 @@ def current_view(log: StoredLog) -> View:
 
 
 def store_url(store: str | None) -> str:
-    """Return the URL of the store: `store` if given, else that of the last replay, import or chat in this folder.
+    """Return the URL of a command's store: `store`, or if that is None, the store that was last filled in this folder.
 
-    Raises InvalidSetting if there is neither.
+    Raises InvalidSetting if none was.
     """
     if store is not None:
         return store
@@ -144,12 +174,12 @@ def find_name(names: list[str], part: str, url: str) -> str:
         raise UnknownLog(f"{part!r} is a part of {len(matching):,} ids: {_listed(matching)}")
     if not names:
         raise UnknownLog(f"no conversation {part!r} in {place_of(url)}, and no other")
-    if len(names) <= MAX_LISTED:
+    if len(names) <= MAX_LISTED_IDS:
         others = f": {', '.join(names)}"
-    elif similar := get_close_matches(part, names, n=MAX_LISTED, cutoff=0.4):
+    elif similar := get_close_matches(part, names, n=MAX_LISTED_IDS, cutoff=0.4):
         others = f", the most similar: {', '.join(similar)}"
     else:
-        others = f", for example {', '.join(names[:MAX_LISTED])}"
+        others = f", for example {', '.join(names[:MAX_LISTED_IDS])}"
     raise UnknownLog(
         f"no conversation {part!r} in {place_of(url)}; it has {counted(len(names), 'conversation')}{others}"
     )
@@ -162,4 +192,4 @@ def check_part(part: str) -> None:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
+    return ", ".join(names[:MAX_LISTED_IDS]) + (", …" if len(names) > MAX_LISTED_IDS else "")

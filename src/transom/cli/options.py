@@ -205,14 +205,6 @@ AnyStore = Annotated[
 DoctorStore = Annotated[
     str | None, Option(metavar="URL", help="The store to look at. Default: the stores of this folder and of .transom.")
 ]
-StoreArgument = Annotated[
-    str | None,
-    Argument(
-        metavar="STORE",
-        help="The store: a URL or a path. Default: the store of the last replay or import in this folder.",
-    ),
-]
-SameStore = Annotated[str | None, Option("--store", metavar="URL", help="The store, as the other commands have it.")]
 Policies = Annotated[
     str,
     Option(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from typing import IO
 
 from msgspec.structs import replace
 
 from transom.cli.commands import Replay
-from transom.cli.folder import REPLAYS, make_folder, url_of
+from transom.cli.folder import REPLAYS, url_of
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations
-from transom.cli.locate import remember_store
+from transom.cli.locate import store_to_fill
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
 from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
@@ -29,7 +28,7 @@ from transom.importers import Recorded
 from transom.policies import policy_named
 from transom.prices import Prices
 from transom.reports.recorded_calls import recorded_calls
-from transom.stores import Store, open_store
+from transom.stores import Store
 from transom.stores.base import forget_all
 from transom.stores.postgres_url import without_password
 from transom.tokenizer import o200k
@@ -64,12 +63,9 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
     if options.dialect is not None:
         dialect_named(options.dialect)
     check_files(options.files, None if out == STDOUT else out)
-    if options.store is None:
-        make_folder()
     url = url_of(own) if options.store is None else options.store
     try:
-        with LockNotice(url, writing=True) as lock_notice, closing(open_store(url)) as store:
-            remember_store(url)
+        with store_to_fill(options.store, own) as (store, lock_notice):
             if options.store is None:
                 forget_all(store, store.names())
             with windows_file(out) as windows, ProgressBar() as bar:

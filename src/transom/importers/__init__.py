@@ -7,9 +7,9 @@ only, messages of other libraries, exports of chats, logs of evaluations and tra
 one JSON document, or has one conversation or one message a line; it may be packed with gzip or zip, in a folder, or a
 stream. The content decides which format it is.
 
-The folders: `files` opens files, `conversations` recognises the format of a value and finds the conversations in it,
-`sessions` reads the lines of session files, `formats` translates messages and opens containers, `logs` stores what was
-read, `writers` writes an export.
+`open_file.py` opens files, `read.py` finds out how a file is laid out, `recognise.py` recognises the format of a value
+and finds the conversations in it. The folders: `sessions` reads the lines of session files, `formats` translates
+messages and opens containers, `logs` stores what was read, `writers` writes an export.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exports a conversation of a store in the format it was imported from, or in any other format."""
+"""Exports a conversation of a store, in the format that it was imported from or in another one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from transom.importers.writers.documents import writer_for
 from transom.importers.writers.log_messages import LeftOut, Shown, shown_messages, unchanged_messages
 from transom.stores import StoredLog
 
-KEEP_REASONING = frozenset({"pi", "langchain", "pydantic_ai"})
-"""The formats that have a place for the reasoning of any provider."""
+_WITH_REASONING_OF_ALL = frozenset({"pi", "langchain", "pydantic_ai"})
+"""The formats that have a place for the reasoning of any provider. The others take only that of their own."""
 
 _WRITTEN = [name for name, each in FORMATS.items() if each.written]
 
@@ -44,8 +44,8 @@ class Exported(Struct, kw_only=True):
 class Export(Iterator[bytes]):
     """The bytes of an exported conversation, as an iterator of pieces.
 
-    `report`: what was written; final when the iteration has ended. `progress`: the share of the log that was read, 0 to
-    1. The log is read while you iterate.
+    The log is read while you iterate. `report`: what was written, final when the iteration has ended. `progress`: the
+    share of the log that was read, from 0 to 1.
     """
 
     def __init__(self, log: StoredLog, format_name: str | None) -> None:
@@ -70,7 +70,7 @@ class Export(Iterator[bytes]):
         return next(self._pieces).encode("utf-8", "backslashreplace")  # a lone surrogate, the way JSON escapes it
 
     def _write(self, *, is_own: bool) -> Iterator[str]:
-        """Yield the text. `is_own`: the conversation was imported from this format."""
+        """Yield the text in pieces. `is_own`: the conversation was imported from this format."""
         left_out = LeftOut()
         name = self.report.format
         dialect = FORMATS[name].dialect
@@ -80,8 +80,7 @@ class Export(Iterator[bytes]):
         if is_own and dialect == "openai":
             messages = unchanged_messages(self._read(), left_out)
         else:
-            reasoning = name in KEEP_REASONING
-            messages = shown_messages(self._read(), dialect, left_out, reasoning=reasoning)
+            messages = shown_messages(self._read(), dialect, left_out, reasoning=name in _WITH_REASONING_OF_ALL)
         yield from writer_for(name, self._log.name, left_out).whole(head, self._counted(messages))
         self.report.notes = left_out.notes()
 

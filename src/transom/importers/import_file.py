@@ -6,8 +6,9 @@ import io
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -19,23 +20,19 @@ from transom.conversation.argument_checks import token_counter
 from transom.core.message import Head
 from transom.core.tokens import TokenCounter
 from transom.errors import InvalidMessage, InvalidSetting, StoreDamaged, quote
-from transom.importers.conversations.recognise import SESSIONS, OnSkip, Settings
-from transom.importers.files.open_file import (
-    FileLine,
-    OpenFile,
-    checked_source,
-    files_in,
-    is_zip,
-    opened,
-    parsed,
-    stem_of,
+from transom.importers.logs.import_session import (
+    ScannedSession,
+    SessionFacts,
+    import_lines,
+    remarks_on,
+    scan,
+    whole_lines,
 )
-from transom.importers.logs.choose_log import name_in, safe_name
-from transom.importers.logs.import_session import SessionFacts, SessionImport
 from transom.importers.logs.imported_log import ImportedLog, New
+from transom.importers.open_file import checked_source, files_in, is_zip, opened, stem_of
 from transom.importers.read import Reader, ignore, session_in, skipped_file
+from transom.importers.recognise import OnSkip, Settings
 from transom.importers.recorded import FORMATS, Recorded, format_named
-from transom.importers.sessions.session_reader import Ranges, Said, SessionReader
 from transom.search.source import check_name, is_own_log
 from transom.stores import Store, StoredLog
 from transom.tokenizer import o200k
@@ -52,10 +49,10 @@ _SCAN = 0.2
 class Imported(Struct, frozen=True, kw_only=True):
     """What became of one conversation.
 
-    `conversation`: its name in the store; `format`: the name of the file's format; `source`: the file. `messages`:
-    facts that were appended; `earlier`: facts of the file that the log had already; `hidden`: how many of both the user
-    had taken back, which are stored and never sent. `remarks`: what no window shows, one line each.
-    `skipped`: what was left out (with its size), one line each.
+    `conversation`: its name in the store; `format`: the name of the file's format; `source`: the file. `messages`: how
+    many facts were appended; `earlier`: how many facts of the file the log had already; `hidden`: how many of both the
+    user had taken back: they are stored, and never sent. `remarks`: what was stored and no window shows, or was not
+    stored because it is no message, one line each. `skipped`: what was left out, with its size, one line each.
     """
 
     conversation: str
@@ -116,17 +113,6 @@ def import_file(
     return job.run(path_or_file)
 
 
-class _Both(Struct, frozen=True):
-    """Passes a line of text on to two functions."""
-
-    first: Callable[[str], object]
-    second: OnSkip
-
-    def __call__(self, line: str) -> None:
-        self.first(line)
-        self.second(line)
-
-
 class _FileImport(Struct, kw_only=True):
     """One call of `import_file`.
 
@@ -179,11 +165,20 @@ class _FileImport(Struct, kw_only=True):
             yield from self._session(path, label, kind, begin, share)
             return
         notes: list[str] = []
-        reader = Reader(path, replace(settings, on_skip=_Both(notes.append, self.on_skip)), label=label)
+        reader = Reader(path, replace(settings, on_skip=self._noted(notes)), label=label)
         for record in self._named(reader):
             self.on_progress(begin + share * reader.progress, label)
             yield replace(self._document(record, stem), skipped=tuple(notes))
             notes.clear()
+
+    def _noted(self, notes: list[str]) -> OnSkip:
+        """Return a function that adds a line about something left out to `notes`, and reports it to `on_skip` too."""
+
+        def on_skip(line: str) -> None:
+            notes.append(line)
+            self.on_skip(line)
+
+        return on_skip
 
     # ---- sessions
 
@@ -191,49 +186,42 @@ class _FileImport(Struct, kw_only=True):
         def progress(part: float) -> None:
             self.on_progress(begin + share * part, label)
 
-        scanned = _scan(path, label, SESSIONS[kind].reader(), lambda part: progress(_SCAN * part))
+        stem = stem_of(label)
+        scanned = scan(path, kind, lambda part: progress(_SCAN * part))
         notes: list[str] = []
-        skip = _Both(notes.append, self.on_skip)
-        with opened(path) as packed:
-            file = replace(packed, label=label)
-            wanted = scanned.name(file.stem)
-            title = self._take_name(
-                wanted, file.stem, lambda log: self._is_session(log, kind, path, scanned), known_as=file.stem
-            )
-            log = self._open(self.store.open(title), kind, label)
-            session = SessionImport(
-                scanned.facts(kind, log, skip),
+        on_skip = self._noted(notes)
+        wanted = scanned.name(stem)
+        title = self._take_name(wanted, stem, lambda log: self._is_session(log, path, scanned), known_as=stem)
+        log = self._open(self.store.open(title), kind, label)
+        facts = SessionFacts(scanned, ends=log.lines, on_skip=on_skip)
+        with opened(path) as file:
+            lines = whole_lines(replace(file, label=label), on_skip, lambda part: progress(_SCAN + (1 - _SCAN) * part))
+            logs = import_lines(
+                lines,
+                facts,
+                scanned.main,
                 log,
-                main=scanned.main,
-                open_log=lambda branch: self._open(self.store.open(f"{title}#{branch}"), kind, label),
+                lambda branch: self._open(self.store.open(f"{title}#{branch}"), kind, label),
+                on_skip,
             )
-            where = label
-            for line in _whole_lines(file, skip):
-                where = line.where
-                session.feed(line.raw, where)
-                if not line.number % 100:
-                    progress(_SCAN + (1 - _SCAN) * file.share)
-            session.finish(where, skip)
-        logs = session.branches.values()
         yield Imported(
             conversation=title,
             format=kind,
             source=label,
-            messages=sum(each.appended for each in logs),
-            earlier=sum(each.earlier for each in logs),
-            hidden=session.facts.taken_back,
-            remarks=(*self._renamed(wanted), *_remarks(session)),
+            messages=sum(each.appended for each in logs.values()),
+            earlier=sum(each.earlier for each in logs.values()),
+            hidden=facts.taken_back,
+            remarks=(*self._renamed(wanted), *remarks_on(facts, logs, scanned.main)),
             skipped=tuple(notes),
         )
 
-    def _is_session(self, stored: StoredLog, kind: str, path: Path, scanned: _Scanned) -> bool:
+    def _is_session(self, stored: StoredLog, path: Path, scanned: ScannedSession) -> bool:
         """True if a log was imported from the beginning of this session, or from more of it."""
         try:
-            log = self._open(stored, kind, str(path))
-            facts = scanned.facts(kind, log, ignore)
+            log = self._open(stored, scanned.format, str(path))
+            facts = SessionFacts(scanned, ends=log.lines, on_skip=ignore)
             with opened(path) as file:
-                found = chain.from_iterable(facts.feed(line.raw, line.where) for line in _whole_lines(file, ignore))
-                for branch, new in chain(found, facts.finish(str(path))):
+                for branch, new in facts.of_lines(whole_lines(file, ignore)):
                     if branch == scanned.main and log.unknown(new):
                         break
         except InvalidSetting:
@@ -277,9 +265,9 @@ class _FileImport(Struct, kw_only=True):
     # ---- the store
 
     def _named(self, records: Iterator[Recorded]) -> Iterator[Recorded]:
-        """Return the conversations unchanged.
+        """Return the conversations as they come.
 
-        Raises InvalidSetting at once if there are two or more and --id was given.
+        If --id was given, the first two are read at once, and InvalidSetting is raised if there are two.
         """
         first = list(islice(records, 2)) if self.id is not None else []
         if len(first) == 2:
@@ -287,11 +275,9 @@ class _FileImport(Struct, kw_only=True):
         return chain(first, records)
 
     def _take_name(self, wanted: str, stem: str, fits: Callable[[StoredLog], bool], known_as: str | None = None) -> str:
-        """Take the name for the next conversation: `--id`, or `wanted`, with " (2)" and so on if it is taken.
+        """Choose the name for the next conversation, and note it as taken: `--id`, or what `name_in` returns.
 
-        `stem`: the name of the file; `fits` and `known_as`: see `name_in`.
-
-        Raises InvalidSetting if --id was given for a second conversation.
+        `stem`: the name of the file. Raises InvalidSetting if --id was given for a second conversation.
         """
         if self.id is not None:
             if self.names:
@@ -305,7 +291,8 @@ class _FileImport(Struct, kw_only=True):
         return name
 
     def _renamed(self, wanted: str) -> list[str]:
-        """Return the remark that a conversation has not its id as its name, if Transom keeps that for its own logs."""
+        """Return a remark if a conversation was not named by its id, because Transom keeps that name for its own logs;
+        otherwise nothing."""
         if self.id is not None or not is_own_log(wanted):
             return []
         return [f"its id {quote(wanted)} is a name of Transom's own logs: the conversation has that of the file"]
@@ -315,75 +302,45 @@ class _FileImport(Struct, kw_only=True):
         return ImportedLog(stored, format_name=kind, source=source, counter=counter, clock=self.clock)
 
 
-class _Scanned(Struct, frozen=True, kw_only=True):
-    """What the first reading of a session finds.
+def safe_name(wanted: str, stem: str) -> str:
+    """Return the wanted name; if it is one that Transom keeps for its own logs, `stem`, the name of the file.
 
-    `taken_back`: the lines of each branch that were taken back; `main`: the name of the branch that is the session
-    itself, which is a subagent's in a file of its own; `ids`: those of the session, the newest last.
+    The wanted name is an id out of a file, so it must not choose a log that no list of conversations shows. All names
+    of our own logs have a slash, which the name of a file has not.
     """
-
-    taken_back: dict[str, Ranges]
-    main: str
-    ids: tuple[str, ...]
-
-    def name(self, stem: str) -> str:
-        """Return the name for the conversation: the session's id, so that a copy of the file is known again.
-
-        `stem`: the name of the file without its end. It is the name if it is one of several ids, if the lines have no
-        id, or if they are of a subagent, whose lines have the session's.
-        """
-        return stem if self.main or not self.ids or stem in self.ids else self.ids[-1]
-
-    def facts(self, kind: str, log: ImportedLog, on_skip: OnSkip) -> SessionFacts:
-        """Begin to read the session's facts, as its log has them."""
-        reader = SESSIONS[kind].reader()
-        return SessionFacts(kind, reader, main=self.main, ends=log.lines, taken_back=self.taken_back, on_skip=on_skip)
+    return stem if is_own_log(wanted) else wanted
 
 
-def _scan(path: Path, label: str, reader: SessionReader, progress: Callable[[float], None]) -> _Scanned:
-    """Read a session once without storing anything, to find what was taken back and which branch is the session
-    itself.
+def name_in(
+    store: Store,
+    wanted: str,
+    fits: Callable[[StoredLog], bool],
+    taken: AbstractSet[str],
+    *,
+    known_as: str | None,
+    several: bool,
+) -> str:
+    """Return the name of the log that a conversation goes into.
+
+    It is the first log that `fits`, which is true for a log of this conversation: `wanted`, `wanted (2)` and so on up
+    to the first free name, and then `known_as`. `taken`: names of other conversations of this import, which do not
+    count. If no log fits, it is the first free name where there are `several` files, because they may have one id. For
+    a single file it is then the first log that does not fit, and importing into that raises InvalidSetting.
     """
-    branches = set[str]()
-    with opened(path) as file:
-        for line in replace(file, label=label).lines():
-            if not line.number % 100:
-                progress(file.share)
-            try:
-                value = parsed(line.text, line.where)
-            except InvalidMessage:
-                continue
-            branches |= {event.branch for event in reader.feed(value) if isinstance(event, Said)}
-    branches |= {event.branch for event in reader.flush() if isinstance(event, Said)}
-    only = next(iter(branches)) if len(branches) == 1 else ""  # the file of a subagent
-    return _Scanned(taken_back=dict(reader.taken_back), main=only, ids=tuple(reader.ids))
-
-
-def _whole_lines(file: OpenFile, skip: OnSkip) -> Iterator[FileLine]:
-    """Yield the lines of a file, except a last line that is incomplete (no line end, and not JSON)."""
-    for line in file.all_lines():
-        if line.text and not line.raw.endswith(b"\n"):
-            try:
-                parsed(line.text, line.where)
-            except InvalidMessage:
-                skip(f"{line.where}: left out, it is not written to its end")
-                continue
-        yield line
-
-
-def _remarks(session: SessionImport) -> Iterator[str]:
-    """Yield what of a session no window shows: one line each."""
-    facts = session.facts
-    if facts.beside.total():
-        kinds = ", ".join(f"{kind[:40]} {many:,}" for kind, many in facts.beside.most_common(6) if many)
-        more = ", …" if len(+facts.beside) > 6 else ""
-        yield f"{facts.beside.total():,} of {facts.lines:,} lines hold no message, and are not stored ({kinds}{more})"
-    if facts.taken_back:
-        yield f"{facts.taken_back:,} messages were taken back by the user: stored, and never sent"
-    if shown := sum(log.shown_before for log in session.branches.values()):
-        yield f"{shown:,} messages were taken back after they had been imported: they are still sent"
-    if sides := sorted(session.branches.keys() - {session.main}):
-        yield f"{len(sides):,} subagents are conversations of their own: {', '.join(sides[:5])}"
+    name, unlike = wanted, ""
+    numbered = chain([wanted], (f"{wanted} ({number})" for number in count(2)))
+    for name in (each for each in numbered if each not in taken):
+        log = store.open(name)
+        if not len(log):
+            break
+        if fits(log):
+            return name
+        unlike = unlike or name
+    if known_as is not None and known_as not in taken and not is_own_log(known_as):
+        log = store.open(known_as)
+        if len(log) and fits(log):
+            return known_as
+    return unlike if unlike and not several else name
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Reads conversations from files: finds out how a file is laid out, and yields one conversation at a time.
 
-A file is either one JSON value (a document) or has one value a line. Lines are whole conversations, single messages, or
-the events of one session; the first line that can be recognised decides for all.
+A file is one JSON value (a document), or it has one value a line. Each line is then a whole conversation, or a message
+of one conversation, or an event of one session. The first line that can be recognised decides what all lines are.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import IO, Any, Self
 from msgspec.structs import replace
 
 from transom.errors import InvalidMessage
-from transom.importers.conversations import recognise
-from transom.importers.conversations.recognise import UNDECIDED, OnSkip, Settings, UnrecognisedError
-from transom.importers.files.open_file import (
+from transom.importers import recognise
+from transom.importers.open_file import (
     FileLine,
     NotRegularError,
     OpenFile,
@@ -28,23 +27,25 @@ from transom.importers.files.open_file import (
     parsed,
     zip_members,
 )
+from transom.importers.recognise import UNDECIDED, OnSkip, Settings, UnrecognisedError
 from transom.importers.recorded import Recorded, format_named
 
 _BREAKS = (b"{", b"[", b",")
 """What ends the first line of a JSON value that is written over several lines."""
 
 _BROKEN, _UNREAD = object(), object()
-"""In place of a line's value: `_BROKEN` if it is not JSON, `_UNREAD` if it was not parsed yet."""
+"""They stand in place of a line's value: `_BROKEN` if the line is not JSON, `_UNREAD` if it was not parsed yet."""
 
 _Before = list[tuple[FileLine, object]]
 """The lines that were read to recognise the format, with their values."""
 
 
 class Reader(Iterator[Recorded]):
-    """The conversations of a file, a folder or an open stream, in order; one is in memory at a time.
+    """The conversations of a file, a folder or an open stream, in order. One of them is in memory at a time.
 
-    The iteration raises OSError, and InvalidMessage (naming the file, the line and the field) for a file that cannot be
-    read as conversations; in a folder such a file is reported to `settings.on_skip` and left out.
+    `label`: names the file in messages, in place of its path. The iteration raises OSError, and InvalidMessage, which
+    names the file, the line and the field, for a file that cannot be read as conversations. In a folder such a file is
+    reported to `settings.on_skip` and left out.
     """
 
     def __init__(self, source: str | Path | IO[Any], settings: Settings, *, label: str = "") -> None:
@@ -90,7 +91,10 @@ class Reader(Iterator[Recorded]):
                 self._file = None
 
     def _read_archive(self, path: Path) -> Iterator[Recorded]:
-        """Yield the conversations of the files in a zip archive. What is no conversation in it is left out."""
+        """Yield the conversations of the files in a zip archive.
+
+        A file in it that is no conversation is reported and left out; if no file is one, the first error is raised.
+        """
         found, refused = False, None
         done = self._done
         try:
@@ -111,7 +115,7 @@ class Reader(Iterator[Recorded]):
 
 
 def skipped_file(problem: InvalidMessage) -> str:
-    """Return the line that says why a file of a folder is left out."""
+    """Return the line that says why a file of a folder is skipped, or its rest if a part of it was read already."""
     if isinstance(problem, UnrecognisedError):
         return f"{problem.where}: skipped, it holds {problem.seen}"
     if isinstance(problem, NotRegularError):
@@ -140,21 +144,16 @@ def read(
 
 
 def session_in(file: OpenFile, settings: Settings) -> str:
-    """Return the format of a file whose lines are the events of a session; empty for any other file.
+    """Return the name of the session format that a file's lines have; empty for a file that is no session.
 
-    Reads its beginning. Raises InvalidMessage if the first UNDECIDED lines are in no known format, or not in the one
-    that was asked for.
+    The beginning of the file is read: open it again to read its lines. Raises InvalidMessage if the first UNDECIDED
+    lines are in no known format, or not in the one that was asked for.
     """
-    lines = file.lines()
-    first = next(lines, None)
-    if first is None or _goes_on(first, file):
+    document, lines = _begun(file)
+    found = _recognised(lines, settings) if document is None else None
+    if found is None or found[0] is not _session_by_line:
         return ""
-    second = next(lines, None)
-    if second is None and file.is_document:
-        return ""
-    layout, before = _recognised(chain([first] if second is None else [first, second], lines), settings)
-    if layout is not _session_by_line:
-        return ""
+    before = found[1]
     kind = _session_format(before, settings)
     quiet = replace(settings, on_skip=ignore)
     next(recognise.events_of(kind, _values(before, lines, quiet), file.label, settings), None)  # raises if it is none
@@ -162,24 +161,36 @@ def session_in(file: OpenFile, settings: Settings) -> str:
 
 
 def ignore(line: str) -> None:
-    """Ignore a line about something left out: the lines are read again, and it is reported then. An `OnSkip`."""
+    """Do nothing. An `OnSkip` for lines that are read twice: what is left out of them is reported the other time."""
 
 
 def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
     """Yield the conversations of one file: of a single JSON value, or of one value on each line."""
+    first, lines = _begun(file)
+    if first is not None:
+        text = b"\n" * (first.number - 1) + first.raw + file.rest()  # so that errors have the number of the line
+        yield from recognise.conversations(parsed(text, file.label), file.label, file.stem, settings)
+    elif (found := _recognised(lines, settings)) is not None:
+        layout, before = found
+        yield from layout(file, before, lines, settings)
+
+
+def _begun(file: OpenFile) -> tuple[FileLine | None, Iterator[FileLine]]:
+    """Read the beginning of a file that was not read yet. Blank lines do not count.
+
+    If it is a document, one JSON value on one or several lines, return its first line. For any other file, also an
+    empty one, return None and all its lines.
+    """
     lines = file.lines()
     first = next(lines, None)
     if first is None:
-        return
+        return None, lines
     if _goes_on(first, file):
-        text = b"\n" * (first.number - 1) + first.raw + file.rest()
-        yield from recognise.conversations(parsed(text, file.label), file.label, file.stem, settings)
-        return
+        return first, lines
     second = next(lines, None)
     if second is None and file.is_document:
-        yield from recognise.conversations(parsed(first.text, file.label), file.label, file.stem, settings)
-        return
-    yield from _by_line(file, chain([first] if second is None else [first, second], lines), settings)
+        return first, lines
+    return None, chain([first] if second is None else [first, second], lines)
 
 
 def _goes_on(first: FileLine, file: OpenFile) -> bool:
@@ -193,14 +204,9 @@ def _goes_on(first: FileLine, file: OpenFile) -> bool:
     return False
 
 
-def _by_line(file: OpenFile, lines: Iterator[FileLine], settings: Settings) -> Iterator[Recorded]:
-    """Yield the conversations of a file that has one value a line."""
-    layout, before = _recognised(lines, settings)
-    yield from layout(file, before, lines, settings)
-
-
-def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[_Layout, _Before]:
-    """Decide how a file is read; return that layout, and the lines that were read to decide it.
+def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[_Layout, _Before] | None:
+    """Decide how a file with one value a line is read. Return that layout, and the lines that were read to decide it;
+    None if there is no line.
 
     Raises InvalidMessage if the first UNDECIDED lines are not JSON, or none of them can be recognised.
     """
@@ -219,15 +225,16 @@ def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[_Layout,
                 return layout, before
         if len(before) == UNDECIDED:
             break
-    known = [(line, value) for line, value in before if value is not _BROKEN]
-    if broken is not None and not known:
+    for line, value in before:
+        if value is not _BROKEN:
+            raise recognise.unrecognised(line.where, value)
+    if broken is not None:
         raise broken
-    line, value = known[0]
-    raise recognise.unrecognised(line.where, value)
+    return None
 
 
 def _layout_of(value: object, settings: Settings) -> _Layout | None:
-    """Return how a file with this value on a line is read; None if the value does not decide it."""
+    """Return the layout of a file that has this value on a line; None if the value does not decide it."""
     if settings.session or recognise.session_format(value):
         return _session_by_line
     if recognise.is_message(value):
@@ -240,9 +247,9 @@ def _layout_of(value: object, settings: Settings) -> _Layout | None:
 def _conversations_by_line(
     file: OpenFile, before: _Before, lines: Iterator[FileLine], settings: Settings
 ) -> Iterator[Recorded]:
-    """Yield one conversation for each line.
+    """Yield the conversations of each line.
 
-    A broken line raises, so that no whole conversation is lost without notice.
+    A broken line raises InvalidMessage, so that no whole conversation is lost without notice.
     """
     for line in chain((line for line, _ in before), lines):
         name = f"{file.stem}:{line.number}"
@@ -273,9 +280,9 @@ _Layout = Callable[[OpenFile, _Before, Iterator[FileLine], Settings], Iterator[R
 
 
 def _values(before: _Before, lines: Iterator[FileLine], settings: Settings) -> Iterator[object]:
-    """Yield the values of lines that are parts of one conversation.
+    """Yield the values of lines that are parts of one conversation: first those of `before`, then those of `lines`.
 
-    A broken line is reported and left out: the last line of a live session may be incomplete.
+    A broken line is reported and left out, as the last line of a live session may be incomplete.
     """
     for line, value in chain(before, ((line, _UNREAD) for line in lines)):
         if value is not _BROKEN and value is not _UNREAD:

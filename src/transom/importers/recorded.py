@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.conversation.appending.parse_messages import split_head
 from transom.core.entry import Meta
@@ -15,14 +16,16 @@ from transom.importers.formats import CONTAINERS, MESSAGE_FORMATS
 from transom.importers.sessions.injected import INJECTED, is_injected
 from transom.wire.dialect import Placed
 from transom.wire.dialects import dialect_named
+from transom.wire.openai.render import message
 from transom.wire.tools import tools_in
+from transom.wire.translate import translate_fact
 
 
 class Format(Struct, frozen=True, kw_only=True):
     """A file format.
 
-    `name`: what `--format` takes; `title`: for people; `dialect`: the dialect of its messages once they are read (of
-    traces and replies, that of most); `written`: an export can write it.
+    `name`: what `--format` takes; `title`: for people. `dialect`: the dialect that its messages have once they are
+    read. `written`: an export can write it; the others can only be read.
     """
 
     name: str
@@ -49,7 +52,7 @@ _WRITTEN = {
 _READ = {
     each.name: Format(name=each.name, title=each.title, dialect="openai", written=False)
     for each in (*MESSAGE_FORMATS.values(), *CONTAINERS)
-    if each.name
+    if each.name and each.name not in _WRITTEN
 }
 FORMATS = {**_WRITTEN, **_READ}
 """All formats, by name."""
@@ -61,8 +64,10 @@ class Recorded(Struct, frozen=True, kw_only=True):
     `id`: its own id, or one made of the file's name; `format`: the name of its format; `dialect`: of its messages.
     `system`: the instruction outside the messages, as the dialect's `parse_system` takes it, or None. `source`: how
     errors name the place: the file, and the line where a file holds several conversations. `injected`: the positions
-    of the messages that the file calls injected. `compactions`: the positions of summaries with which the program that
-    recorded it had replaced what was before; for each, all that the model still had of that.
+    of the messages that the file calls injected.
+
+    `compactions`: where the program that wrote the file had compacted the conversation itself. The key is the position
+    of the message with its summary, the value is the text that the model was left with of everything before.
     """
 
     id: str
@@ -92,23 +97,41 @@ class Recorded(Struct, frozen=True, kw_only=True):
             raise InvalidMessage(f"{self.source}, {problem.where}", problem.why) from None
 
     def tools_for(self, dialect: str) -> list[Raw]:
-        """Return the tools in the form that a request of this dialect has.
+        """Return the tools as a request of this dialect has them.
 
-        A provider's built-in tools are left out in other dialects.
+        In another dialect than its own, a provider's built-in tools are left out.
         """
         known = [tool for tool in self.tools if self.dialect == dialect or tools_in(tool)]
         return dialect_named(dialect).render_tools(known)
 
     def meta_of(self, at: int, fact: Fact) -> Meta | None:
-        """Return where a fact of the message at this position belongs, and whether a program injected it."""
+        """Return `INJECTED` if a program wrote the message at this position, and `fact`, which was read from it, is in
+        the user's role; otherwise None."""
         if isinstance(fact, User) and (at in self.injected or is_injected(fact, self.format)):
             return INJECTED
         return None
 
     def injected_in(self, facts: Iterable[Placed]) -> frozenset[int]:
-        """Return the positions of the messages that a program wrote in the user's role, among these facts."""
+        """Return the positions of those messages of these facts that a program wrote in the user's role."""
         metas = ((at, self.meta_of(at, fact)) for at, fact in facts)
         return frozenset(at for at, meta in metas if meta is not None and meta.injected)
+
+
+def as_openai_chat(recorded: Recorded) -> Recorded:
+    """Return a recorded conversation with its messages translated to OpenAI Chat, so that conversations of different
+    dialects can be compared.
+
+    Content is translated as for a request in another dialect: reasoning, and whatever OpenAI Chat has no form for, is
+    left out. A conversation of this dialect comes back unchanged. Raises InvalidMessage if a message is not of the
+    conversation's dialect.
+    """
+    if recorded.dialect == "openai" and recorded.system is None:
+        return recorded
+    head, facts = recorded.facts()
+    messages = [message(translate_fact(fact, "openai")) for fact in (*head, *(fact for _, fact in facts))]
+    marked = recorded.injected_in(facts)
+    injected = frozenset(number for number, (at, _) in enumerate(facts, start=len(head)) if at in marked)
+    return replace(recorded, dialect="openai", messages=messages, system=None, injected=injected)
 
 
 def format_named(name: object) -> Format:
@@ -119,5 +142,5 @@ def format_named(name: object) -> Format:
 
 
 def format_list() -> str:
-    """List the name of every format, for messages."""
+    """Return the names of all formats, separated by commas."""
     return ", ".join(FORMATS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -12,13 +11,11 @@ from transom.cli.chat.session import ChatSession
 from transom.cli.chat.slash import SlashCommands
 from transom.cli.chat.tools import ChatTools
 from transom.cli.commands import Chat
-from transom.cli.folder import CHATS, make_folder, url_of
-from transom.cli.locate import remember_store
-from transom.cli.lock_notice import LockNotice
+from transom.cli.folder import CHATS
+from transom.cli.locate import store_to_fill
 from transom.conversation.conversation import Conversation
 from transom.errors import InvalidSetting
 from transom.providers import provider_named
-from transom.stores import open_store
 from transom.stores.postgres_url import without_password
 
 MODEL_VARIABLE = "TRANSOM_MODEL"
@@ -34,11 +31,8 @@ def run(options: Chat) -> int:
     provider = provider_named(options.model or _model_of_environment())
     tools = ChatTools(Path.cwd())
     functions = tools.named(options.tools)
-    url = options.store or url_of(CHATS)
-    if options.store is None:
-        make_folder()
     name = options.id or f"chat {datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
-    with LockNotice(url, writing=True), closing(open_store(url)) as store:
+    with store_to_fill(options.store, CHATS) as (store, _):
         is_new = name not in store.names()
         default = SYSTEM_WITH_TOOLS if functions else SYSTEM
         with warnings.catch_warnings():
@@ -54,7 +48,6 @@ def run(options: Chat) -> int:
         with conv:
             session = ChatSession(conv, provider, tools, functions, _options_to_go_on(options))
             session.run(SlashCommands(session).run)
-        remember_store(url)
     return int(session.has_failed and not session.screen.is_interactive)
 
 

@@ -2,24 +2,25 @@
 
 A format is recognised by the shape of its values, never by a file's name. There are two kinds:
 
-- `MessageFormat` (`message_formats.py`, `openhands.py`): how a library writes a message. Most are a table (`Shape`).
+- `MessageFormat`: how a library writes a message. Most are a table (`Shape`) in `message_formats.py`.
 - `Container` (`containers.py`): a file in which conversations lie within other things.
 
-To add one, write its table or its functions, and put it into `MESSAGES` or `CONTAINERS`; the list of formats, errors
-and `--format` take it from there. `unread.py` names formats that are refused.
+To add one, write its table or its functions, and put it into `MESSAGE_FORMATS` or `CONTAINERS`. The list of formats,
+the errors and `--format` take it from there. `unread.py` names formats that are refused.
 """
 
 from __future__ import annotations
 
 from transom.importers.formats.containers import CONTAINERS, Body, Container, container_of
 from transom.importers.formats.left_out import LeftOutTexts, left_out_texts
-from transom.importers.formats.message_formats import MESSAGES
+from transom.importers.formats.message_formats import LANGCHAIN, MESSAGES, PYDANTIC_AI
 from transom.importers.formats.openhands import OPENHANDS
 from transom.importers.formats.shapes import MessageFormat
 from transom.importers.formats.unread import UnreadFormat, unread_format
 
-MESSAGE_FORMATS = {each.name: each for each in (OPENHANDS, *MESSAGES)}
-"""The formats of messages of libraries, by name; those with the most particular signs first."""
+MESSAGE_FORMATS = {each.name: each for each in (LANGCHAIN, PYDANTIC_AI, OPENHANDS, *MESSAGES)}
+"""The message formats of libraries, by name. The first one that recognises a message decides its format, so those with
+the most particular signs come first."""
 
 __all__ = [
     "CONTAINERS",
@@ -37,5 +38,5 @@ __all__ = [
 
 
 def message_format(value: object) -> str:
-    """Return the name of the library whose message a value is; empty for any other value."""
+    """Return the name of the message format that a value is written in; empty if it is no message of a library."""
     return next((name for name, each in MESSAGE_FORMATS.items() if each.is_message(value)), "")

@@ -1,4 +1,4 @@
-"""The message formats of libraries: one table for each."""
+"""The message formats of libraries: a table for each, with the functions that it needs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Call, Raw, Text
+from transom.importers.formats.gemini_cli import GEMINI_CLI
 from transom.importers.formats.pieces import Answer, Piece, arguments, parsed_text, result_text
 from transom.importers.formats.shapes import MessageFormat, Shape, answer, both, call, found, media, thought, words
 from transom.wire.fields import as_dict, as_items, objects_in, text
+from transom.wire.frameworks import langchain_json, pydantic_ai_json
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 _LLAMA_ROLES = {**_ROLES, "model": "assistant", "function": "tool", "chatbot": "assistant"}
@@ -16,6 +18,28 @@ _LLAMA_ROLES = {**_ROLES, "model": "assistant", "function": "tool", "chatbot": "
 
 def _parts_of(value: object, key: str = "content") -> list[Raw]:
     return objects_in(as_dict(value).get(key))
+
+
+# ---- LangChain and pydantic-ai, whose messages are written too
+
+
+_NO_TEXTS = frozenset({"lc", "finish_reason", "service_tier", "system_fingerprint", "tool_kind", "media_type"})
+"""Keys of messages of LangChain and pydantic-ai under which there are no texts."""
+
+LANGCHAIN = MessageFormat(
+    name="langchain",
+    title="LangChain messages",
+    is_message=langchain_json.is_message,
+    to_chat=lambda values: (message for message in map(langchain_json.message, values) if message is not None),
+    labels=_NO_TEXTS,
+)
+PYDANTIC_AI = MessageFormat(
+    name="pydantic_ai",
+    title="pydantic-ai messages",
+    is_message=pydantic_ai_json.is_message,
+    to_chat=pydantic_ai_json.to_chat,
+    labels=_NO_TEXTS,
+)
 
 
 # ---- LlamaIndex: `ChatMessage.model_dump()`
@@ -262,58 +286,6 @@ def _is_haystack(value: object) -> bool:
     return ("_role" in fields and "_content" in fields) or ("role" in fields and untyped and own)
 
 
-# ---- Gemini CLI: the messages of a chat
-
-_GEMINI_CLI = Shape(
-    roles={"user": "user", "gemini": "assistant"},
-    role="type",
-    kind="",
-    parts={"text": words(), "inlineData": media(url=""), "fileData": media(url="fileUri", data="")},
-    before=(("thoughts", both(thought("subject"), thought("description"))),),
-    beside=(("toolCalls", lambda part: _gemini_call(as_dict(part))),),
-)
-
-
-def _gemini_call(fields: Raw) -> Iterable[Piece]:
-    label, name = text(fields, "id"), text(fields, "name")
-    yield Call(label, name, arguments(fields.get("args")))
-    if fields.get("result") is not None:
-        yield Answer(label, name, _gemini_result(fields["result"]), text(fields, "status") in {"error", "cancelled"})
-
-
-def _gemini_result(value: object) -> str:
-    """Return the text of a result: of a list of parts, most of them function responses."""
-    if isinstance(value, str):
-        return value
-    out: list[str] = []
-    for part in objects_in(as_items(value)):
-        response = found(part, ("functionResponse.response.output", "functionResponse.response", "text"))
-        out.append(result_text(part if response is None else response))
-    return "\n".join(out)
-
-
-def _is_gemini_cli(value: object) -> bool:
-    fields = as_dict(value)
-    kind = text(fields, "type")
-    own = kind == "gemini" or (kind in {"user", "info", "error", "warning"} and "timestamp" in fields)
-    return own and {"id", "content"} <= fields.keys() and "role" not in fields and "uuid" not in fields
-
-
-def _gemini_cli(values: Iterable[object]) -> Iterator[Raw]:
-    """Translate the messages of a chat, or its lines: a message that is written again replaces the one before, and a
-    rewind takes back everything from a message on.
-    """
-    said: dict[str, Raw] = {}
-    for number, fields in enumerate(map(as_dict, values)):
-        back = fields.get("$rewindTo")
-        if isinstance(back, str) and back in said:
-            kept = list(said)
-            said = {key: said[key] for key in kept[: kept.index(back)]}
-        elif _is_gemini_cli(fields):
-            said[str(fields.get("id") or number)] = fields
-    return _GEMINI_CLI.to_chat(said.values())
-
-
 # ---- Inspect: the messages of a sample
 
 _INSPECT = Shape(
@@ -469,7 +441,7 @@ MESSAGES = (
     MessageFormat(name="semantic_kernel", title="Semantic Kernel messages", is_message=_is_kernel, to_chat=_kernel),
     MessageFormat(name="haystack", title="Haystack messages", is_message=_is_haystack, to_chat=_HAYSTACK.to_chat),
     MessageFormat(name="bedrock", title="Bedrock Converse", is_message=_is_converse, to_chat=_CONVERSE.to_chat),
-    MessageFormat(name="gemini_cli", title="Gemini CLI chat", is_message=_is_gemini_cli, to_chat=_gemini_cli),
+    GEMINI_CLI,
     MessageFormat(name="inspect", title="Inspect log", is_message=_is_inspect, to_chat=_inspect),
     MessageFormat(
         name="claude_ai",

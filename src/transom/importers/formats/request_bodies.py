@@ -19,7 +19,6 @@ from typing import Any, cast
 from transom.core.message import Raw
 from transom.importers.formats import message_format
 from transom.wire.fields import as_dict, objects_in, text
-from transom.wire.frameworks import langchain_json, pydantic_ai_json
 
 MESSAGES = {"messages": "", "contents": "gemini", "input": "responses"}
 """The key under which a body has its messages, and the format that this key decides; empty: it decides none."""
@@ -118,11 +117,7 @@ def _signs(messages: list[object]) -> Iterator[str]:
     type."""
     for message in messages:
         fields = as_dict(message)
-        if langchain_json.is_message(message):
-            yield "langchain"
-        elif pydantic_ai_json.is_message(message):
-            yield "pydantic_ai"
-        elif named := message_format(message):
+        if named := message_format(message):
             yield named
         elif "parts" in fields and "content" not in fields:
             yield "gemini"

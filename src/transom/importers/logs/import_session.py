@@ -1,180 +1,230 @@
-"""Imports a session file line by line, so the memory does not grow with the file.
+"""Imports a session file line by line, so that the memory does not grow with the file.
 
-What the logs have already is compared with the file; what follows in the file is appended.
+The file is read twice. `scan` finds out what the user took back, because an entry that is stored stays as it is. Then
+`SessionFacts` makes facts of the lines, and `import_lines` appends those that the logs lack.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.entry import Meta
-from transom.core.message import Head, Raw, User
+from transom.core.message import Head, User
 from transom.errors import InvalidMessage
-from transom.importers.conversations.recognise import OnSkip
-from transom.importers.files.open_file import parsed
 from transom.importers.logs.imported_log import ImportedLog, New
+from transom.importers.open_file import FileLine, OpenFile, opened, parsed
+from transom.importers.recognise import SESSIONS, OnSkip
 from transom.importers.recorded import FORMATS
 from transom.importers.sessions.injected import is_injected
-from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, SessionReader, is_taken_back
-from transom.wire.dialect import Placed
+from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, is_taken_back, taken_messages
 from transom.wire.dialects import dialect_named
-from transom.wire.fields import as_dict
-from transom.wire.fields import text as type_of
+from transom.wire.fields import as_dict, text
 
 BATCH = 1_000_000
 """Entries wait until the file was read this many bytes further, and are appended together: each append waits for the
-disk.
-"""
+disk."""
+
+
+class ScannedSession(Struct, frozen=True, kw_only=True):
+    """What the first reading of a session file finds.
+
+    `format`: the name of its format. `taken_back`: for each branch, the ranges of lines whose messages were taken back.
+    `main`: the branch that is the session itself: "", or the subagent's in a file that has nothing else. `ids`: those
+    that its lines give to the session, the newest last.
+    """
+
+    format: str
+    taken_back: dict[str, Ranges]
+    main: str
+    ids: tuple[str, ...]
+
+    def name(self, stem: str) -> str:
+        """Return the name for the conversation. `stem`: the name of the file without its suffix.
+
+        It is the newest id of the session, so that a copy of the file is known again. It is `stem` if that is one of
+        the ids, if there is none, and for a file of a subagent, whose lines have the id of the session.
+        """
+        return stem if self.main or not self.ids or stem in self.ids else self.ids[-1]
+
+
+def scan(path: Path, format_name: str, progress: Callable[[float], None]) -> ScannedSession:
+    """Read a session file once without storing anything. Lines that are not JSON are passed over."""
+    reader = SESSIONS[format_name].reader()
+    branches = set[str]()
+    with opened(path) as file:
+        for line in whole_lines(file, lambda _: None, progress):
+            try:
+                value = parsed(line.text, line.where)
+            except InvalidMessage:
+                continue
+            branches |= {event.branch for event in reader.feed(value) if isinstance(event, Said)}
+    branches |= {event.branch for event in reader.flush() if isinstance(event, Said)}
+    main = next(iter(branches)) if len(branches) == 1 else ""
+    return ScannedSession(format=format_name, taken_back=dict(reader.taken_back), main=main, ids=tuple(reader.ids))
+
+
+def whole_lines(
+    file: OpenFile, on_skip: OnSkip, progress: Callable[[float], None] = lambda _: None
+) -> Iterator[FileLine]:
+    """Yield the lines of a file, blank ones too. A last line that was not written to its end is reported and left out.
+
+    `progress`: called now and then with the share of the file that was read, from 0 to 1.
+    """
+    for line in file.all_lines():
+        if not line.number % 100:
+            progress(file.share)
+        if line.text and not line.raw.endswith(b"\n"):
+            try:
+                parsed(line.text, line.where)
+            except InvalidMessage:
+                on_skip(f"{line.where}: left out, it is not written to its end")
+                continue
+        yield line
 
 
 class BranchFacts(NamedTuple):
-    """Facts and heads of one branch that belong together: those of one turn. `branch`: empty for the session itself."""
+    """The facts and heads of one turn. `branch`: the subagent whose turn it is; empty for the session itself."""
 
     branch: str
     new: list[New]
 
 
 class SessionFacts:
-    """Makes facts of the lines of a session: feed it every line, then call `finish`.
+    """Makes facts of the lines of a session.
 
-    `kind`: the name of the format. `ends`: after which lines an earlier import ended; a turn that was not complete
-    there is ended there again, so that the same facts come out. `taken_back`: the ranges of lines that the user took
-    back, for each branch, from a first reading of the file.
+    `ends`: how many lines the file had at the ends of earlier imports (`ImportMark.lines`). A turn that was not
+    complete there is ended there again, so that the same facts come out.
 
-    `beside` counts the lines that hold no message, by their type; `lines`: those that are not blank; `read`: all lines;
-    `taken_back`: messages that the user took back.
+    While lines are read, it counts. `lines`: those that are not blank; `read`: all lines; `size`: their bytes;
+    `beside`: the lines that hold no message, by their type; `taken_back`: messages that the user took back.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        reader: SessionReader,
-        *,
-        main: str,
-        ends: AbstractSet[int],
-        taken_back: Mapping[str, Ranges],
-        on_skip: OnSkip,
-    ) -> None:
+    def __init__(self, scanned: ScannedSession, *, ends: AbstractSet[int], on_skip: OnSkip) -> None:
         self.beside = Counter[str]()
-        self.lines = self.read = self.taken_back = 0
-        self._kind, self._dialect = kind, dialect_named(FORMATS[kind].dialect)
-        self._reader, self._main, self._ends = reader, main, ends
-        self._ranges, self._on_skip = taken_back, on_skip
+        self.lines = self.read = self.size = self.taken_back = 0
+        self._scanned, self._ends, self._on_skip = scanned, ends, on_skip
+        self._dialect = dialect_named(FORMATS[scanned.format].dialect)
+        self._reader = SESSIONS[scanned.format].reader()
         self._roles: dict[str, str] = {}  # of the last message of each branch
 
-    def feed(self, line: bytes, where: str) -> Iterator[BranchFacts]:
-        """Take the next line; yield the facts that it completes. The caller leaves out an incomplete last line."""
-        before, kind = self._reader.count, "broken"
-        self.read += 1
-        if line.strip():
-            self.lines += 1
-            try:
-                value = parsed(line, where)
-            except InvalidMessage as problem:
-                self._on_skip(f"{problem.where}: left out, {problem.why}")
-            else:
-                kind = type_of(as_dict(value), "type") or "other"
-                yield from self._facts_of(self._reader.feed(value), where)
-            self.beside[kind] += self._reader.count == before
-        if self.read in self._ends:
-            yield from self._facts_of(self._reader.flush(), where)
+    def of_lines(self, lines: Iterable[FileLine]) -> Iterator[BranchFacts]:
+        """Yield the facts of each turn, as soon as a line completes it; at the end, those of incomplete turns too.
 
-    def finish(self, where: str) -> Iterator[BranchFacts]:
-        """Yield the facts of turns that the file does not complete. `where`: how errors name the end of the file.
-
-        Does nothing if the file has fewer lines than it had in an earlier import.
+        A file with fewer lines than at an earlier import has lost its end: then incomplete turns are left out.
         """
+        where = ""
+        for line in lines:
+            where = line.where
+            self.read += 1
+            self.size += len(line.raw)
+            if line.text:
+                yield from self._of_line(line)
+            if self.read in self._ends:
+                yield from self._of_events(self._reader.flush(), where)
         if self.read >= max(self._ends, default=0):
-            yield from self._facts_of(self._reader.flush(), where)
-        for line in self._reader.left_out:
-            self._on_skip(f"{where}: {line}")
+            yield from self._of_events(self._reader.flush(), where)
+        for said in self._reader.left_out:
+            self._on_skip(f"{where}: {said}")
 
-    def _facts_of(self, events: list[SessionEvent], where: str) -> Iterator[BranchFacts]:
-        """Make facts of messages that the reader has completed: one group for each branch."""
+    def _of_line(self, line: FileLine) -> Iterator[BranchFacts]:
+        before, kind = self._reader.count, "broken"
+        self.lines += 1
+        try:
+            value = parsed(line.text, line.where)
+        except InvalidMessage as problem:
+            self._on_skip(f"{problem.where}: left out, {problem.why}")
+        else:
+            kind = text(as_dict(value), "type") or "other"
+            yield from self._of_events(self._reader.feed(value), line.where)
+        self.beside[kind] += self._reader.count == before
+
+    def _of_events(self, events: list[SessionEvent], where: str) -> Iterator[BranchFacts]:
+        """Yield one group of facts for each branch that these events are of."""
         said: dict[str, list[Said]] = {}
         for event in events:
             if isinstance(event, Said):
                 said.setdefault(event.branch, []).append(event)
             else:
                 head = Head(messages=tuple(self._dialect.parse_system(event.text)))
-                yield BranchFacts(self._main, [New(body=head)])
+                yield BranchFacts(self._scanned.main, [New(body=head)])
         for branch, messages in said.items():
-            yield BranchFacts(branch, self._facts(branch, messages, where))
+            yield BranchFacts(branch, self._of_turn(branch, messages, where))
 
-    def _facts(self, branch: str, said: list[Said], where: str) -> list[New]:
-        messages = [each.message for each in said]
-        facts = self._parsed(messages, where)
+    def _of_turn(self, branch: str, turn: list[Said], where: str) -> list[New]:
+        """Make the facts of one turn.
+
+        At Anthropic, messages of one role that follow one another are read as one. If the turn begins with the role
+        that the last one ended with, its first fact is marked as a message of its own.
+        """
+        said, facts = taken_messages(
+            turn, self._dialect, lambda _, why: self._on_skip(f"{where}: an earlier message is left out, {why}")
+        )
         out: list[New] = []
         for at, fact in facts:
-            first = not out and isinstance(messages[at].get("role"), str)
-            joins = first and self._dialect.name == "anthropic" and messages[at]["role"] == self._roles.get(branch)
+            role = said[at].message.get("role")
+            joins = not out and self._dialect.name == "anthropic" and role == self._roles.get(branch)
             fact = replace(fact, separate=True) if joins else fact  # noqa: PLW2901
-            gone = is_taken_back(said[at], self._ranges.get(branch, []))
+            gone = is_taken_back(said[at], self._scanned.taken_back.get(branch, []))
             self.taken_back += gone
-            injected = isinstance(fact, User) and (said[at].injected or is_injected(fact, self._kind))
+            injected = isinstance(fact, User) and (said[at].injected or is_injected(fact, self._scanned.format))
             meta = Meta(include_in_context=not gone, injected=injected) if gone or injected else None
             out.append(New(body=fact, at=said[at].at, meta=meta))
         if facts:
-            self._roles[branch] = str(messages[facts[-1][0]].get("role"))
+            self._roles[branch] = str(said[facts[-1][0]].message.get("role"))
         return out
 
-    def _parsed(self, messages: list[Raw], where: str) -> list[Placed]:
-        """The facts in the messages of a turn. One that its API would refuse is left out; the others stay."""
-        try:
-            return self._dialect.parse(messages)
-        except InvalidMessage as problem:
-            if len(messages) == 1:
-                self._on_skip(f"{where}: an earlier message is left out, {problem.why}")
-                return []
-        return [(at, fact) for at, message in enumerate(messages) for _, fact in self._parsed([message], where)]
 
+def import_lines(
+    lines: Iterable[FileLine],
+    facts: SessionFacts,
+    main: str,
+    log: ImportedLog,
+    open_log: Callable[[str], ImportedLog],
+    on_skip: OnSkip,
+) -> dict[str, ImportedLog]:
+    """Append what the lines of a session have and the logs lack. Return the log of each branch.
 
-class SessionImport:
-    """The import of one session: feed it every line, then call `finish`.
-
-    `facts`: makes the facts. `log`: the log of the branch `main`; `open_log`: opens that of another branch, which is a
-    subagent's.
+    `log`: of the branch `main`; `open_log`: opens that of another branch, which is a subagent's. If the file is shorter
+    than at an earlier import, what is left of it is not appended, and that is reported. Raises InvalidSetting if a log
+    has an imported fact that the file has not.
     """
+    logs, appended = {main: log}, 0
 
-    def __init__(
-        self, facts: SessionFacts, log: ImportedLog, *, main: str, open_log: Callable[[str], ImportedLog]
-    ) -> None:
-        self.facts, self.main = facts, main
-        self.branches = {main: log}
-        self._log, self._open_log = log, open_log
-        self._size = 0
+    def flush(lines_read: int = 0) -> None:
+        for branch in logs.keys() - {main}:
+            logs[branch].flush()
+        log.flush(lines_read)  # last: as long as it has no new mark, the next import compares all of this again
 
-    def feed(self, line: bytes, where: str) -> None:
-        """Take the next line. Raises InvalidSetting if a log has an imported fact that the file has not."""
-        for found in self.facts.feed(line, where):
-            self._add(found)
-        self._size += len(line)
-        if self._size > BATCH:
-            self._flush()
+    for branch, new in facts.of_lines(lines):
+        if branch not in logs:
+            logs[branch] = open_log(branch)
+        logs[branch].add(new)
+        if facts.size > appended + BATCH:
+            appended = facts.size
+            flush()
+    if log.goes_on() or facts.read < max(log.lines, default=0):
+        on_skip(f"{log.source}: the file is shorter than what was imported before; nothing was changed")
+    else:
+        flush(facts.read)
+    return logs
 
-    def finish(self, where: str, on_skip: OnSkip) -> None:
-        """Append what is left, after the last line. `where`: how errors name the end of the file."""
-        for found in self.facts.finish(where):
-            self._add(found)
-        if self._log.goes_on() or self.facts.read < max(self._log.lines, default=0):
-            on_skip(f"{where}: the file is shorter than what was imported before; nothing was changed")
-        else:
-            self._flush(self.facts.read)
 
-    def _add(self, found: BranchFacts) -> None:
-        if found.branch not in self.branches:
-            self.branches[found.branch] = self._open_log(found.branch)
-        self.branches[found.branch].add(found.new)
-
-    def _flush(self, lines: int = 0) -> None:
-        """Append what waits. The session itself is the last: without its end, the next import compares everything."""
-        self._size = 0
-        for log in self.branches.values():
-            if log is not self._log:
-                log.flush()
-        self._log.flush(lines)
+def remarks_on(facts: SessionFacts, logs: dict[str, ImportedLog], main: str) -> Iterator[str]:
+    """Yield what of a session no window shows: a line for each kind."""
+    if facts.beside.total():
+        kinds = ", ".join(f"{kind[:40]} {many:,}" for kind, many in facts.beside.most_common(6) if many)
+        more = ", …" if len(+facts.beside) > 6 else ""
+        yield f"{facts.beside.total():,} of {facts.lines:,} lines hold no message, and are not stored ({kinds}{more})"
+    if facts.taken_back:
+        yield f"{facts.taken_back:,} messages were taken back by the user: stored, and never sent"
+    if shown := sum(log.shown_before for log in logs.values()):
+        yield f"{shown:,} messages were taken back after they had been imported: they are still sent"
+    if sides := sorted(logs.keys() - {main}):
+        yield f"{len(sides):,} subagents are conversations of their own: {', '.join(sides[:5])}"

@@ -43,9 +43,9 @@ class ImportedLog:
     """
 
     def __init__(self, log: StoredLog, *, format_name: str, source: str, counter: FormatCounter, clock: Clock) -> None:
-        self.log, self.format_name = log, format_name
+        self.log, self.format_name, self.source = log, format_name, source
         self.appended = self.earlier = self.shown_before = 0
-        self._source, self._counter, self._clock = source, counter, clock
+        self._counter, self._clock = counter, clock
         self._next = self._first = len(log)
         self._waiting: list[Entry] = []
         self._lines = set[int]()
@@ -128,7 +128,7 @@ class ImportedLog:
                 self.shown_before += is_hidden(new.meta) and not is_hidden(entry.meta)
                 return True
             if self._is_imported(entry.seq):
-                why = f"its message {self.earlier} is not what {self._source} has there"
+                why = f"its message {self.earlier} is not what {self.source} has there"
                 raise self._refused(f"and {why}; use another --id")
         return False
 

@@ -7,7 +7,8 @@ several lines. The lines that hold a message are numbered from 0; all numbers of
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from operator import itemgetter
 from typing import Protocol
@@ -15,6 +16,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from transom.core.message import Raw
+from transom.errors import InvalidMessage
+from transom.wire.dialect import Dialect, Placed
 from transom.wire.fields import text
 
 
@@ -89,6 +92,29 @@ class SessionReader(Protocol):
         None is held back afterwards.
         """
         ...
+
+
+def taken_messages(
+    said: list[Said], dialect: Dialect, on_refused: Callable[[int, str], None]
+) -> tuple[list[Said], list[Placed]]:
+    """Return those messages that the dialect takes, and their facts, each with its position in the first list.
+
+    Programs write what no API takes, such as a block that broke off, and a session is not given up for that.
+    `on_refused`: called for each other message with its position in `said` and the reason.
+    """
+    with suppress(InvalidMessage):
+        return said, dialect.parse([each.message for each in said])
+    kept: list[Said] = []
+    facts: list[Placed] = []
+    for at, each in enumerate(said):
+        try:
+            found = dialect.parse([each.message])
+        except InvalidMessage as problem:
+            on_refused(at, problem.why)
+        else:
+            facts += [(len(kept), fact) for _, fact in found]
+            kept.append(each)
+    return kept, facts
 
 
 def is_taken_back(said: Said, ranges: Ranges) -> bool:

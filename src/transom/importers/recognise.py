@@ -1,11 +1,12 @@
-"""Finds the conversations that one JSON value holds: a body, a list of messages or of conversations, a whole
-session.
+"""Recognises the format of a JSON value, and finds the conversations in it.
+
+A value may be a request body, a list of messages, a list of conversations, a container such as an export or a trace,
+or a whole session.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
 from itertools import chain
 from typing import cast
 
@@ -26,13 +27,13 @@ from transom.importers.formats import (
 )
 from transom.importers.recorded import FORMATS, Recorded, format_list
 from transom.importers.sessions import claude_code, codex, pi
-from transom.importers.sessions.session_reader import Said, SessionEvent, SessionReader, SystemPrompt, is_taken_back
+from transom.importers.sessions.session_reader import Said, SessionReader, SystemPrompt, is_taken_back, taken_messages
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, kind_of
-from transom.wire.frameworks import langchain_json, pydantic_ai_json
+from transom.wire.frameworks import langchain_json
 
 OnSkip = Callable[[str], None]
-"""A function that takes one line of text: what was left out, and where."""
+"""A function that is called with one line of text for each thing that is left out: what it is, and where."""
 
 
 class SessionFormat(Struct, frozen=True):
@@ -76,7 +77,7 @@ def unrecognised(where: str, value: object) -> UnrecognisedError:
 class Settings(Struct, frozen=True, kw_only=True):
     """How values are read.
 
-    `format`: the name of the format, or None to let the content decide; `on_skip`: is told what is left out.
+    `format`: the name of the format, or None to let the content decide; `on_skip`: called for what is left out.
     """
 
     format: str | None
@@ -84,18 +85,18 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def session(self) -> str:
-        """The format that was asked for, if it is one of session files; otherwise empty."""
+        """The format that was asked for, if it is a format of session files; otherwise empty."""
         return self.format if self.format is not None and self.format in SESSIONS else ""
 
 
 def is_message(value: object) -> bool:
-    """True if a value is one message of an API or of a library."""
-    library = langchain_json.is_message(value) or pydantic_ai_json.is_message(value) or bool(message_format(value))
-    return library or request_bodies.is_message(value)
+    """True if a value looks like one message, of an API or of a library."""
+    return bool(message_format(value)) or request_bodies.is_message(value)
 
 
 def is_conversation(value: object) -> bool:
-    """True if a value is an object that holds messages."""
+    """True if a value is an object that holds the messages of one or more conversations: a body, a container, a whole
+    session."""
     fields = as_dict(value)
     known = (
         "messages" in fields or bool(request_bodies.key_of(fields)) or langchain_json.messages_in(fields) is not None
@@ -104,18 +105,19 @@ def is_conversation(value: object) -> bool:
 
 
 def session_format(value: object) -> str:
-    """Return the name of the session format whose event this value is; empty if it is no event of a session.
+    """Return the name of the session format that a value is an event of; empty if it is no event of a session.
 
-    Traces and logs have some keys of a session's line too, so a container is none.
+    A container is never one, although traces and logs have some keys of a session's line too.
     """
     kind = next((name for name, each in SESSIONS.items() if each.is_line(value)), "")
     return "" if kind and container_of(value) is not None else kind
 
 
 def whole_session(value: object) -> tuple[str, list[object]]:
-    """Return the format and the lines of a session that is one JSON object; an empty format for any other value.
+    """Return the format and the lines of a whole session that is one JSON object; for any other value the format is
+    empty, and the lines mean nothing.
 
-    Codex wrote its first sessions so; Claude Code on the web gives its sessions so.
+    Codex wrote its first sessions so, and Claude Code on the web gives its sessions so.
     """
     if codex.is_document(value):
         return "codex", list(codex.lines_of(cast("Raw", value)))
@@ -128,7 +130,7 @@ def whole_session(value: object) -> tuple[str, list[object]]:
 
 
 def is_window(value: object) -> bool:
-    """True if a value is a line of `transom replay --out`: one request of a conversation, not the conversation."""
+    """True if a value is a line that `transom replay --out` wrote. It is one request, and no conversation to import."""
     fields = as_dict(value)
     return {"conversation", "at"} <= fields.keys() and ("refused" in fields or {"tokens", "breaks"} <= fields.keys())
 
@@ -147,8 +149,8 @@ def description_of(value: object) -> str:
 def conversations(value: object, where: str, name: str, settings: Settings) -> Iterator[Recorded]:
     """Yield the conversations that a value holds.
 
-    `where`: how errors name the value; `name`: the id of a conversation without one. Raises InvalidMessage if the value
-    is neither an object nor a list, or if its messages are in no known format.
+    `where`: how errors name the value; `name`: the id for a conversation that has none. Raises InvalidMessage if the
+    value is neither an object nor a list, or if its messages are in no known format.
     """
     container = container_of(value)
     kind, lines = ("", []) if container is not None else whole_session(value)
@@ -167,12 +169,12 @@ def conversations(value: object, where: str, name: str, settings: Settings) -> I
 
 
 def _formats_of(container: Container) -> Collection[str | None]:
-    """Return what `--format` may be for a container to be opened."""
+    """Return the values of `Settings.format` with which a container is opened: any, if it has no name of its own."""
     return {None, container.name} if container.name else {None, *FORMATS}
 
 
 def _contained(container: Container, value: Raw, where: str, name: str, settings: Settings) -> Iterator[Recorded]:
-    """Yield the conversations in a container. Texts of it that none of them has are reported."""
+    """Yield the conversations in a container. Texts of the container that no conversation has are reported."""
     bodies = list(container.bodies(value))
     kept: list[object] = []
     for number, body in enumerate(bodies, start=1):
@@ -195,17 +197,20 @@ def _report_left_out(where: str, left_out: LeftOutTexts | None, settings: Settin
         settings.on_skip(f"{where}: {left_out}")
 
 
-def session(kind: str, events: Iterable[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
-    """Yield the conversations of one session file: the session itself, and one for each subagent, named
-    `name#subagent`.
+def session(kind: str, values: Iterable[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+    """Yield the conversations of one session: first the session itself, then one for each subagent, with the id
+    `name#subagent`. `values`: its lines, parsed.
 
-    Messages that were taken back, or that their API would refuse, are left out, and reported to `settings.on_skip`.
+    Messages that were taken back, or that their API would refuse, are left out, and reported to `settings.on_skip`. The
+    whole session is in memory; an import reads it line by line instead (`logs/import_session.py`).
     """
     reader = SESSIONS[kind].reader()
+    dialect = dialect_named(FORMATS[kind].dialect)
     said: dict[str, list[Said]] = {}
     system: str | None = None
-    lines = events_of(kind, events, where, settings)
-    for event in chain(chain.from_iterable(map(reader.feed, lines)), _flushed(reader)):
+    lines = events_of(kind, values, where, settings)
+    events = [*chain.from_iterable(map(reader.feed, lines))]
+    for event in (*events, *reader.flush()):
         if isinstance(event, SystemPrompt):
             system = event.text
         else:
@@ -218,12 +223,14 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
         if dropped := sum(each.lines for each in listed) - sum(each.lines for each in kept):
             many = "1 message" if dropped == 1 else f"{dropped:,} messages"
             settings.on_skip(f"{where}: left out {many} of branches that were taken back")
-        kept = _allowed(kept, FORMATS[kind].dialect, where, settings.on_skip)
+        kept, _ = taken_messages(
+            kept, dialect, lambda at, why: settings.on_skip(f"{where}, message {at}: left out, {why}")
+        )
         is_main = len(said) < 2 or not branch
         yield Recorded(
             id=name if is_main else f"{name}#{branch}",
             format=kind,
-            dialect=FORMATS[kind].dialect,
+            dialect=dialect.name,
             messages=[each.message for each in kept],
             system=system if is_main else None,
             source=where,
@@ -232,32 +239,8 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
         )
 
 
-def _flushed(reader: SessionReader) -> Iterator[SessionEvent]:
-    """What a reader holds back, asked for only when all lines were read."""
-    yield from reader.flush()
-
-
-def _allowed(said: list[Said], dialect: str, where: str, on_skip: OnSkip) -> list[Said]:
-    """The messages that the dialect reads.
-
-    Programs write what no API takes, such as a block that broke off. A session is not given up for one of them.
-    """
-    parse = dialect_named(dialect).parse
-    with suppress(InvalidMessage):
-        parse([each.message for each in said])
-        return said
-    kept: list[Said] = []
-    for at, each in enumerate(said):
-        try:
-            parse([each.message])
-            kept.append(each)
-        except InvalidMessage as problem:
-            on_skip(f"{where}, message {at}: left out, {problem.why}")
-    return kept
-
-
 def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:
-    """Make the error for a value that is not in the format `wanted`, which the caller asked for."""
+    """Make the error for a value that is not in the format that the caller asked for, `wanted`."""
     kind = session_format(value)
     found = f"events of a {FORMATS[kind].title}" if kind else description_of(value)
     why = f"this is no {FORMATS[wanted].title}, but {found}: name another --format than {wanted}, or none"
@@ -265,10 +248,10 @@ def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:
 
 
 def events_of(kind: str, values: Iterable[object], where: str, settings: Settings) -> Iterator[object]:
-    """Yield the events of a session unchanged.
+    """Yield the values as they are: they are the events of a session of the format `kind`.
 
-    If its format was asked for, raises UnrecognisedError unless one of the first UNDECIDED values is an event of that
-    format. For Codex an item without its envelope counts then, too.
+    If this format was asked for, one of the first UNDECIDED values must be an event of it; otherwise UnrecognisedError
+    is raised. For Codex, an item without its envelope counts too.
     """
     if not settings.session or kind != settings.session:
         yield from values
@@ -287,7 +270,7 @@ def events_of(kind: str, values: Iterable[object], where: str, settings: Setting
 
 
 def require_no_session(value: object, where: str, settings: Settings) -> None:
-    """Raise UnrecognisedError if the value is an event of a session although another format was asked for."""
+    """Raise UnrecognisedError if a format was asked for that is none of sessions, and the value is a session's event."""
     if settings.format is not None and not settings.session and session_format(value):
         raise wrong_format(where, settings.format, value)
 
@@ -295,9 +278,9 @@ def require_no_session(value: object, where: str, settings: Settings) -> None:
 def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole: bool = True) -> Recorded:
     """Read one conversation from an object: a body of an API, messages of a library, or Transom's own form.
 
-    `whole` false: the object was made of a container, which has decided the format and reports what is left out of it;
-    otherwise texts that were left out are reported to `settings.on_skip`. Raises InvalidMessage if its messages are no
-    list, are in no known format or not in the one asked for, or if its `id` is neither a text nor a whole number.
+    Texts that no message has are reported to `settings.on_skip`. With `whole` false they are not: then the object was
+    made of a container, which has decided the format and reports them itself. Raises InvalidMessage if the messages are
+    no list, are in no known format or not in the one asked for, or if `id` is neither a text nor a whole number.
     """
     if is_window(body):
         raise UnrecognisedError(where, description_of(body))
@@ -311,13 +294,12 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
     if title is not None and (not isinstance(title, str) or not title):
         raise InvalidMessage(where, f"id must be a text, {_found(body, 'id')}")
     if kind not in _DIALECTS:
-        is_one = _LIBRARIES.get(kind)
-        if is_one is None or (whole and messages and not any(map(is_one, messages))):
+        library = MESSAGE_FORMATS.get(kind)
+        if library is None or (whole and messages and not any(map(library.is_message, messages))):
             raise wrong_format(where, kind, messages[0] if messages else body)
-        source, messages = messages, list(_chat_messages(kind, messages))
+        source, messages = messages, cast("list[object]", list(library.to_chat(messages)))
         if whole:
-            labels = MESSAGE_FORMATS[kind].labels if kind in MESSAGE_FORMATS else _METADATA
-            _report_left_out(where, left_out_texts(source, messages, labels), settings)
+            _report_left_out(where, left_out_texts(source, messages, library.labels), settings)
     system = request_bodies.system_of(body, kind)
     if messages and as_dict(messages[0]) == {"role": "system", "content": system}:
         system = None  # the first message is that, too
@@ -333,7 +315,10 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
 
 
 def _recognised_format(body: Raw, messages: list[object], where: str) -> str:
-    """Return the format of a body with these messages. Raises UnrecognisedError if it is none that is read."""
+    """Return the name of the format of a body with these messages.
+
+    Raises UnrecognisedError if it is no format that is read.
+    """
     for value in (body, *messages[:UNDECIDED]):
         if unread_format(value) is not None:
             raise unrecognised(where, value)
@@ -346,26 +331,6 @@ def _recognised_format(body: Raw, messages: list[object], where: str) -> str:
 
 _DIALECTS = frozenset({"openai", "responses", "anthropic", "gemini", "openai_agents"})
 """The formats whose messages are those of an API."""
-
-_LIBRARIES: dict[str, Callable[[object], bool]] = {
-    "langchain": langchain_json.is_message,
-    "pydantic_ai": pydantic_ai_json.is_message,
-    **{name: each.is_message for name, each in MESSAGE_FORMATS.items()},
-}
-"""The formats of messages that no API has, each with the test for one of its messages."""
-
-
-_METADATA = frozenset({"lc", "finish_reason", "service_tier", "system_fingerprint", "tool_kind", "media_type"})
-"""Keys of messages of LangChain and pydantic-ai under which there are no texts."""
-
-
-def _chat_messages(kind: str, messages: list[object]) -> Iterator[object]:
-    """Translate messages of a format of `_LIBRARIES` to OpenAI Chat messages."""
-    if kind == "langchain":
-        return (message for message in map(langchain_json.message, messages) if message is not None)
-    if kind == "pydantic_ai":
-        return pydantic_ai_json.to_chat(messages)
-    return MESSAGE_FORMATS[kind].to_chat(messages)
 
 
 def _listed(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
@@ -384,7 +349,7 @@ def _listed(items: list[object], where: str, name: str, settings: Settings) -> I
 
 
 def _one_list(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
-    """Yield the conversations of a list of events of a session, or the one conversation of a list of messages."""
+    """Yield the conversations of a list: of one session if it holds events, otherwise the one that its messages are."""
     kinds = (session_format(item) for item in items[:UNDECIDED])
     kind = settings.session or next((kind for kind in kinds if kind), "")
     if kind:
@@ -395,6 +360,7 @@ def _one_list(items: list[object], where: str, name: str, settings: Settings) ->
 
 
 def _messages(body: Raw, where: str) -> list[object]:
+    """Return the messages of a body. Raises InvalidMessage if it has none; the error says what it may be instead."""
     key = request_bodies.key_of(body)
     if key and isinstance(body[key], str):  # `input` may be what the user says
         return [{"role": "user", "content": body[key]}]
@@ -407,6 +373,6 @@ def _messages(body: Raw, where: str) -> list[object]:
 
 
 def _found(fields: Raw, key: str) -> str:
-    """Say what is under a key instead of the right value: "but is missing", "not a number", …."""
+    """Say what is under a key in place of the right value: "but is missing", "not a number", …."""
     value = fields.get(key)
     return "but is missing" if key not in fields else f"not {'an empty string' if value == '' else kind_of(value)}"

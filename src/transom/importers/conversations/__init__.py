@@ -1,1 +1,0 @@
-"""Finds the conversations in a JSON value, whatever its format."""

@@ -1,1 +1,0 @@
-"""Opens files: packed, in archives, from a stream."""
