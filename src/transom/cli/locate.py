@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from shutil import which
+from typing import Any, cast
 
 from transom import private_files
 from transom.cli.folder import FOLDER, make_folder, url_of
@@ -66,32 +67,46 @@ def remember_store(url: str) -> None:
         print_notice(f"{LAST_STORE} cannot be written: give --store {without_password(url)} to the other commands too")
 
 
+class StoreOnDemand:
+    """A store that is opened when it is first used, and created then if there is none.
+
+    So a command that fails before it has something to store leaves no empty store. When it is opened, it becomes the
+    store of commands without --store. `url`: where it is.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._store: Store | None = None
+
+    def open(self, name: str) -> StoredLog:
+        return self._opened().open(name)
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the store has under this name."""
+        return getattr(self._opened(), name)
+
+    def _opened(self) -> Store:
+        if self._store is None:
+            self._store = open_store(self._url)
+            remember_store(self._url)
+        return self._store
+
+
 @contextmanager
 def store_to_fill(store: str | None, own: Path) -> Generator[tuple[Store, LockNotice]]:
-    """Open a store during the block, and create it where there is none. Yield it with the notice that waits for locks.
+    """Yield a store on demand during the block, with the notice that is printed while another process locks it.
 
-    `store`: a URL, or None for `own`, a store of the folder `.transom`. It becomes the store of commands without
-    --store. If it is new and nothing was stored in it, it is removed again: a command that fails leaves none.
+    `store`: a URL, or None for `own`, a store of the folder `.transom`, which is created.
     """
     if store is None:
         make_folder()
     url = url_of(own) if store is None else store
-    path = Path(store_path(url))
-    is_new = bool(store_path(url)) and not path.exists()
-    with LockNotice(url, writing=True) as notice:
-        opened = open_store(url)
-        before = LAST_STORE.read_text(encoding="utf-8") if LAST_STORE.is_file() else None
-        remember_store(url)
-        try:
-            yield opened, notice
-        finally:
-            is_unused = is_new and not opened.names()
-            opened.close()
-            if is_unused:
-                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
-                LAST_STORE.unlink(missing_ok=True)
-                if before is not None:
-                    remember_store(before.strip())
+    with LockNotice(url, writing=True) as notice, closing(StoreOnDemand(url)) as on_demand:
+        yield cast("Store", on_demand), notice
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
     url = url_of(own) if options.store is None else options.store
     try:
         with store_to_fill(options.store, own) as (store, lock_notice):
-            if options.store is None:
+            if options.store is None and own.exists():
                 forget_all(store, store.names())
             with windows_file(out) as windows, ProgressBar() as bar:
                 replayer = _Replayer(

@@ -26,15 +26,17 @@ from transom.wire.fields import DEPTH
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval")
-"""Suffixes of the files that are read in a folder; each may be followed by `.gz`."""
+"""How the names of the files end that are read in a folder or an archive. In a folder, `.gz` may follow."""
 
 MOST_AT_ONCE = 512_000_000
 """Bytes of the longest line, and of the largest JSON document, that is read: both are in memory as a whole."""
 
 UNPACKED_FREELY = 64_000_000
+"""The bytes to which a packed file may unpack, however small it is."""
+
 MOST_RATIO = 100
-"""A packed file may unpack to `UNPACKED_FREELY` bytes whatever its size; to more only if it becomes at most
-`MOST_RATIO` times as large. Conversations become 3 to 30 times as large, a file made to fill a memory 1,000 times."""
+"""A file that unpacks to more than `UNPACKED_FREELY` bytes may become this many times as large. Conversations become 3
+to 30 times as large; a file that is made to fill the memory becomes 1,000 times as large."""
 
 _BUFFER = 65_536
 
@@ -45,11 +47,11 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
     stat.S_IFDIR: "a folder",
 }
-"""What a path may name that is no regular file."""
+"""The kinds of files that are not read, by the file type of `stat`."""
 
 
 class NotRegularError(InvalidMessage):
-    """Raised for a path that is no regular file. It is left out where it is one of many."""
+    """Raised for a path that is no regular file, such as a pipe. In a folder such a file is skipped."""
 
     def __init__(self, path: Path, mode: int) -> None:
         kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
@@ -60,7 +62,7 @@ class FileLine(Struct, frozen=True):
     """One line of a file.
 
     `number`: from 1; `where`: how errors name the line; `text`: its bytes without white space at both ends; `raw`: all
-    its bytes.
+    its bytes, with the line end if it has one.
     """
 
     number: int
@@ -72,8 +74,8 @@ class FileLine(Struct, frozen=True):
 class OpenFile(Struct, frozen=True, kw_only=True):
     """An open file.
 
-    `label`: its name in messages; `content`: its bytes, unpacked; `raw`: the file on the disk, None for a stream;
-    `size`: bytes of `raw`, 0 if not known.
+    `label`: its name in messages; `content`: its bytes, unpacked; `raw`: the file on the disk, whose position tells how
+    much was read, or None for a stream and a file of an archive; `size`: the bytes of `raw`, 0 if there is none.
     """
 
     label: str
@@ -83,7 +85,7 @@ class OpenFile(Struct, frozen=True, kw_only=True):
 
     @property
     def stem(self) -> str:
-        """The file's name without folder, `.gz` and suffix."""
+        """The name of the file without its folder, `.gz` and suffix."""
         return stem_of(self.label)
 
     @property
@@ -93,7 +95,7 @@ class OpenFile(Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """The share of the file that was read, from 0 to 1; 1 for a stream, whose size nobody knows."""
+        """The share of the file that was read, from 0 to 1; 1 if its size is not known, as for a stream."""
         return min(1.0, self.raw.tell() / self.size) if self.raw is not None and self.size else 1.0
 
     def lines(self) -> Iterator[FileLine]:
@@ -129,16 +131,16 @@ def _too_large(what: str) -> str:
 
 
 def stem_of(label: str) -> str:
-    """Return the name of a file without folder, `.gz` and suffix. `label`: its path, or its name in messages."""
+    """Return the name of a file without its folder, `.gz` and suffix. `label`: its path, or its name in messages."""
     name = Path(label).name.removesuffix(".gz")
     suffix = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
     return name.removesuffix(suffix) or name
 
 
 def checked_source(source: object) -> Path | IO[Any]:
-    """Return a path or an open file of the caller's, a text as a path.
+    """Return the path or the open file that a caller has given; a text is returned as a path.
 
-    Raises InvalidSetting for anything else, and for an empty text, which would be the current folder.
+    Raises InvalidSetting for anything else, and for an empty text, which would mean the current folder.
     """
     if isinstance(source, str) and source:
         return Path(source)
@@ -205,10 +207,11 @@ def is_zip(path: Path) -> bool:
 
 
 def zip_members(path: Path) -> Generator[tuple[OpenFile, float]]:
-    """Yield the conversations' files in a zip archive, unpacked, and the share of the archive before each.
+    """Yield the files of a zip archive that may hold conversations, each open and unpacked, with the share of the files
+    before it, from 0 to 1.
 
     In a log of Inspect (`.eval`) these are its samples, in any other archive every file with one of SUFFIXES. Raises
-    InvalidMessage if the archive is damaged, packed in a way that Python does not know, or unpacks to too much.
+    InvalidMessage if the archive has none, is damaged, or is packed in a way that Python does not know.
     """
     label = str(path)
     try:
@@ -228,13 +231,14 @@ def zip_members(path: Path) -> Generator[tuple[OpenFile, float]]:
 
 
 def _unpacked(packed: IO[bytes], taken: Callable[[], int]) -> IO[bytes]:
-    """Return the unpacked content of a gzip file. `taken`: tells how many packed bytes were read so far."""
+    """Return the unpacked content of a gzip file. `taken`: returns how many packed bytes were read so far."""
     content = cast("IO[bytes]", gzip.GzipFile(fileobj=packed))
     return cast("IO[bytes]", io.BufferedReader(_Bounded(content, taken), _BUFFER))
 
 
 class _Bounded(io.RawIOBase):
-    """Unpacked bytes; raises OSError where they are too many for the packed bytes that they came from."""
+    """A stream of unpacked bytes. Reading raises OSError as soon as they are too many for the packed bytes that were
+    read. `taken`: returns how many those are."""
 
     def __init__(self, content: IO[bytes], taken: Callable[[], int]) -> None:
         self._content, self._taken = content, taken
@@ -253,7 +257,7 @@ class _Bounded(io.RawIOBase):
 
 
 class _Joined(io.RawIOBase):
-    """Bytes that were read already, then the rest of their stream. `taken`: how many bytes were read."""
+    """A stream that begins again with bytes that were read from it already. `taken`: how many bytes were read here."""
 
     def __init__(self, begin: bytes, rest: IO[bytes]) -> None:
         self._begin, self._rest = begin, rest
@@ -287,6 +291,7 @@ def parsed(text: bytes, where: str) -> object:
 
 
 def _read(read: Callable[[], bytes], where: str) -> bytes:
+    """Return what `read` reads. Raises InvalidMessage, which names `where`, if it cannot be read or unpacked."""
     try:
         return read()
     except (OSError, EOFError, zlib.error) as problem:

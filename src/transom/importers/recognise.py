@@ -270,7 +270,7 @@ def events_of(kind: str, values: Iterable[object], where: str, settings: Setting
 
 
 def require_no_session(value: object, where: str, settings: Settings) -> None:
-    """Raise UnrecognisedError if a format was asked for that is none of sessions, and the value is a session's event."""
+    """Raise UnrecognisedError if a format was asked for that has no sessions, and the value is an event of one."""
     if settings.format is not None and not settings.session and session_format(value):
         raise wrong_format(where, settings.format, value)
 

@@ -1,5 +1,7 @@
-"""Reads the exports of ChatGPT and Claude.ai, whose messages form a tree: a message that was edited or answered again
-has several children. The conversation is the path to the newest message; the others were taken back.
+"""Reads the exports of ChatGPT and Claude.ai.
+
+Their messages form a tree: a message that was edited or answered again has several children. The conversation is the
+path from the root to the newest message. The messages on other branches were taken back, and are left out.
 """
 
 from __future__ import annotations
@@ -14,36 +16,43 @@ from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, argumen
 from transom.wire.fields import as_dict, objects_in, text
 
 
-class Path(Struct, frozen=True):
-    """The messages on the path to the newest one, in order, and how many are beside it."""
+class MessagePath(Struct, frozen=True):
+    """The messages on the path to the newest one, the oldest first. `left_out`: how many are on other branches."""
 
     messages: list[Raw]
-    beside: int
+    left_out: int
 
 
-def path_to(newest: str, messages: Mapping[str, Raw], parent: str) -> Path:
-    """Return the path from the root to a message. `messages`: all, by id; `parent`: the key of a parent's id."""
+def path_to(newest: str, messages: Mapping[str, Raw], parent: str) -> MessagePath:
+    """Return the path from the root to the message with the id `newest`.
+
+    `messages`: all messages by id; `parent`: the key under which a message has the id of its parent. Empty if there is
+    no message with that id.
+    """
     out: list[Raw] = []
     at, passed = newest, set[str]()
     while at in messages and at not in passed:
         passed.add(at)
         out.append(messages[at])
         at = text(messages[at], parent)
-    return Path(out[::-1], len(messages) - len(out))
+    return MessagePath(out[::-1], len(messages) - len(out))
 
 
-def claude_ai_path(chat: Raw) -> Path:
-    """Return the path to the newest message of a chat of Claude.ai."""
+def claude_ai_path(chat: Raw) -> MessagePath:
+    """Return the path to the newest message of a chat of Claude.ai.
+
+    All its messages, in their order, if they do not form a tree: exports of earlier years name no parents.
+    """
     listed = objects_in(chat.get("chat_messages"))
     known = {text(each, "uuid"): each for each in listed}
     if len(known) < len(listed) or not any(text(each, "parent_message_uuid") in known for each in listed):
-        return Path(listed, 0)
+        return MessagePath(listed, 0)
     newest = text(chat, "current_leaf_message_uuid")
     return path_to(newest if newest in known else text(listed[-1], "uuid"), known, "parent_message_uuid")
 
 
-def chatgpt_path(chat: Raw) -> Path:
-    """Return the path to the newest message of a chat of ChatGPT: the nodes that hold a message."""
+def chatgpt_path(chat: Raw) -> MessagePath:
+    """Return the path to the newest message of a chat of ChatGPT. Nodes of the tree without a message do not count."""
     nodes = {key: as_dict(node) for key, node in as_dict(chat.get("mapping")).items()}
     newest = text(chat, "current_node")
     if newest not in nodes:
@@ -52,14 +61,14 @@ def chatgpt_path(chat: Raw) -> Path:
     said = [as_dict(node.get("message")) for node in way.messages]
     whole = sum(bool(as_dict(node.get("message"))) for node in nodes.values())
     kept = [each for each in said if each]
-    return Path(kept, whole - len(kept))
+    return MessagePath(kept, whole - len(kept))
 
 
 def chatgpt_messages(values: Iterable[object]) -> Iterator[Raw]:
     """Translate messages of ChatGPT to OpenAI Chat messages.
 
-    A message of the model to somebody else than "all" is a call of that tool. Thoughts are messages of their own, and
-    belong to what the model says next.
+    A message of the model whose recipient is not "all" is a call of the tool that the recipient names. Thoughts are
+    messages of their own in the export, and become the reasoning of what the model says next.
     """
     builder = ChatBuilder()
     thoughts: list[Piece] = []

@@ -1,7 +1,8 @@
-"""Files in which conversations lie within other things: exports of programs, logs of evaluations, traces, replies.
+"""Opens files in which conversations lie within other things: exports of programs, logs of evaluations, traces,
+replies.
 
-A container is recognised by its keys. It is opened into bodies, whose messages are read as if they stood in a file of
-their own.
+A container is recognised by its keys. It is opened into bodies. The messages of each body are then read as if they
+stood in a file of their own.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from transom.wire.fields import as_dict, as_items, first_of, objects_in, text
 class Body(Struct, frozen=True, kw_only=True):
     """A conversation in a container.
 
-    `id`: its own id, or empty; `messages`: in any format, `format` says in which, if that is known. `notes`: what of it
-    is left out, a line each.
+    `id`: its own id, or empty. `messages`: in the format that `format` names; if that is empty, they are recognised.
+    `system` and `tools`: as in the body of a request. `notes`: what of the conversation is left out, a line each.
     """
 
     id: str = ""
@@ -38,9 +39,10 @@ class Body(Struct, frozen=True, kw_only=True):
 class Container(Struct, frozen=True, kw_only=True):
     """A kind of file that holds conversations within other things.
 
-    `name` and `title`: as in `FORMATS`; without a name its conversations are in the format of their messages. `is_one`:
-    recognises a value by its keys; `bodies`: the conversations in it; `texts`: the parts of it that have their texts,
-    which are compared with the messages. `labels`: keys in these parts under which there are no texts.
+    `name` and `title`: as in `Format`. If the name is empty, a conversation has the format of its messages. `is_one`:
+    true for a value of this kind, by its keys; `bodies`: the conversations in it. `texts`: the parts of the value that
+    hold what was said; they are compared with the messages, to report what was left out. `labels`: keys in these parts
+    under which there are no texts.
     """
 
     name: str = ""
@@ -51,34 +53,39 @@ class Container(Struct, frozen=True, kw_only=True):
     labels: frozenset[str] = frozenset()
 
 
-def _branches(beside: int) -> tuple[str, ...]:
-    if not beside:
+def _branches(left_out: int) -> tuple[str, ...]:
+    if not left_out:
         return ()
-    return (f"left out {'1 message' if beside == 1 else f'{beside:,} messages'} of branches that were taken back",)
+    return (f"left out {'1 message' if left_out == 1 else f'{left_out:,} messages'} of branches that were taken back",)
 
 
 # ---- exports of chats
 
 
 def _chatgpt(value: Raw) -> Iterator[Body]:
-    way = chatgpt_path(value)
+    path = chatgpt_path(value)
     yield Body(
         id=text(value, "conversation_id") or text(value, "id"),
-        messages=list(chatgpt_messages(way.messages)),
+        messages=list(chatgpt_messages(path.messages)),
         format="openai",
-        notes=_branches(way.beside),
+        notes=_branches(path.left_out),
     )
 
 
 def _claude_ai(value: Raw) -> Iterator[Body]:
-    way = claude_ai_path(value)
-    yield Body(id=text(value, "uuid"), messages=way.messages, format="claude_ai", notes=_branches(way.beside))
+    path = claude_ai_path(value)
+    yield Body(id=text(value, "uuid"), messages=path.messages, format="claude_ai", notes=_branches(path.left_out))
 
 
 # ---- lists of messages under a key of their own
 
 
 def _under(key: str, name: str, label: str = "id") -> Callable[[Raw], Iterator[Body]]:
+    """Make the `bodies` of a container that has one list of messages, under `key`.
+
+    `name`: the format of the messages; `label`: the key of the conversation's id.
+    """
+
     def bodies(value: Raw) -> Iterator[Body]:
         listed = cast("list[Any]", value[key])
         yield Body(
@@ -170,7 +177,8 @@ def _inspect(value: Raw) -> Iterator[Body]:
 
 
 def _resolved(value: object, attached: Raw) -> Any:
-    """Return a value with the long texts that Inspect keeps apart (`attachment://HASH`) in their places."""
+    """Return a copy of a value with each reference `attachment://HASH` replaced by the long text that Inspect keeps
+    apart under it. A reference to no text stays."""
     if isinstance(value, str):
         held = attached.get(value.removeprefix(_ATTACHED)) if value.startswith(_ATTACHED) else None
         return held if isinstance(held, str) else value
@@ -185,7 +193,8 @@ def _resolved(value: object, attached: Raw) -> Any:
 
 
 def reply_messages(value: object) -> list[Any]:
-    """Return the messages in what a model answered: a reply of any API, a message or a text. Empty if there is none."""
+    """Return the messages in what a model answered, which may be a reply of any API, a message, a list of messages or a
+    text. Empty if there is none."""
     value = parsed_text(value)
     if isinstance(value, str):
         return [{"role": "assistant", "content": value}] if value else []
@@ -218,7 +227,8 @@ def _is_reply_of_anthropic(fields: Raw) -> bool:
 
 
 def request_messages(value: object) -> list[Any]:
-    """Return the messages in what a model was asked: a body of any API, a list of messages, or a text."""
+    """Return the messages in what a model was asked, which may be a body of any API, a message, a list of messages or a
+    text. Empty if there is none."""
     value = parsed_text(value)
     if isinstance(value, str):
         return [{"role": "user", "content": value}] if value else []
@@ -233,11 +243,12 @@ def request_messages(value: object) -> list[Any]:
 
 
 def _asked(value: object) -> Raw:
-    """Return the body of a request, where a value is one: its instruction and its tools are read from there."""
+    """Return the body of a request; an empty object for a value that is no object."""
     return as_dict(parsed_text(value))
 
 
 def _exchange(asked: object, replied: object, label: str = "", tools: object = None) -> Body:
+    """Make the conversation of a request and its reply. `label`: its id; `tools`: those of a request that has none."""
     body = _asked(asked)
     keys = ("system", "instructions", "systemInstruction", "system_instruction")
     return Body(
@@ -252,7 +263,7 @@ _REPLY_KEYS = ("choices", "candidates", "generations", "output", "messages", "co
 
 
 def _said_in(replied: object) -> object:
-    """Return the part of a reply that holds what the model said: all of its choices."""
+    """Return the parts of a reply that hold what the model said; the whole reply if no key of it is known."""
     value = parsed_text(replied)
     fields = as_dict(value)
     return [fields[key] for key in _REPLY_KEYS if fields.get(key)] or value
@@ -273,6 +284,7 @@ def _reply(value: Raw) -> Iterator[Body]:
 
 
 def _is_exchange(value: Raw) -> bool:
+    """True if a value holds a request and its reply: a line of a batch, a row of a data set, a body with `response`."""
     asked = _asked(value.get("request") or value.get("body") or value.get("params"))
     batch = "custom_id" in value and bool(asked or as_dict(value.get("response")))
     if isinstance(value.get("input"), list) and "object" not in value:  # a row of a data set or of a trace
@@ -380,8 +392,8 @@ def _model_spans(value: Raw) -> list[Raw]:
 
 
 def _attributes(value: Raw) -> Raw:
-    """Return the attributes of a span as nested objects, whether they are nested, have keys with dots, or are the list
-    of OTLP."""
+    """Return the attributes of a span as nested objects. They may be nested already, have keys with dots, or be the
+    list of keys and values of OTLP."""
     given = parsed_text(value.get("attributes"))
     flat: Raw = {key.removeprefix("attributes."): each for key, each in value.items() if key.startswith("attributes.")}
     for each in objects_in(given):
@@ -401,7 +413,8 @@ def _attributes(value: Raw) -> Raw:
 
 
 def _listed(value: object) -> list[Any]:
-    """Return a list; the values of an object whose keys are the positions."""
+    """Return the items of a list, which may also be an object whose keys are the positions, or JSON. Any other object
+    is the only item; any other value gives none."""
     value = parsed_text(value)
     if isinstance(value, list):
         return cast("list[Any]", value)
@@ -412,7 +425,7 @@ def _listed(value: object) -> list[Any]:
 
 
 def _open_inference(value: object) -> Raw:
-    """Return the OpenAI Chat message in a message of OpenInference, whose keys may have dots."""
+    """Translate a message of OpenInference, whose keys may have dots, to an OpenAI Chat message."""
     fields = _attributes({"attributes": {key.removeprefix("message."): each for key, each in as_dict(value).items()}})
     parts = [_nested(each, "message_content") for each in _listed(fields.get("contents"))]
     calls = [_nested(each, "tool_call") for each in _listed(fields.get("tool_calls"))]
@@ -443,7 +456,7 @@ def _open_inference(value: object) -> Raw:
 
 
 def _nested(value: object, prefix: str) -> Raw:
-    """Return the fields of an item, with the name of the item taken off and keys with dots nested."""
+    """Return the fields of an item as nested objects, without the name of the item (`prefix`) before each."""
     held = {key.removeprefix(f"{prefix}."): each for key, each in as_dict(value).items()}
     fields = _attributes({"attributes": held})
     return as_dict(fields.get(prefix)) or fields
@@ -562,10 +575,11 @@ CONTAINERS = (
         texts=lambda value: [request_messages(_request(value)), _said_in(_response(value))],
     ),
 )
-"""Every container, those with the most particular keys first."""
+"""All kinds of containers. The first one that recognises a value opens it, so those with the most particular keys come
+first."""
 
 
 def container_of(value: object) -> Container | None:
-    """Return the container that a value is, or None."""
+    """Return the kind of container that a value is; None if it is no container."""
     fields = as_dict(value)
     return next((each for each in CONTAINERS if fields and each.is_one(fields)), None)

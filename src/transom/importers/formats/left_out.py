@@ -1,4 +1,4 @@
-"""Which texts of a file no message has: whatever was read, in any format, is compared with what came of it."""
+"""Finds the texts of a file that no message has, in any format: what was read is compared with what came of it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LABELS = re.compile(
 )
 """Keys under which there are labels, not texts."""
 
-_SEARCHED = 500_000_000
-"""Characters that are searched at most, to find texts within others; what is then not found counts as left out."""
+_MOST_SEARCHED = 500_000_000
+"""How many characters are searched for texts within others. What was not found by then counts as left out."""
 
 
 class LeftOutTexts(Struct, frozen=True, kw_only=True):
-    """Texts that no message has. `keys`: the keys that they are under, the most frequent first."""
+    """Says how many texts no message has, with how many characters. `keys`: the five keys that have most of them."""
 
     texts: int
     characters: int
@@ -36,11 +36,11 @@ class LeftOutTexts(Struct, frozen=True, kw_only=True):
 
 
 def left_out_texts(source: object, kept: object, labels: Collection[str] = ()) -> LeftOutTexts | None:
-    """Return what of the texts in `source` is in none of the texts in `kept`; None if everything is there.
+    """Count the texts in `source` that are in none of the texts in `kept`. None if all are there.
 
-    Both are JSON values. `labels`: further keys under which the format has no texts. A text counts as kept where its
-    lines stand in others, and where it is within the JSON of one (the arguments of a call, a result). Labels are
-    no texts: ids, types, times, names of models.
+    Both are JSON values. A text is also there if each of its lines is in a kept text, or if it is within the JSON of
+    one (the arguments of a call, a result). What is under the keys of labels (ids, types, times, names of models) is no
+    text; `labels`: further such keys of this format.
     """
     whole = {text for _, text in _texts(kept)}
     missing = [
@@ -54,7 +54,7 @@ def left_out_texts(source: object, kept: object, labels: Collection[str] = ()) -
     keys, characters = Counter[str](), 0
     for key, text in missing:
         searched += len(joined)
-        if searched > _SEARCHED or not all(line.strip() in joined for line in text.splitlines()):
+        if searched > _MOST_SEARCHED or not all(line.strip() in joined for line in text.splitlines()):
             keys[key] += 1
             characters += len(text)
     if not keys:
@@ -65,7 +65,8 @@ def left_out_texts(source: object, kept: object, labels: Collection[str] = ()) -
 
 
 def _texts(value: object) -> Iterator[tuple[str, str]]:
-    """Yield every text in a JSON value with the key that it is under; those within a text that is JSON, too."""
+    """Yield every text in a JSON value with the key that it is under. Of a text that is JSON, yield the texts in it
+    too."""
     stack: list[tuple[str, object]] = [("", value)]
     while stack:
         at, item = stack.pop()

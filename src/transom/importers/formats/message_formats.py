@@ -76,7 +76,8 @@ def _is_old_llama_index(fields: Raw) -> bool:
 
 
 def _llama_index(values: Iterable[object]) -> Iterator[Raw]:
-    """Translate messages. A call may stand twice in a message: as a block and in `additional_kwargs`."""
+    """Translate messages to OpenAI Chat. A call that stands in a message twice, as a block and in `additional_kwargs`,
+    is read once."""
     once: list[Raw] = []
     for fields in map(as_dict, values):
         if any(each.get("block_type") == "tool_call" for each in _parts_of(fields, "blocks")):
@@ -130,7 +131,7 @@ def _kernel(values: Iterable[object]) -> Iterator[Raw]:
 
 
 def _as_python(value: object) -> Raw:
-    """Return a message of .NET with the keys of Python's."""
+    """Return a message of .NET with the keys that Python writes."""
     fields = as_dict(value)
     role: Any = fields["Role"]
     items = [_item_of_net(item) for item in _parts_of(fields, "Items")]
@@ -164,7 +165,8 @@ _AI_RESULT = answer(
 
 
 def _ui_tool(part: Any) -> Iterable[Piece]:
-    """A call in a UIMessage, with its result once it is there. Its type has the name: `tool-weather`."""
+    """Read a call in a UIMessage, and its result if that is there. The type of the part may have the name of the tool:
+    `tool-weather`."""
     fields = as_dict(part)
     held = as_dict(fields.get("toolInvocation")) or fields
     name = text(held, "toolName") or text(fields, "type").removeprefix("tool-")
@@ -213,7 +215,8 @@ def _is_ai_sdk(value: object) -> bool:
 
 
 def _ai_sdk(values: Iterable[object]) -> Iterator[Raw]:
-    """Translate messages. In version 4 a message has its calls twice: in `parts` and in `toolInvocations`."""
+    """Translate messages to OpenAI Chat. Calls that a message of version 4 has twice, in `parts` and in
+    `toolInvocations`, are read once."""
     return _AI_SDK.to_chat(
         {**fields, "toolInvocations": [], "reasoning": None} if fields.get("parts") else fields
         for fields in map(as_dict, values)
@@ -241,7 +244,7 @@ _CONVERSE_KEYS = frozenset({*_CONVERSE.parts, "cachePoint", "guardContent", "vid
 
 
 def _converse_file(kind: str, part: Raw) -> Iterable[Piece]:
-    """A document or an image, whose media type is its kind and its format."""
+    """Read a document or an image. Its media type is made of its kind and its format: `image/png`."""
     typed = {**part, "mime": f"{kind}/{text(part, 'format') or 'png'}"}
     yield from words("source.text")(part)
     yield from media(url="", data="source.bytes", mime="mime", name="name")(typed)
@@ -320,7 +323,8 @@ def _is_inspect(value: object) -> bool:
 
 
 def _inspect(values: Iterable[object]) -> Iterator[Raw]:
-    """Translate messages. A result that failed has its message in `error`, and often no content."""
+    """Translate messages to OpenAI Chat. A result that failed often has no content: then its text is that of
+    `error`."""
     return _INSPECT.to_chat(
         {**fields, "content": fields.get("content") or found(fields, "error.message") or ""}
         for fields in map(as_dict, values)
@@ -350,7 +354,8 @@ _CLAUDE_AI = Shape(
 
 
 def _sharegpt_call(value: object) -> Iterable[Piece]:
-    """A call, written as a JSON object in a text; several of them as a list."""
+    """Read the calls in a text: a JSON object is one call, a list of objects several. Any other text is read as
+    text."""
     given = parsed_text(value)
     for each in objects_in(as_items(given)):
         yield Call("", text(each, "name"), arguments(each.get("arguments")))
@@ -380,7 +385,7 @@ _SHAREGPT = Shape(
 
 
 def _sharegpt(values: Iterable[object]) -> Iterator[Raw]:
-    """Translate the turns of a conversation. A call and the words before it are one message."""
+    """Translate the turns of a conversation to OpenAI Chat."""
     turns = [as_dict(each) for each in values]
     for number, fields in enumerate(turns):
         if text(fields, "from") == "function_call":
@@ -457,4 +462,5 @@ MESSAGES = (
         to_chat=_ATIF.to_chat,
     ),
 )
-"""Every table, those with the most particular signs first."""
+"""All other message formats. The first one that recognises a message decides, so those with the most particular signs
+come first."""

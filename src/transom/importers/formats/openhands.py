@@ -22,8 +22,8 @@ _FAILED = frozenset({"error", "user_rejected"})
 """Observations of calls that failed, or that the user did not allow."""
 
 _SOURCES = frozenset({"user", "agent", "environment", "hook"})
-_BESIDE = frozenset({"thought", "is_confirmed", "confirmation_state", "hidden", "blocking", "security_risk"})
-"""Arguments of an action that are no arguments of a call."""
+_NOT_ARGUMENTS = frozenset({"thought", "is_confirmed", "confirmation_state", "hidden", "blocking", "security_risk"})
+"""Keys under the `args` of an action that are no arguments of its call."""
 
 
 def is_event(value: object) -> bool:
@@ -54,7 +54,8 @@ def to_chat(values: Iterable[object]) -> Iterator[Raw]:
 
 
 def _turns(events: Iterable[Raw]) -> Iterator[tuple[str, list[Piece], str]]:
-    """Yield the role, the pieces, and the id of the model's reply, for each event that says something."""
+    """Yield the role, the pieces, and the id of the model's reply (empty if not known) of each event that says
+    something."""
     for event in events:
         found_turn = _new(event) if "kind" in event else _old(event)
         if found_turn is not None:
@@ -62,6 +63,7 @@ def _turns(events: Iterable[Raw]) -> Iterator[tuple[str, list[Piece], str]]:
 
 
 def _old(event: Raw) -> tuple[str, list[Piece], str] | None:
+    """Translate an event of version 0, as `_turns` yields it; None if it says nothing."""
     called = as_dict(event.get("tool_call_metadata"))
     if "observation" in event:
         seen = text(event, "observation")
@@ -90,12 +92,12 @@ def _old(event: Raw) -> tuple[str, list[Piece], str] | None:
 
 
 def _called(event: Raw, called: Raw, message: Raw, action: str, args: Raw) -> Call:
-    """Return the call that an action is: the model's own, or one made of the action."""
+    """Return the call of an action: the one in the model's reply, or if that is not there, one made of the action."""
     label = text(called, "tool_call_id")
     own = next((each for each in objects_in(message.get("tool_calls")) if label and each.get("id") == label), None)
     if own is not None:
         return Call(label, str(found(own, "function.name") or ""), arguments(found(own, "function.arguments")))
-    given = {key: value for key, value in args.items() if key not in _BESIDE}
+    given = {key: value for key, value in args.items() if key not in _NOT_ARGUMENTS}
     return Call(label or _label(event.get("id")), text(called, "function_name") or action, arguments(given))
 
 
@@ -104,6 +106,7 @@ def _label(number: Any) -> str:
 
 
 def _new(event: Raw) -> tuple[str, list[Piece], str] | None:
+    """Translate an event of version 1, as `_turns` yields it; None if it says nothing."""
     kind = text(event, "kind")
     if kind == "SystemPromptEvent":
         texts = (_texts(event.get(key)) for key in ("system_prompt", "dynamic_context"))

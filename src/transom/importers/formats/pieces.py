@@ -1,7 +1,7 @@
-"""What a message of any library is made of, and how its pieces become OpenAI Chat messages.
+"""The pieces that a message of any library is made of, and `ChatBuilder`, which makes OpenAI Chat messages of them.
 
-A library's message may hold the words of a turn, its calls and their results together. OpenAI Chat has a message for
-the turn and one for each result, so pieces are put into messages in their order.
+A message of a library may hold the words of a turn, its calls and their results together. OpenAI Chat has one message
+for the turn and one for each result.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from transom.wire.fields import as_dict, compact_json
 class Answer(Struct, frozen=True):
     """The result of a call.
 
-    `call`: the call's id, empty if the format has none; `name`: of its tool, empty if not known; `text`: the result.
-    `failed`: the format has a field that says that the call failed, or that nobody allowed it.
+    `call`: the id of the call, empty if the format has none; `name`: the name of its tool, empty if not known; `text`:
+    the result. `failed`: a field of the format says that the call failed or was not allowed.
     """
 
     call: str
@@ -51,7 +51,10 @@ class ChatBuilder:
         self._made = 0
 
     def messages(self, role: str, pieces: Iterable[Piece], name: str = "") -> Iterator[Raw]:
-        """Yield the messages that hold these pieces, which one message of the library had. `role`: in OpenAI Chat."""
+        """Yield the OpenAI Chat messages for the pieces of one message of the library, in their order.
+
+        `role`: of that message, in OpenAI Chat; `name`: who wrote a message of the user, empty if not known.
+        """
         held: list[Piece] = []
         for piece in pieces:
             if not isinstance(piece, Answer):
@@ -117,7 +120,7 @@ def file(url: str, name: str = "") -> Media:
 
 
 def arguments(value: object) -> str:
-    """Return the arguments of a call as text: a text as it is, an object as JSON, and `{}` for none."""
+    """Return the arguments of a call as text: a text as it is, any other value as JSON, and `{}` if there are none."""
     return value if isinstance(value, str) and value else compact_json(value) if value else "{}"
 
 

@@ -1,4 +1,4 @@
-"""Recognises request bodies and lists of messages of the four APIs, and Transom's own form of a conversation.
+"""Recognises the format of request bodies, of lists of messages, and of Transom's own form of a conversation.
 
     {"model": …, "messages": […], "tools": […]}        a body of OpenAI Chat or Anthropic
     {"model": …, "input": […], "instructions": …}      a body of OpenAI Responses
@@ -6,8 +6,8 @@
     {"id": …, "messages": […], "system": …}            Transom's own: `messages` in the form of any of these APIs
     […]                                                just the messages
 
-Features that only one API has decide which API a list of messages is for. Where nothing decides, since OpenAI Chat and
-Anthropic write plain texts alike, it is OpenAI Chat.
+What only one API has in a list of messages decides which API it is for. If nothing decides, it is OpenAI Chat: plain
+texts look the same there and at Anthropic.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from transom.core.message import Raw
 from transom.importers.formats import message_format
 from transom.wire.fields import as_dict, objects_in, text
 
-MESSAGES = {"messages": "", "contents": "gemini", "input": "responses"}
-"""The key under which a body has its messages, and the format that this key decides; empty: it decides none."""
+MESSAGE_KEYS = {"messages": "", "contents": "gemini", "input": "responses"}
+"""The keys under which a body may have its messages, each with the format that it decides; empty if it decides none."""
 
-SYSTEM = {
+SYSTEM_KEYS = {
     "gemini": ("systemInstruction", "system_instruction", "system"),
     "responses": ("instructions", "system"),
     "semantic_kernel": ("system_message",),
@@ -70,8 +70,8 @@ _LIKE_KNOWN = re.compile(r"(?:_text|_use|_call|_result|_output|_image|_url|_audi
 
 
 def key_of(body: Raw) -> str:
-    """Return the key under which a body has its messages; empty if it has none."""
-    listed = (key for key in MESSAGES if isinstance(body.get(key), list))
+    """Return the key under which a body has its messages; empty if it has none, as a request for embeddings."""
+    listed = (key for key in MESSAGE_KEYS if isinstance(body.get(key), list))
     found = next(listed, "input" if isinstance(body.get("input"), str) else "")
     embedding = found == "input" and isinstance(body[found], list) and not all(map(as_dict, body[found][:1]))
     return "" if embedding else found
@@ -90,7 +90,7 @@ def format_of(body: Raw, messages: list[object]) -> str:
 
     Empty if the messages have parts of no API that is known here.
     """
-    if named := MESSAGES[key_of(body) or "messages"]:
+    if named := MESSAGE_KEYS[key_of(body) or "messages"]:
         return named
     if found := next(_signs(messages), ""):
         return "" if found == "unknown" else found
@@ -101,8 +101,8 @@ def format_of(body: Raw, messages: list[object]) -> str:
 
 
 def system_of(body: Raw, format_name: str) -> Any:
-    """Return the system instruction that a body has outside its messages, or None."""
-    keys = SYSTEM.get(format_name, ("system",))
+    """Return the system instruction that a body of this format has outside its messages; None if it has none."""
+    keys = SYSTEM_KEYS.get(format_name, ("system",))
     return next((body[key] for key in keys if body.get(key) not in (None, "", [])), None)
 
 
@@ -113,7 +113,7 @@ def tools_of(body: Raw) -> tuple[Raw, ...]:
 
 
 def _signs(messages: list[object]) -> Iterator[str]:
-    """Yield, for each message that only one format has, the name of that format; "unknown" for a part without a
+    """Yield the name of a format for each message that only this format has, and "unknown" for a part without a
     type."""
     for message in messages:
         fields = as_dict(message)
@@ -130,6 +130,7 @@ def _signs(messages: list[object]) -> Iterator[str]:
 
 
 def _signs_of_parts(parts: Iterable[Raw]) -> Iterator[str]:
+    """Yield the name of an API for each part of a type that only this API has; "unknown" for a part without a type."""
     for part in parts:
         kind = text(part, "type")
         if not kind:
@@ -168,8 +169,7 @@ def _format_of_beside(body: Raw, messages: list[object]) -> str:
 def unknown_texts(messages: list[object]) -> str:
     """Say in a few words where messages have texts that no API would read; empty if they have none.
 
-    A message without content, calls or anything else that an API knows, and with texts under another key, is no message
-    of an API; nor is one with a part whose type no API has.
+    Such a message has texts under some key, and nothing that an API knows; or it has a part whose type no API has.
     """
     for fields in map(as_dict, messages):
         if "role" in fields and not any(fields.get(key) for key in _CONTENT_KEYS):

@@ -18,15 +18,15 @@ from transom.wire.fields import as_dict
 Paths = str | tuple[str, ...]
 
 Rule = Callable[[Any], Iterable[Piece]]
-"""Reads one part of a message, or one field beside its content."""
+"""A function that reads one part of a message, or one field beside its content, and returns the pieces in it."""
 
 
 class MessageFormat(Struct, frozen=True, kw_only=True):
-    """The messages of a library, none of an API.
+    """How a library writes messages, other than in the form of an API.
 
-    `name` and `title`: as in `FORMATS`. `is_message`: true for a message that only this library has, whatever the name
-    of its file. `to_chat`: translates a list of them to OpenAI Chat messages; other values are left out.
-    `labels`: keys under which the library has words for its own program.
+    `name` and `title`: as in `Format`. `is_message`: true for a value that only this library writes, and that is a
+    message. `to_chat`: translates a list of them to OpenAI Chat messages; other values are left out. `labels`: keys
+    under which the library has words for its own program, which are no texts of a conversation.
     """
 
     name: str
@@ -37,13 +37,16 @@ class MessageFormat(Struct, frozen=True, kw_only=True):
 
 
 class Shape(Struct, frozen=True, kw_only=True):
-    """Where the things of a message stand.
+    """Says where the things of a message stand, as paths and keys.
 
-    `roles`: the role in OpenAI Chat of each role of the library; a message of another role is left out. `content`: the
-    keys of the content, a text or a list of parts; the first that is not empty is read. `kind`: the key with the type
-    of a part; empty if the only key of a part says it. `parts`: how a part of each type is read. `beside`: how fields
-    beside the content are read, before and behind it. `answers`: the id of the call that a message of a tool answers;
-    `tool`: the name of that tool; `failed`: the field that is set only if the call failed.
+    `role`: the role; `roles`: the role in OpenAI Chat of each role of the library; a message of another role is left
+    out. `content`: the keys of the content, a text or a list of parts; the first that is not empty is read. `kind`: the
+    key with the type of a part; empty if the keys of a part say its type. `parts`: how a part of each type is read; a
+    type that ends with `*` stands for all that begin so. `before` and `beside`: fields beside the content, and how they
+    are read; their pieces come before the content, or behind it.
+
+    In a message of a tool, `answers`: the id of the call; `tool`: the name of the tool; `failed`: a field that is set
+    only if the call failed. `name`: who wrote a message of the user.
     """
 
     roles: Mapping[str, str]
@@ -69,7 +72,7 @@ class Shape(Struct, frozen=True, kw_only=True):
             yield from builder.messages(role, self.pieces(fields, role), name if isinstance(name, str) else "")
 
     def pieces(self, fields: Raw, role: str) -> Iterator[Piece]:
-        """Yield the pieces of one message."""
+        """Yield the pieces of one message. `role`: its role in OpenAI Chat."""
         for key, rule in self.before:
             yield from _each(found(fields, key), rule)
         content = next((fields[key] for key in self.content if fields.get(key)), None)
@@ -108,14 +111,15 @@ class Shape(Struct, frozen=True, kw_only=True):
 
 
 def _each(value: object, rule: Rule) -> Iterator[Piece]:
-    """Apply a rule to a value, or to each item of a list."""
+    """Apply a rule to a value; to each item if it is a list. Nothing comes of None."""
     for item in cast("list[object]", value) if isinstance(value, list) else [value]:
         if item is not None:
             yield from rule(item)
 
 
 def found(value: object, paths: Paths) -> Any:
-    """Return what is at the first of these paths that leads to a value; None if none does."""
+    """Return the value at the first of these paths that leads to one. None if none does. The empty path leads to
+    `value` itself."""
     for path in (paths,) if isinstance(paths, str) else paths:
         at = value
         for key in path.split(".") if path else ():
@@ -134,12 +138,12 @@ def _text(value: object, paths: Paths) -> str:
 
 
 def words(paths: Paths = "text") -> Rule:
-    """A text."""
+    """Make the rule for a text. `paths`: where it is in the part."""
     return lambda part: [Text(text)] if (text := _words(part, paths)) else []
 
 
 def thought(paths: Paths = "text") -> Rule:
-    """A thought of the model."""
+    """Make the rule for reasoning of the model. `paths`: where its text is in the part."""
     return lambda part: [Reasoning(text)] if (text := _words(part, paths)) else []
 
 
@@ -151,7 +155,7 @@ def _words(part: object, paths: Paths) -> str:
 
 
 def call(*, id: Paths, name: Paths, args: Paths) -> Rule:  # noqa: A002 - the word of the formats
-    """A call of a tool."""
+    """Make the rule for a call of a tool. The paths lead to its id, the name of the tool and the arguments."""
     return lambda part: [Call(_text(part, id), _text(part, name), arguments(found(part, args)))]
 
 
@@ -162,17 +166,21 @@ def answer(
     name: Paths = "",
     failed: Callable[[Any], bool] = lambda part: False,  # noqa: ARG005
 ) -> Rule:
-    """The result of a call. `failed`: whether a part says that the call failed."""
+    """Make the rule for the result of a call. `id`: the path to the id of the call; `value`: to the result; `name`: to
+    the name of the tool. `failed`: true for a part that says that the call failed."""
     return lambda part: [Answer(_text(part, id), _text(part, name), result_text(found(part, value)), failed(part))]
 
 
 def both(*rules: Rule) -> Rule:
-    """Several things in one part, in this order."""
+    """Make the rule that applies each of these rules to a part, in this order."""
     return lambda part: [piece for rule in rules for piece in rule(part)]
 
 
 def media(*, url: Paths = "url", data: Paths = "data", mime: Paths = "mimeType", name: Paths = "") -> Rule:
-    """An image, or another file: by its URL, or its base64 data with its media type."""
+    """Make the rule for an image or another file. The paths lead to its URL, or to its base64 data and its media type.
+
+    What has no media type counts as an image. `name`: the path to the name of a file.
+    """
 
     def rule(part: Any) -> Iterable[Piece]:
         kind, held, link = _text(part, mime), _text(part, data), _text(part, url)

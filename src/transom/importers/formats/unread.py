@@ -1,4 +1,4 @@
-"""Formats that are known by their shape and not read: what they are, and what helps."""
+"""Recognises formats that are not read, so that the error names them and says what helps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transom.wire.fields import as_dict, first_of, objects_in, text
 
 
 class UnreadFormat(Struct, frozen=True):
-    """A format that is refused by name. `title`: for people; `help`: what helps, in a few words."""
+    """A format that is not read. `title`: for people; `is_one`: true for a value in it; `help`: what one can do."""
 
     title: str
     is_one: Callable[[Raw], bool]
@@ -123,6 +123,6 @@ UNREAD = (
 
 
 def unread_format(value: object) -> UnreadFormat | None:
-    """Return the known format that a value is in and that is not read, or None."""
+    """Return the format that a value is in, if it is one of `UNREAD`; otherwise None."""
     fields = as_dict(value)
     return next((each for each in UNREAD if fields and each.is_one(fields)), None)

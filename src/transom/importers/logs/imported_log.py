@@ -1,5 +1,5 @@
-"""The log of a conversation that is imported: compares the file's messages with what the log has, and appends what
-follows. It needs no view of the whole log.
+"""The log into which a conversation is imported: it compares the file's messages with what it has, and appends those
+that follow. No view of the log is built.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from transom.stores import StoredLog
 
 
 class New(Struct, frozen=True, kw_only=True):
-    """Something that a file has.
+    """A fact or a head that a file has, and that the log may lack.
 
-    `body`: of the entry; `at`: when it happened, in seconds since the epoch (None: now); `meta`: where it belongs (its
-    run, agent, …) and whether it is sent.
+    `body`: the body of its entry; `at`: when it happened, in seconds since the epoch, None for now; `meta`: the
+    metadata of its entry, which says whether it was taken back or injected.
     """
 
     body: Body | Fact
@@ -36,10 +36,12 @@ class ImportedLog:
     """The log of one conversation, while a file is imported into it. No other process may append to it meanwhile.
 
     The facts of the log are compared with those of the file, in order. Every fact that was imported earlier must be in
-    the file. A fact that was added since, in Transom, may be in the file or not.
+    the file. A fact that was added in Transom since may be in the file or not.
 
-    `source`: how errors name the file. Raises InvalidSetting if the log has entries and none was imported, or if they
-    were imported from another format.
+    `source`: how errors name the file. It counts facts of the file. `appended`: those that the log lacked; `earlier`:
+    those that it had; `shown_before`: those that it had, and that the user took back only later, so that they are still
+    sent. Raises InvalidSetting if the log has entries and none was imported, or if they were imported from another
+    format.
     """
 
     def __init__(self, log: StoredLog, *, format_name: str, source: str, counter: FormatCounter, clock: Clock) -> None:
@@ -67,19 +69,23 @@ class ImportedLog:
         self._waiting += [self._entry(one) for one in self.unknown(new)]
 
     def unknown(self, new: Sequence[New]) -> list[New]:
-        """Return those of the file's next facts and heads that the log lacks. Raises InvalidSetting as `add` does."""
+        """Return those of the file's next facts and heads that the log lacks, and append nothing.
+
+        Raises InvalidSetting as `add` does.
+        """
         out = [one for one in new if not self._has(one)]
         self.appended += sum(isinstance(one.body, Fact) for one in out)
         return out
 
     def goes_on(self) -> bool:
-        """True if the log has more imported facts than the file. Ask at the end of the file."""
+        """True if the log has more imported facts than the file. Call it once, when the file has ended."""
         return any(self._is_imported(entry.seq) for entry in self._known)
 
     def flush(self, lines: int = 0) -> None:
-        """Append what waits and its mark, in one append. Does nothing if there is nothing new to say.
+        """Append the waiting entries and their mark, in one append.
 
-        `lines`: as in `ImportMark`. Raises InvalidSetting if somebody else appended to the log meanwhile.
+        `lines`: as in `ImportMark`. Nothing is appended if no entry waits and the log has a mark with these `lines`.
+        Raises InvalidSetting if somebody else appended to the log meanwhile.
         """
         ended = lines and lines not in self._lines
         if not self._waiting and self._next and not ended:
@@ -144,5 +150,5 @@ class ImportedLog:
 
 
 def is_hidden(meta: Meta | None) -> bool:
-    """True if a message was taken back: it is never sent."""
+    """True if an entry with this metadata is never sent, for example because the user took it back."""
     return meta is not None and not meta.include_in_context

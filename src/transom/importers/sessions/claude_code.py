@@ -37,18 +37,15 @@ from transom.importers.sessions.injected import is_command
 from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, add_range, seconds_of
 from transom.wire.fields import as_dict, objects_in, plain_text, text
 
-_MARKS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid", "isSidechain", "messageId"})
+_LINE_KEYS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid", "isSidechain", "messageId"})
 """At least one of these keys is in every line."""
 
-_REMEMBERED = 200_000
-"""A reader knows at least this many of the last lines by their uuid, and at most twice as many.
-
-A rewind never goes further back.
-"""
+_REMEMBERED_LINES = 200_000
+"""How many of the last lines a reader knows by their uuid: at least this many, at most twice as many. No rewind goes
+further back."""
 
 _MOST_HELD = 5_000
-"""A turn of more lines than this is handed out in pieces."""
-
+"""The most messages that are held back for one turn. A longer turn is returned in pieces."""
 
 _ATTACHED_SINCE = (2, 1, 97)
 """The version from which on a message that the user typed meanwhile is in an attachment, if the model was shown it."""
@@ -75,7 +72,7 @@ _TEXT_KEYS = frozenset({"content", "snippet", "text", "message", "prompt", "plan
 def is_line(value: object) -> bool:
     """True if a value is a line of a Claude Code session file."""
     fields = as_dict(value)
-    return bool(text(fields, "type")) and not _MARKS.isdisjoint(fields) and "payload" not in fields
+    return bool(text(fields, "type")) and not _LINE_KEYS.isdisjoint(fields) and "payload" not in fields
 
 
 class ClaudeCodeReader:
@@ -140,7 +137,10 @@ class ClaudeCodeReader:
         return events
 
     def _message(self, line: Raw) -> Raw | None:
-        """Return the message of a line, or None. A line of the queue has one if no other line has its text."""
+        """Return the message that a line adds to its branch, or None.
+
+        What the user typed while the model worked may stand in several lines; only one of them adds it.
+        """
         if version := text(line, "version"):
             self._version = tuple(int(part) for part in version.split(".") if part.isdecimal())
         if text(line, "type") == "queue-operation":
@@ -157,7 +157,8 @@ class ClaudeCodeReader:
         return message
 
     def _queued(self, line: Raw) -> Raw | None:
-        """Take an operation of the queue; return what the user typed, if the model was shown it now."""
+        """Take a line of the queue. Return what the user typed as a message if this line says that the model was shown
+        it, and no later line will have it; otherwise None."""
         operation, typed = text(line, "operation"), plain_text(line.get("content"))
         if operation == "enqueue" and typed:
             self._queue.append(typed)
@@ -168,8 +169,11 @@ class ClaudeCodeReader:
         return {"role": "user", "content": line["content"]}
 
     def _add(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
-        """Take a message; return the messages of the turn before, if this one begins a new turn or takes something
-        back.
+        """Take a message and hold it back. Return the messages that were held back before, if it begins a new turn of
+        the model or takes something back.
+
+        `number`: of its line. `parent`: the last message up to the line that it names as its parent; -1 if that line
+        is not known.
         """
         plain = {"role": message["role"], "content": message["content"]}
         injected = _is_added(line) and not self._asks.get(branch)
@@ -192,11 +196,10 @@ class ClaudeCodeReader:
         return events
 
     def _take_back(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
-        """Take a message of the user; if it replaces an earlier prompt, record what was taken back and return the held
-        turn.
+        """If a message of the user replaces an earlier prompt, record what was taken back and return what is held back.
 
-        It replaces a prompt with the same parent message that the model had answered. Tool results, compaction
-        summaries and messages that Claude Code adds replace nothing.
+        It replaces the prompt that has the same parent message, if the model had answered that. Tool results, summaries
+        of compactions and messages that Claude Code adds replace nothing: then the result is empty.
         """
         if _answers(message) or parent < 0 or _is_added(line) or line.get("isCompactSummary"):
             return []
@@ -228,10 +231,7 @@ class ClaudeCodeReader:
 
 
 class _Lines:
-    """The last lines by their uuid: for each, the number of the last message up to it, and its branch.
-
-    Older lines are dropped.
-    """
+    """Remembers the last lines by their uuid: for each, the number of the last message up to it, and its branch."""
 
     def __init__(self) -> None:
         self._new: dict[int, tuple[int, str]] = {}
@@ -242,7 +242,7 @@ class _Lines:
         return self._new.get(key) or self._old.get(key)
 
     def add(self, uuid: str, found: tuple[int, str]) -> None:
-        if len(self._new) >= _REMEMBERED:
+        if len(self._new) >= _REMEMBERED_LINES:
             self._old, self._new = self._new, {}
         self._new[hash(uuid)] = found
 
@@ -261,7 +261,7 @@ def _message(line: Raw) -> Raw | None:
 
 
 def _attached(attachment: Raw) -> Raw | None:
-    """Return the message of the user that an attachment is for the model; None if the model is not shown it."""
+    """Return the message of the user in which an attachment is shown to the model; None if it is not shown."""
     kind = text(attachment, "type")
     if kind == "queued_command":
         prompt = attachment.get("prompt")
@@ -277,7 +277,7 @@ def _attached(attachment: Raw) -> Raw | None:
 
 
 def _attached_blocks(value: object, key: str = "") -> Iterator[Raw]:
-    """Yield the texts and images in an attachment as blocks of a message."""
+    """Yield the texts, images and documents in a value of an attachment as blocks. `key`: the key of the value."""
     if isinstance(value, str) and value.strip() and key in _TEXT_KEYS:
         yield {"type": "text", "text": value}
     elif isinstance(value, list):
@@ -295,14 +295,14 @@ def _attached_blocks(value: object, key: str = "") -> Iterator[Raw]:
 
 
 def _is_added(line: Raw) -> bool:
-    """True if Claude Code wrote the message of a line in the user's name."""
+    """True if Claude Code wrote the message of this line in the user's name; what the user typed meanwhile is not."""
     queued = text(as_dict(line.get("attachment")), "type") == "queued_command"
     return bool(line.get("isMeta")) or (text(line, "type") == "attachment" and not queued)
 
 
 def _merged(held: list[Said]) -> list[Said]:
-    """Merge the blocks of one turn of the model into one message, and tool results that follow one another into one
-    message.
+    """Merge the messages of one turn: all blocks of the model become one message, at the place of its first, and tool
+    results that follow one another become one message.
     """
     out: list[Said] = []
     turn = -1
@@ -321,6 +321,7 @@ def _merged(held: list[Said]) -> list[Said]:
 
 
 def _answers(message: Raw) -> bool:
+    """True if a message has a tool result."""
     return any(block.get("type") == "tool_result" for block in _blocks(message))
 
 
@@ -329,7 +330,7 @@ def _only_results(said: Said) -> bool:
 
 
 def _words(message: Raw) -> str:
-    """Return the text of a message of one text; empty for another one."""
+    """Return the text of a message that is one text block; empty for any other message."""
     blocks = _blocks(message)
     return text(blocks[0], "text") if len(blocks) == 1 else ""
 

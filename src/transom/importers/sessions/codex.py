@@ -37,11 +37,11 @@ _KEYS_OF_TYPES = {
 }
 """For items without a `type`, the keys that say which type it is."""
 
-_MOST_TURNS = 100_000
-"""A rollback reaches at most this many turns of the user back."""
+_MOST_ROLLED_BACK = 100_000
+"""How many turns of the user are remembered: a rollback of more goes back to the oldest of them."""
 
 _MOST_HELD = 5_000
-"""A turn of more items than this is handed out in pieces."""
+"""The most items that are held back for one turn. A longer turn is returned in pieces."""
 
 _ADDED = ("<environment_context", "<user_instructions", "<turn_aborted", "<INSTRUCTIONS", "# AGENTS.md instructions")
 """How messages begin that Codex adds in the user's name. Such a message begins no turn."""
@@ -79,7 +79,7 @@ class CodexReader:
         self.ids: dict[str, None] = {}
         self.taken_back: dict[str, Ranges] = {}
         self._held: list[Said] = []
-        self._turns: deque[int] = deque(maxlen=_MOST_TURNS)  # where the user's turns begin
+        self._turns: deque[int] = deque(maxlen=_MOST_ROLLED_BACK)  # where the user's turns begin
         self._begun = self._ends_with_model = False
         self._texts = set[int]()  # of the messages so far, hashed
         self._encrypted = 0
@@ -118,7 +118,8 @@ class CodexReader:
         return [*held]
 
     def _add(self, item: Raw, at: float | None, *, injected: bool = False, left_with: str = "") -> list[SessionEvent]:
-        """Take an item; return the turn before, if this is the first item of the model after somebody else's."""
+        """Take an item and hold it back. Return what was held back before, if this is the first item of the model after
+        one of somebody else: then a new turn begins."""
         number, self._count = self._count, self._count + 1
         if _begins_turn(item):
             self._turns.append(number)
@@ -150,7 +151,7 @@ class CodexReader:
         return []
 
     def _summaries(self, payload: Raw) -> list[str]:
-        """Return the texts of a compaction that nobody has said before."""
+        """Return the texts of a compaction that no message before it has: its summary, and new messages behind it."""
         said = text(payload, "message")
         history = [(_type_of(item), item) for item in objects_in(payload.get("replacement_history"))]
         texts = [plain_text(item.get("content")) for kind, item in history if kind == "message"]
@@ -160,13 +161,13 @@ class CodexReader:
 
 
 def _left_with(payload: Raw) -> str:
-    """Return all texts that the model still has after a compaction: the summary, and the messages that stay."""
+    """Return the text that the model is left with after a compaction: the summary, and the messages that stay."""
     history = objects_in(payload.get("replacement_history"))
     return "\n".join(filter(None, [text(payload, "message"), *(plain_text(item.get("content")) for item in history)]))
 
 
 def _type_of(item: Raw) -> str:
-    """Return the type of an item. Where it has none, its keys say it: empty if they do not."""
+    """Return the type of an item; if it names none, the one that its keys say, or empty if they say none."""
     found = (kind for kind, keys in _KEYS_OF_TYPES.items() if keys <= item.keys())
     return text(item, "type") or next(found, "")
 
@@ -195,6 +196,7 @@ def _item(payload: Raw) -> Raw | None:
 
 
 def _begins_turn(item: Raw) -> bool:
+    """True for a message that the user wrote, and not for one that Codex adds in the user's name."""
     if item.get("role") != "user":
         return False
     parts = objects_in(item.get("content"))

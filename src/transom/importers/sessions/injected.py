@@ -1,8 +1,8 @@
-"""Which messages of a session a program wrote in the user's role, by their text.
+"""Recognises, by their text, the messages of a session that a program wrote in the user's role.
 
-Only for the session files of programs whose tags are known, and only for texts that are nothing but such blocks. A list
-of messages does not say what wrote it: there a message between tags may be what the user asks, so it is never judged by
-its text.
+That is done for session files of programs whose tags are known, and for texts that consist of nothing but such blocks.
+A list of messages does not say which program wrote it. There a message between tags may be what the user asks, so no
+message is judged by its text.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ _OPENING = re.compile(
     r"|\s*\[Request interrupted by user(?: for tool use)?\]"
     rf"|\s*{re.escape(_CAVEAT)}"
 )
-"""How a block begins; a notice of one line is a whole block."""
+"""How a block begins. Without a tag, as for the notice of an interruption, this is the whole block."""
 
-_REQUEST = re.compile(r"\s*<command-message>")
+_COMMAND = re.compile(r"\s*<command-message>")
 _ARGUMENTS = re.compile(r"<command-args>\s*[^\s<]")
 
 
 def is_injected(message: User, format_name: str) -> bool:
-    """True if a session's message consists of nothing but blocks that the program adds.
+    """True if a message of a session consists of nothing but blocks that the program adds.
 
-    A command of Claude Code that stands for a prompt ("/review") is the user's if it has arguments; without any, the
-    text that follows it says more.
+    False for a format whose tags are not known, and for a command of Claude Code that stands for a prompt ("/review")
+    and has arguments: those are the user's words. Without arguments the prompt is in the message after it.
     """
     tags = _TAGS.get(format_name)
     if tags is None or not message.parts:
@@ -80,7 +80,7 @@ def is_command(text: str) -> bool:
 
     The message after it is the prompt. (A local command, such as "/model", begins with another tag: nobody answers it.)
     """
-    return _REQUEST.match(text) is not None
+    return _COMMAND.match(text) is not None
 
 
 def _only_blocks(text: str, tags: frozenset[str]) -> bool:

@@ -57,7 +57,7 @@ class PiReader:
         self._held: list[Said] = []
         self._before = array("q")  # the number of the message before each; -1 for the first of a branch
         self._known: dict[int, int] = {}  # the last message up to each entry, by the hash of its id
-        self._newest = -1  # the last message of the way to the newest entry
+        self._newest = -1  # the last message on the path to the newest entry; -1 if there is none
 
     @property
     def count(self) -> int:
@@ -94,7 +94,8 @@ class PiReader:
         return [*held]
 
     def _add(self, message: Raw, at: float | None, *, injected: bool) -> list[SessionEvent]:
-        """Take a message; return the turn before, if this is a message of the model or goes back in the tree."""
+        """Take a message and hold it back. Return what was held back before, if this is a message of the model or goes
+        back in the tree: then a new turn begins."""
         number = self.count
         ends = message["role"] == "assistant" or self._newest != number - 1
         events = self.flush() if ends else []
@@ -116,6 +117,7 @@ def _message(line: Raw) -> Raw | None:
 
 
 def _said(message: Raw) -> Raw | None:
+    """Translate a message of pi to OpenAI Chat; None for one that is never sent."""
     role, content = text(message, "role"), message.get("content")
     if role == "bashExecution":
         return None if message.get("excludeFromContext") else {"role": "user", "content": _shell(message)}

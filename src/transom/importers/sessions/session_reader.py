@@ -1,7 +1,7 @@
 """Reads a session file as events, one line at a time, so that a session of any size takes little memory.
 
 A reader is fed line by line. It holds back the lines of a turn until the turn is complete, since one message may take
-several lines. The lines that hold a message are numbered from 0; all numbers of lines here are these.
+several lines. Numbers of lines count the lines that hold a message, from 0.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from transom.wire.fields import text
 class Said(Struct, frozen=True, kw_only=True):
     """A message of a session, in the form of the session's dialect.
 
-    `branch`: the subagent whose conversation it belongs to, empty for the session's own. `first`: the number of
-    its first line; `lines`: how many lines it was made from. `at`: when it was said, in seconds
-    since the epoch. `injected`: the file says that the program wrote it in the user's name. `left_with`: of the summary
-    of a compaction by the program, all that the model still had of what was before; empty for any other message.
+    `branch`: the subagent whose conversation it belongs to; empty for the session's own. `first`: the number of its
+    first line; `lines`: how many lines it was made from. `at`: when it was said, in seconds since the epoch, None if
+    the line has no time. `injected`: the file says that the program wrote it in the user's name. `left_with`: for the
+    summary of a compaction by the program, the text that the model was left with of everything before; otherwise empty.
     """
 
     branch: str = ""
@@ -40,7 +40,7 @@ class Said(Struct, frozen=True, kw_only=True):
 
 
 class SystemPrompt(Struct, frozen=True, kw_only=True):
-    """The system prompt of a session; comes before its first message."""
+    """The system prompt of a session. This event comes before the first message."""
 
     text: str
 
@@ -48,15 +48,15 @@ class SystemPrompt(Struct, frozen=True, kw_only=True):
 SessionEvent = Said | SystemPrompt
 
 Ranges = list[tuple[int, int]]
-"""Ranges of line numbers, rising: each pair is the first line and the line after the last."""
+"""Ranges of line numbers, in rising order. A pair has the first line, and the line after the last one."""
 
 
 class SessionReader(Protocol):
     """Reads the lines of one session.
 
-    A message is held back until its turn is complete: `feed` and `flush` return whole turns, all messages of one call
-    for a branch. A message is taken back if the user has replaced it later, by another prompt or by going back in the
-    session; that may become known only after the message was returned.
+    A message is held back until its turn is complete. What one call of `feed` or `flush` returns for a branch are whole
+    turns. A message is taken back if the user has replaced it later, by another prompt or by going back in the session;
+    that may become known only after the message was returned.
     """
 
     @property
@@ -66,7 +66,7 @@ class SessionReader(Protocol):
 
     @property
     def taken_back(self) -> Mapping[str, Ranges]:
-        """For each branch, the lines whose messages were taken back, as far as it is known now."""
+        """For each branch, the lines whose messages were taken back, as far as the lines read so far say."""
         ...
 
     @property
@@ -79,7 +79,7 @@ class SessionReader(Protocol):
 
     @property
     def left_out(self) -> Sequence[str]:
-        """What the lines read so far say that no message has, and how much it is: a line of text each."""
+        """What the lines read so far hold for the model, and no message has. A line of text each, with its size."""
         ...
 
     def feed(self, line: object) -> list[SessionEvent]:
@@ -118,14 +118,14 @@ def taken_messages(
 
 
 def is_taken_back(said: Said, ranges: Ranges) -> bool:
-    """True if a message is in one of the ranges, which are those of its branch."""
+    """True if the first line of a message is in one of these ranges. `ranges`: what was taken back in its branch."""
     at = bisect_right(ranges, said.first, key=itemgetter(0)) - 1
     return at >= 0 and said.first < ranges[at][1]
 
 
 def add_range(ranges: Ranges, first: int, end: int) -> None:
-    """Add the range from `first` to before `end` to the end of `ranges`, in place; ranges that begin in it are
-    replaced.
+    """Add the range from `first` to before `end` to `ranges`, in place. It replaces the ranges that begin in it or
+    behind it.
     """
     while ranges and ranges[-1][0] >= first:
         ranges.pop()

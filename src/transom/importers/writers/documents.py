@@ -14,7 +14,7 @@ from transom.wire.dialects import dialect_named
 from transom.wire.fields import compact_json
 from transom.wire.frameworks import langchain_json, pydantic_ai_json
 
-MESSAGES = {"openai": "messages", "anthropic": "messages", "responses": "input", "gemini": "contents"}
+MESSAGE_KEYS = {"openai": "messages", "anthropic": "messages", "responses": "input", "gemini": "contents"}
 """The key under which a body of each API has its messages."""
 
 
@@ -65,14 +65,15 @@ class _DocumentWriter:
         body = self._dialect.body(head, [], head.tools)
         for number, (name, value) in enumerate(body.items()):
             yield ("," if number else "{") + f"{compact_json(name)}:"
-            yield from _list_text(items) if name == MESSAGES[self._dialect.name] else [compact_json(value)]
+            yield from _list_text(items) if name == MESSAGE_KEYS[self._dialect.name] else [compact_json(value)]
         yield "}\n"
 
     def _items(self, messages: Iterable[Shown]) -> Iterator[Raw]:
         return _LISTS[self._format](messages) if self._format in _LISTS else (shown.message for shown in messages)
 
     def _instructions(self, head: Head) -> list[Shown]:
-        """Return the instructions that this format has among the messages."""
+        """Return the instructions of a head as messages; empty for an API whose bodies have them outside the
+        messages."""
         rendered = [each.message for each in self._dialect.render_head(head)]
         if not rendered and self._format in _LISTS:
             texts = ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages]

@@ -1,4 +1,4 @@
-"""Renders a log as messages of any dialect, one turn after another, so the memory does not grow with the log."""
+"""Renders a log as messages of any dialect, one turn after another, so that the memory does not grow with the log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_WAITING = 1_000
 
 
 class Shown(Struct, frozen=True):
-    """A message of a dialect, when it was said, in seconds since the epoch, and where it belongs."""
+    """A message of a dialect, and when it was said, in seconds since the epoch."""
 
     message: Raw
     at: float
@@ -102,10 +102,11 @@ def _role(rendered: Rendered) -> str:
 
 
 def _joined(dialect: Dialect, batch: Sequence[tuple[Rendered, Entry]], *, begun: bool) -> Iterator[Shown]:
-    """Join rendered messages that follow one another as the API wants them. Joined messages have the time of the first.
+    """Join rendered messages that follow one another, as the API wants them. Joined messages have the time of the
+    first.
 
-    The dialect takes its input for the beginning of a request. So where it is not, a message of the user is put before
-    one of the model, and removed again.
+    `begun`: messages were yielded before. The dialect takes its input for the beginning of a request, and would put a
+    message of the user before one of the model; so one is put there first and removed again.
     """
     rendered, said = [each for each, _ in batch], [entry for _, entry in batch]
     if not begun or _role(rendered[0]) != "model":
@@ -118,9 +119,9 @@ def _joined(dialect: Dialect, batch: Sequence[tuple[Rendered, Entry]], *, begun:
 
 
 def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool) -> Iterator[Unit]:
-    """Yield turns with all their results, in order, translated to the dialect.
+    """Yield the turns of these entries in order, each with all its results, translated to the dialect.
 
-    Counts in `left_out` what is not translated.
+    What the translation leaves out is counted in `left_out`.
     """
     waiting = _Waiting()
     for entry in entries:
@@ -140,12 +141,14 @@ def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoni
 
 
 def _key(entry: Entry) -> int:
-    """The key of the unit that an entry begins: for a reply the `Sent` that it answers, as its results say it."""
+    """Return the key of the unit that an entry begins: its seq, but for a reply the seq of the `Sent` that it answers,
+    because its results name that."""
     answers = entry.body.answers if isinstance(entry.body, Assistant) else None
     return entry.seq if answers is None else answers
 
 
 def _is_shown(entry: Entry, fact: Fact, left_out: LeftOut) -> bool:
+    """True if an export has a fact; otherwise the loss is counted. A note is shown, and counted too."""
     if entry.meta is not None and not entry.meta.include_in_context:
         left_out.add("messages left out that are never sent")
         return False
@@ -198,10 +201,8 @@ def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool)
 
 
 class _Waiting:
-    """Turns whose results have not all come, and the turns behind them.
-
-    It implements `SlotTable`, which pairs results with calls.
-    """
+    """Holds turns whose results have not all come, and the turns behind them. It implements `SlotTable`, so that
+    results are paired with calls as in a view."""
 
     log: Log
     counter: FormatCounter
@@ -227,7 +228,7 @@ class _Waiting:
         return entry
 
     def attach(self, entry: Entry, result: ToolResult) -> bool:
-        """Attach a result to the call that it answers. False if no waiting turn has that call."""
+        """Attach a result to the call that it answers. Return false if no turn that is held has that call."""
         found = open_call(self, result)
         if found is None:
             return False
@@ -236,7 +237,10 @@ class _Waiting:
         return True
 
     def take_ready(self, *, everything: bool = False) -> Iterator[Unit]:
-        """Remove and yield the turns before the first one that waits for a result; with `everything`, all turns."""
+        """Remove and yield the turns before the first one that waits for a result; with `everything`, all turns.
+
+        A turn behind which `MOST_WAITING` others wait is yielded without its results.
+        """
         many = 0
         for unit in self.units:
             if unit.open_calls and not everything and len(self.units) - many <= MOST_WAITING:

@@ -12,7 +12,7 @@ from transom.wire.fields import as_dict, compact_json, data_of, iso_time, json_o
 
 
 class _SessionWriter:
-    """Writes messages as lines of a session: see `Writer`."""
+    """Writes messages as lines of a session, as `Writer` says. A subclass makes the lines of one format."""
 
     def __init__(self, conversation: str, left_out: LeftOut) -> None:
         self._left_out = left_out
@@ -36,9 +36,11 @@ class _SessionWriter:
         return str(uuid5(NAMESPACE_URL, f"{self._session}:{self._last}:{self._lines}"))
 
     def _head_lines(self, system: str, at: str) -> list[Raw]:
+        """Return the lines at the beginning. `system`: the system prompt, or empty; `at`: the first message's time."""
         raise NotImplementedError
 
     def _of_message(self, message: Raw, at: str) -> list[Raw]:
+        """Return the lines of a message, which was said at this time."""
         raise NotImplementedError
 
 
@@ -150,7 +152,7 @@ def _texts(head: Head) -> list[str]:
 
 
 def _first_time(messages: Iterable[Shown]) -> tuple[str, Iterable[Shown]]:
-    """Return when the first message was said, as ISO 8601, and all the messages."""
+    """Return when the first message was said, as ISO 8601 (of the epoch if there is none), and all the messages."""
     rest = iter(messages)
     first = next(rest, None)
     return (iso_time(0.0), ()) if first is None else (iso_time(first.at), chain([first], rest))
