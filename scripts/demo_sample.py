@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from transom.cli.locate import UV
+from transom.cli.next_commands import UV
 
 PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
 

@@ -8,9 +8,9 @@ import re
 import pytest
 from conversation_files import chat, write_jsonl
 
-from transom.cli.edits import open_conversation
 from transom.cli.explain import explained_window
-from transom.cli.locate import open_log
+from transom.cli.open_conversation import open_conversation
+from transom.cli.stores import open_log
 from transom.core.budget import Budget
 from transom.core.edit import Fold
 from transom.core.reducer import build_view

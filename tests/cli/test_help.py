@@ -15,8 +15,7 @@ import typer
 from transom.cli import commands
 from transom.cli.app import app, command_line
 from transom.cli.help_pages import COMMAND_GROUPS, OPTION_GROUPS
-from transom.cli.locate import UV
-from transom.cli.locate import command as command_name
+from transom.cli.next_commands import UV, program_name
 
 assert commands, "importing the commands adds them to the command line"
 
@@ -37,20 +36,20 @@ def test_the_command_is_named_as_it_can_be_typed(folder, monkeypatch):
     monkeypatch.setenv("PATH", str(inside.parent))
     for started, expected in (("-c", "transom"), (inside, "transom"), (outside, "'a b/transom'")):
         monkeypatch.setattr(sys, "argv", [str(started), "demo"])
-        assert command_name() == expected
+        assert program_name() == expected
     monkeypatch.chdir(folder / "here")
-    assert command_name() == f"'{outside}'"
+    assert program_name() == f"'{outside}'"
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "argv", [str(inside), "demo"])
     monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
-    assert command_name() == "bin/transom", "uv has put it on its own PATH, not on the shell's"
+    assert program_name() == "bin/transom", "uv has put it on its own PATH, not on the shell's"
     monkeypatch.delenv("UV_RUN_RECURSION_DEPTH")
     monkeypatch.setenv("PATH", str(folder))
-    assert command_name() == "bin/transom"
+    assert program_name() == "bin/transom"
     monkeypatch.chdir(folder / "bin")
-    assert command_name() == "./transom"
+    assert program_name() == "./transom"
     monkeypatch.setattr(sys, "argv", [str(folder / "lib" / "transom" / "__main__.py"), "demo"])
-    assert command_name() == "python -m transom"
+    assert program_name() == "python -m transom"
 
 
 def test_help_and_version(run):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transom import Conversation
-from transom.cli.locate import LAST_STORE
+from transom.cli.stores import LAST_STORE
 
 
 @pytest.fixture(autouse=True)

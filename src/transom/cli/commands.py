@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from transom.cli import options as o
 from transom.cli.app import command
-from transom.cli.chat_help import SLASH_COMMANDS
 from transom.cli.help_pages import block_text, explained, help_text
 from transom.reports.figures import COMPARE, REPLAY, VERDICT
 
@@ -323,6 +322,21 @@ IMPORTED = (
 )
 """What `import` reports: the end of its --help."""
 
+SLASH_COMMANDS = {
+    "/compact": "make the context smaller now",
+    "/undo [EDIT]": "take back the last compaction, pin or discarded answer, or the edit with this number",
+    "/context": "what is in the context",
+    "/explain [CALL]": "every entry of the log: what the model sees of it, and why",
+    "/pin ENTRY [WHY]": "keep an entry in the context (/explain has the numbers)",
+    "/note TEXT": "a note that the model reads with every message",
+    "/model [NAME]": "go on with another model, or print which one it is",
+    "/mode [MODE]": "chat, agent, or run DIRECTIVE; or print which one it is",
+    "/retry": "discard the last answer and ask again; after a failure, go on",
+    "/help": "these commands",
+    "/quit": "leave; the same id goes on",
+}
+"""The slash commands of a chat, each with what it does."""
+
 CHAT = (
     "\b\nCommands in a chat:\n"
     + "\n".join(f"  {name:<18} {about}" for name, about in SLASH_COMMANDS.items())
@@ -544,7 +558,7 @@ class Forget(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("edits", "Print the window of the next call, without logging it.", example="window trip --as text")
+@command("window", "Print the window of the next call, without logging it.", example="window trip --as text")
 class Window(Struct, frozen=True, kw_only=True):
     """Print the window of the next call under this budget, policy and prices. The log is not changed.
 

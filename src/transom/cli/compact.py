@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 from transom.cli.commands import Compact
-from transom.cli.edits import budget_of, open_conversation
-from transom.cli.locate import open_log
+from transom.cli.open_conversation import budget_of, open_conversation
 from transom.cli.progress import at_work
+from transom.cli.stores import open_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.summary_job import summary_settings

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from transom.cli.commands import Compare
 from transom.cli.compare_summaries import WITH_MODEL, rows_of, settings_for, summaries_line, with_summaries
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines
-from transom.cli.locate import command
+from transom.cli.next_commands import program_name
 from transom.cli.progress import ProgressBar
 from transom.cli.report import WRONG, print_figures
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
@@ -212,7 +212,7 @@ def _print_table(results: Results, options: Compare, prices: TokenPrices | None,
     if options.all and any(row[REFUSED.name] for row in values.values()):
         console.print("Refused calls are counted in no other column but calls.", style="dim")
     more = "" if options.all else "More figures: --all. "
-    console.print(f"{more}Each is explained by `{command()} compare --help`.", style="dim")
+    console.print(f"{more}Each is explained by `{program_name()} compare --help`.", style="dim")
 
 
 def _shown(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from transom.cli.commands import Conversations
-from transom.cli.locate import existing_store, store_url
 from transom.cli.progress import ProgressBar
+from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.stores.conversation_list import conversations_in

@@ -14,10 +14,10 @@ from rich.console import Console
 from transom.cli import folder
 from transom.cli.commands import Demo, Replay
 from transom.cli.explain import explained, print_explained
-from transom.cli.locate import command, open_log
-from transom.cli.next_commands import print_next
+from transom.cli.next_commands import print_next, program_name
 from transom.cli.replay import replayed
 from transom.cli.report import Outcome, print_json_report, print_tables, print_timeline
+from transom.cli.stores import open_log
 from transom.cli.terminal import print_wrapped, terminal
 
 SESSION = Path(__file__).parent / "recorded" / "session.jsonl.gz"
@@ -61,11 +61,11 @@ def _print_window(console: Console, outcome: Outcome) -> None:
     call = 1 + max(range(compactions[0], len(sizes)), key=lambda index: sizes[index])
     with open_log(outcome.store, DEMO) as log:
         explanation = explained(log, call)
-    print_wrapped(console, (f"\nWhy one call saw what it saw ({command()} explain demo --at {call}):\n", "bold"))
+    print_wrapped(console, (f"\nWhy one call saw what it saw ({program_name()} explain demo --at {call}):\n", "bold"))
     print_explained(console, explanation, most=MAX_ROWS)
 
 
 def _print_next_commands(console: Console) -> None:
     """Print the commands to try next, each whole, however narrow the terminal is, so that it can be copied."""
-    name = command()
+    name = program_name()
     print_next(console, [(f"{name} {arguments}", about) for arguments, about in NEXT_COMMANDS], "Where to look next")

@@ -15,8 +15,9 @@ from rich.console import Console
 
 from transom.cli.commands import Doctor
 from transom.cli.found import stores_here
-from transom.cli.locate import command, existing_store
+from transom.cli.next_commands import program_name
 from transom.cli.progress import ProgressBar
+from transom.cli.stores import existing_store
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import TransomError
@@ -168,7 +169,7 @@ def problems_of(needed: list[Package], extras: list[Extra], stores: list[StoreHe
             yield Problem(problem=store.problem, do="give another --store, or move the file away")
         if store.damaged:
             what = f"{store.url}: {counted(len(store.damaged), 'conversation')} damaged: {', '.join(store.damaged[:3])}"
-            yield Problem(problem=what, do=f"{command()} conversations --store {store.url} --full")
+            yield Problem(problem=what, do=f"{program_name()} conversations --store {store.url} --full")
 
 
 def show(console: Console, report: Report) -> None:

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from transom.cli.commands import Explain
-from transom.cli.locate import command, current_view, open_log
 from transom.cli.log import kind_of
-from transom.cli.next_commands import command_for, print_next
+from transom.cli.next_commands import command_for, print_next, program_name
+from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import at_work
+from transom.cli.stores import current_view, open_log
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_page, print_wrapped, terminal
-from transom.cli.window_file import STDOUT, windows_file
 from transom.core.entry import Sent
 from transom.core.message import Failure, Head
 from transom.core.reducer import build_view
@@ -106,7 +106,7 @@ def _write_page(page: str, out: Path) -> None:
     if out == STDOUT:
         print_page(page)
         return
-    with windows_file(out) as file:
+    with output_file(out) as file:
         assert file is not None
         file.write(page.encode() + b"\n")
     print_notice(f"{out}: a page for a browser")
@@ -350,7 +350,9 @@ def _print_header(console: Console, result: Explained) -> None:
     shared = f"{result.shared_tokens:,} of them shared with the window before"
     print_wrapped(console, f"{result.tokens:,}{limit} tokens, {shared}")
     if result.limit and result.tokens > result.limit:
-        print_wrapped(console, (f"over the limit: the next call compacts it first (see `{command()} window`)", "bold"))
+        print_wrapped(
+            console, (f"over the limit: the next call compacts it first (see `{program_name()} window`)", "bold")
+        )
     if (at := result.breaks) is not None:
         print_wrapped(console, f"the cached prefix breaks at slot {at.slot}, because of entry {at.entry} ({at.why})")
 

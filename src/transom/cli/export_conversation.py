@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from transom.cli.commands import Export
-from transom.cli.locate import open_log
+from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import ProgressBar
+from transom.cli.stores import open_log
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_wrapped, terminal
-from transom.cli.window_file import STDOUT, windows_file
 from transom.errors import InvalidSetting
 from transom.importers import FORMATS, Exported, export
 from transom.stores import StoredLog
@@ -34,7 +34,7 @@ def run(options: Export) -> int:
 def _write(log: StoredLog, format_name: str | None, out: Path, bar: ProgressBar) -> Exported:
     """Write the conversation to `out`, and return what was written."""
     found = export(log, format_name)
-    with windows_file(out) as file:
+    with output_file(out) as file:
         assert file is not None
         for piece in found:
             file.write(piece)

@@ -9,9 +9,9 @@ import msgspec
 
 from transom.cli.commands import Forget
 from transom.cli.confirm import is_confirmed
-from transom.cli.locate import check_part, existing_store, find_name, store_path, store_url
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
+from transom.cli.stores import check_part, existing_store, find_name, store_path, store_url
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.forget_user import data_of_user, forget_user

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from transom.cli.commands import Fork
-from transom.cli.locate import existing_store, find_name, store_url
 from transom.cli.options import entry_number
 from transom.cli.progress import at_work
+from transom.cli.stores import existing_store, find_name, store_url
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.stores import fork_log

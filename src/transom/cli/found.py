@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from transom.cli.folder import FOLDER
-from transom.cli.locate import LAST_STORE
+from transom.cli.stores import LAST_STORE
 from transom.stores.sqlite_file import APPLICATION
 
 MOST_FILES = 1_000

@@ -11,9 +11,9 @@ from rich.console import Console
 from transom.cli.commands import Import
 from transom.cli.folder import IMPORTS, url_of
 from transom.cli.inputs import STDIN, check_files
-from transom.cli.locate import store_to_fill
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
+from transom.cli.stores import store_to_fill
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import InvalidSetting

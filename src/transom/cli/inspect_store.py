@@ -8,8 +8,8 @@ import webbrowser
 from importlib.util import find_spec
 
 from transom.cli.commands import Inspect
-from transom.cli.locate import existing_store, find_name, store_url
 from transom.cli.progress import at_work
+from transom.cli.stores import existing_store, find_name, store_url
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_wrapped, terminal
 from transom.errors import InvalidSetting

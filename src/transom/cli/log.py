@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from transom.cli.commands import Log
-from transom.cli.locate import current_view, open_log
 from transom.cli.progress import at_work
+from transom.cli.stores import current_view, open_log
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_wrapped, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo

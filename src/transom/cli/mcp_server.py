@@ -7,7 +7,7 @@ import secrets
 from itertools import islice
 
 from transom.cli.commands import Mcp
-from transom.cli.locate import existing_store, store_url
+from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import print_notice
 from transom.core.log import owner_of
 from transom.errors import InvalidSetting

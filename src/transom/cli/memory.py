@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from transom.cli.commands import Memory as Options
 from transom.cli.confirm import is_confirmed
-from transom.cli.locate import existing_store, store_url
+from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import InvalidSetting, UnknownLog, quote

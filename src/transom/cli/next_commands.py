@@ -1,17 +1,40 @@
-"""The commands that a command names at its end, to go on from there: each whole, so that it can be copied."""
+"""Prints the commands with which the user can go on, at the end of an output. Each can be copied as it stands."""
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 from collections.abc import Sequence
+from pathlib import Path
+from shutil import which
 
 from rich.console import Console
 from rich.text import Text
 
-from transom.cli.locate import command
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_line
 from transom.stores.postgres_url import without_password
+
+UV = frozenset({"UV", "UV_RUN_RECURSION_DEPTH"})
+"""Variables that `uv run` sets. It adds a folder to PATH that the user's shell does not have."""
+
+
+def program_name() -> str:
+    """Return `transom` as the user can type it here: the name if the shell finds this installation by that, otherwise
+    the path.
+    """
+    started = Path(sys.argv[0])
+    if started.name == "__main__.py" and started.parent.name == "transom":
+        return "python -m transom"
+    if started.stem != "transom" or not started.is_file():
+        return "transom"
+    on_path = None if os.environ.keys() & UV else which("transom")
+    if on_path is not None and started.samefile(on_path):
+        return "transom"
+    path, here = started.absolute(), Path.cwd()
+    typed = path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
+    return shlex.quote(typed if "/" in typed else f"./{typed}")
 
 
 def command_for(name: str, *arguments: object, store: str | None, options: Sequence[object] = ()) -> str:
@@ -20,7 +43,7 @@ def command_for(name: str, *arguments: object, store: str | None, options: Seque
     values = [str(one) for one in arguments]
     is_like_option = any(value.startswith("-") for value in values)
     words = [*given, "--", *values] if is_like_option else [*values, *given]
-    return f"{command()} {one_line(shlex.join([name, *words]))}"
+    return f"{program_name()} {one_line(shlex.join([name, *words]))}"
 
 
 def print_next(console: Console, commands: Sequence[tuple[str, str]], title: str = "Next") -> None:

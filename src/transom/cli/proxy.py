@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 
 from transom.cli.commands import Proxy
-from transom.cli.locate import remember_store
+from transom.cli.stores import remember_store
 from transom.cli.terminal import print_wrapped, terminal
 from transom.errors import InvalidSetting
 from transom.extras import install_command

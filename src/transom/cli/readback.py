@@ -6,9 +6,9 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from transom.cli.commands import Grep, Read
-from transom.cli.locate import open_log
 from transom.cli.next_commands import command_for
 from transom.cli.progress import at_work
+from transom.cli.stores import open_log
 from transom.cli.terminal import print_json, print_text
 from transom.readback import GrepResult, grep, read
 from transom.readback.matches import Match

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from msgspec.structs import replace
 
 from transom.cli.commands import Replay
 from transom.cli.folder import REPLAYS, url_of
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations
-from transom.cli.locate import store_to_fill
 from transom.cli.lock_notice import LockNotice
+from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import ProgressBar
 from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
+from transom.cli.stores import store_to_fill
 from transom.cli.streams import print_notice
-from transom.cli.window_file import STDOUT, window_line, windows_file
 from transom.conversation.settings import ASSUMED, NO_BUDGET
 from transom.core.budget import Budget
+from transom.core.codec import plain
 from transom.core.message import Assistant
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting
@@ -68,7 +69,7 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
         with store_to_fill(options.store, own) as (store, lock_notice):
             if options.store is None and own.exists():
                 forget_all(store, store.names())
-            with windows_file(out) as windows, ProgressBar() as bar:
+            with output_file(out) as windows, ProgressBar() as bar:
                 replayer = _Replayer(
                     options=options,
                     store=store,
@@ -98,6 +99,18 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
         needs=replayer.needs,
         problems=tuple(replayer.problems),
     )
+
+
+def _window_line(conversation: str, call: RecordedCall) -> bytes:
+    """Return the line of a call in the file of `--out`, as JSON: its window as a request, or why it was refused."""
+    line: dict[str, Any] = {"conversation": conversation, "at": call.at}
+    if call.refused is not None:
+        line["refused"] = call.refused.bill
+    elif call.window is not None:
+        at = call.window.breaks
+        line.update(call.request, tokens=call.window.tokens)
+        line["breaks"] = None if at is None else {"slot": at.slot, "entry": at.entry, "why": at.why}
+    return plain(line) + b"\n"
 
 
 class _Replayer:
@@ -146,7 +159,7 @@ class _Replayer:
         log = self._store.open(self._take_name(record.id))
         for call in recorded_calls(record, budget=self._budget, policy=self._policy, dialect=dialect, log=log):
             if self._windows is not None:
-                self._windows.write(window_line(record.id, call))
+                self._windows.write(_window_line(record.id, call))
             files_done = begin + (end - begin) * call.at / max(1, len(record.messages))
             self._bar.update(files_done / len(self._options.files), record.source)
             self._lock_notice.step()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from transom.cli.commands import Search
-from transom.cli.locate import existing_store, find_name, store_url
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.progress import ProgressBar
+from transom.cli.stores import existing_store, find_name, store_url
 from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.log import owner_of

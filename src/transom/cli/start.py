@@ -6,8 +6,7 @@ import shlex
 from importlib.metadata import version
 
 from transom.cli.found import MOST_FILES, SessionFolder, in_home, session_folders, stores_here
-from transom.cli.locate import command
-from transom.cli.next_commands import command_for, print_next
+from transom.cli.next_commands import command_for, print_next, program_name
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_line, terminal
 from transom.stores.postgres_url import without_password
@@ -31,7 +30,7 @@ def run() -> int:
             f"There is a store: {one_line(without_password(url))}",
         )
     if len(stores) > MOST_STORES:
-        print_line(console, f"  … and {len(stores) - MOST_STORES} more: {command()} doctor")
+        print_line(console, f"  … and {len(stores) - MOST_STORES} more: {program_name()} doctor")
     folders = list(session_folders())
     for found in folders:
         print_next(console, _commands_for(found), _title_of(found))
@@ -42,9 +41,9 @@ def run() -> int:
             ("replay FILE --budget 32k", "conversations of your own"),
             ("run claude", "an agent, behind a proxy that logs and compacts"),
         ]
-        print_next(console, [(f"{command()} {line}", about) for line, about in begin], "Nothing is here yet")
+        print_next(console, [(f"{program_name()} {line}", about) for line, about in begin], "Nothing is here yet")
     always = [("--help", "every command"), ("doctor", "is everything there that you need?")]
-    print_next(console, [(f"{command()} {line}", about) for line, about in always], "More")
+    print_next(console, [(f"{program_name()} {line}", about) for line, about in always], "More")
     return 0
 
 
@@ -60,6 +59,6 @@ def _commands_for(found: SessionFolder) -> list[tuple[str, str]]:
         folder if folder.startswith("~/") and shlex.quote(folder[2:]) == folder[2:] else shlex.quote(str(found.folder))
     )
     return [
-        (f"{command()} replay {typed} --budget 100k", "what each call would have seen and cost"),
-        (f"{command()} import {typed}", "store them, then look at them: inspect"),
+        (f"{program_name()} replay {typed} --budget 100k", "what each call would have seen and cost"),
+        (f"{program_name()} import {typed}", "store them, then look at them: inspect"),
     ]

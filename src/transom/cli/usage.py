@@ -9,8 +9,8 @@ import msgspec
 from rich.table import Column, Table
 
 from transom.cli.commands import Usage
-from transom.cli.locate import existing_store, find_name, store_url
 from transom.cli.progress import ProgressBar
+from transom.cli.stores import existing_store, find_name, store_url
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.usage import TotalUsage

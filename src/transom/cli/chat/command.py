@@ -12,7 +12,7 @@ from transom.cli.chat.slash import SlashCommands
 from transom.cli.chat.tools import ChatTools
 from transom.cli.commands import Chat
 from transom.cli.folder import CHATS
-from transom.cli.locate import store_to_fill
+from transom.cli.stores import store_to_fill
 from transom.conversation.conversation import Conversation
 from transom.errors import InvalidSetting
 from transom.providers import provider_named

@@ -10,7 +10,7 @@ from typing import Any
 
 from transom.cli.chat.screen import MarkdownStream, Screen
 from transom.cli.chat.tools import NEEDS_CONSENT, ChatTools
-from transom.cli.locate import command
+from transom.cli.next_commands import program_name
 from transom.cli.streams import counted, one_line
 from transom.conversation import events
 from transom.conversation.conversation import Conversation
@@ -74,7 +74,7 @@ class ChatSession:
             elif line:
                 self.answer(line)
         given = [f"{name} {shlex.quote(value)}" for name, value in self._options.items()]
-        line = " ".join([f"{command()} chat '{one_line(self.conv.log.name)}'", *given])
+        line = " ".join([f"{program_name()} chat '{one_line(self.conv.log.name)}'", *given])
         self.screen.print(f"\nto go on: {one_line(line)}", "dim")
 
     def answer(self, text: str | None) -> None:

@@ -1,20 +1,17 @@
-"""Finds the store of a command, a conversation by a part of its id, and how `transom` can be typed in this shell."""
+"""Opens the store of a command, and finds a conversation in it by a part of its id."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import sys
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from shutil import which
 from typing import Any, cast
 
 from transom import private_files
 from transom.cli.folder import FOLDER, make_folder, url_of
 from transom.cli.lock_notice import LockNotice
+from transom.cli.next_commands import program_name
 from transom.cli.streams import counted, print_notice
 from transom.core.view import View
 from transom.errors import InvalidSetting, UnknownLog
@@ -28,28 +25,8 @@ LAST_STORE = FOLDER / "last"
 """The file with the URL of the store that commands without --store use: the last that a replay, an import, a chat, a
 proxy or an agent has filled here."""
 
-UV = frozenset({"UV", "UV_RUN_RECURSION_DEPTH"})
-"""Variables that `uv run` sets. It adds a folder to PATH that the user's shell does not have."""
-
 MAX_LISTED_IDS = 5
 """The most ids that an error names."""
-
-
-def command() -> str:
-    """Return `transom` as the user can type it here: the name if the shell finds this installation by it, else the
-    path.
-    """
-    started = Path(sys.argv[0])
-    if started.name == "__main__.py" and started.parent.name == "transom":
-        return "python -m transom"
-    if started.stem != "transom" or not started.is_file():
-        return "transom"
-    on_path = None if os.environ.keys() & UV else which("transom")
-    if on_path is not None and started.samefile(on_path):
-        return "transom"
-    path, here = started.absolute(), Path.cwd()
-    typed = path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
-    return shlex.quote(typed if "/" in typed else f"./{typed}")
 
 
 def remember_store(url: str) -> None:
@@ -146,7 +123,7 @@ def store_url(store: str | None) -> str:
     if store is not None:
         return store
     if not LAST_STORE.is_file():
-        raise InvalidSetting(f"nothing was replayed in this folder yet: run `{command()} replay`, or give --store")
+        raise InvalidSetting(f"nothing was replayed in this folder yet: run `{program_name()} replay`, or give --store")
     return LAST_STORE.read_text(encoding="utf-8").strip()
 
 
@@ -203,7 +180,7 @@ def find_name(names: list[str], part: str, url: str) -> str:
 def check_part(part: str) -> None:
     """Raise InvalidSetting if `part` is empty or blank."""
     if not part.strip():
-        raise InvalidSetting(f"the id of a conversation must not be empty: `{command()} conversations` lists them")
+        raise InvalidSetting(f"the id of a conversation must not be empty: `{program_name()} conversations` lists them")
 
 
 def _listed(names: list[str]) -> str:

@@ -1,7 +1,4 @@
-"""Writes the file of windows: one JSON line for each call.
-
-The file is complete or does not exist, and the same calls give the same bytes.
-"""
+"""Opens the file that a command writes. The file is complete or does not exist: a failed command leaves no part."""
 
 from __future__ import annotations
 
@@ -13,30 +10,16 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, Any, TextIO, cast
+from typing import IO, TextIO, cast
 
 from transom import private_files
 from transom.cli.terminal import json_escaped
-from transom.core.codec import plain
-from transom.evaluation.compare import RecordedCall
 
 STDOUT = Path("-")
 
 
-def window_line(conversation: str, call: RecordedCall) -> bytes:
-    """Encode the line of a call."""
-    line: dict[str, Any] = {"conversation": conversation, "at": call.at}
-    if call.refused is not None:
-        line["refused"] = call.refused.bill
-    elif call.window is not None:
-        at = call.window.breaks
-        line.update(call.request, tokens=call.window.tokens)
-        line["breaks"] = None if at is None else {"slot": at.slot, "entry": at.entry, "why": at.why}
-    return plain(line) + b"\n"
-
-
 @contextmanager
-def windows_file(path: Path | None) -> Generator[IO[bytes] | None]:
+def output_file(path: Path | None) -> Generator[IO[bytes] | None]:
     """Open the file at `path` during the block; None gives None.
 
     It is written as `.NAME.part`, and renamed if the block ends well. A pipe or a device is written directly, and `-`

@@ -1,0 +1,49 @@
+"""Opens a stored conversation for a command that plans its next window or changes it."""
+
+from __future__ import annotations
+
+from transom.cli.streams import one_line
+from transom.conversation.conversation import Conversation
+from transom.conversation.summary_job import SummarizedBy
+from transom.core.budget import Budget
+from transom.core.entry import Sent
+from transom.errors import InvalidSetting
+from transom.policies import policy_named
+from transom.prices import Prices
+from transom.stores import StoredLog
+from transom.tokenizer import o200k
+from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
+
+
+def budget_of(log: StoredLog, tokens: int | None, prices: Prices | None = None) -> Budget:
+    """The budget with this number of tokens; None: with that of the conversation's last request.
+
+    Raises InvalidSetting if there was no request.
+    """
+    if tokens is None:
+        tokens = last_limit(log)
+        if tokens is None:
+            raise InvalidSetting(f"{one_line(log.name)}: no request was planned yet: give --budget N")
+    return Budget(context=tokens, prices=prices)
+
+
+def last_limit(log: StoredLog) -> int | None:
+    """The tokens that the last request was planned with; None if there was none."""
+    return next((entry.body.limit for entry in reversed([*log.read()]) if isinstance(entry.body, Sent)), None)
+
+
+def open_conversation(
+    log: StoredLog, budget: Budget, policy: str, dialect: str | None, *, summarizer: SummarizedBy | None = None
+) -> Conversation:
+    """Open the conversation of a log. `dialect` None: the one for which its entries were counted."""
+    if dialect is None:
+        name = counter_of_log(log, o200k()).name.rpartition("/")[2]
+        dialect = name if name in DIALECTS else "openai"
+    return Conversation(
+        log,
+        budget=budget,
+        policy=policy_named(policy),
+        counter=o200k(),
+        dialect=dialect_named(dialect),
+        summarizer=summarizer,
+    )
