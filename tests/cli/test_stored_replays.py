@@ -227,12 +227,12 @@ def test_the_reason_of_damage_is_on_stderr(run, folder):
 def test_files_without_a_conversation_are_listed_as_damaged(run, folder):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)}, {"id": "two", "messages": chat(1)})
     assert run("import", "chats.jsonl", "--store", "logs/")[0] == 0
-    assert run("conversations", "logs/", "--full")[0] == 0
+    assert run("conversations", "--store", "logs/", "--full")[0] == 0
     (empty,) = (folder / "logs").glob("one-*.jsonl")
     empty.write_bytes(b"")
     notes = folder / "logs" / "notes.jsonl"
     notes.write_text("my notes\n")
-    code, out, err = run("conversations", "logs/", "--full")
+    code, out, err = run("conversations", "--store", "logs/", "--full")
     assert (code, out.splitlines()[0]) == (1, "logs/: 3 conversations")
     assert [line.split()[0] for line in out.splitlines()[2:]] == ["6", "damaged", "damaged"]
     assert err.splitlines() == [

@@ -20,7 +20,6 @@ from transom.cli.report import WRONG, print_figures
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.budget import Budget
 from transom.core.message import Assistant
-from transom.core.policy import Policy
 from transom.errors import InvalidSetting
 from transom.evaluation.compare import Compared
 from transom.importers import Recorded
@@ -80,7 +79,7 @@ def run(options: Compare) -> int:
 
 
 class _Chosen(NamedTuple):
-    """The conversations that are compared."""
+    """The conversations that are compared, as OpenAI Chat."""
 
     conversations: list[Recorded]
     files: list[tuple[str, Counter[str]]]
@@ -90,7 +89,7 @@ class _Chosen(NamedTuple):
 
 
 def _choose(options: Compare, bar: ProgressBar) -> _Chosen:
-    """Read the conversations. All are translated to OpenAI Chat, so that their figures can be compared.
+    """Read the conversations of all files, and translate them to OpenAI Chat, so that their figures can be compared.
 
     Raises OSError, InvalidMessage.
     """
@@ -120,11 +119,10 @@ def compare(
     jobs: int | None = None,
     bar: ProgressBar | None = None,
 ) -> Results:
-    """Replay the conversations under each policy, in `jobs` processes (default: one for each core). Return, for each of
-    `names`, the figures of all conversations together.
+    """Replay the conversations under each policy, and return for each of `names` the figures of all conversations.
 
-    `names`: the rows of the table (`rows_of`). `prices`: for `Compared.model_cost`. `model`: writes the summaries in
-    the rows that end with `WITH_MODEL`.
+    `names`: the rows of the table, as `rows_of` returns them. `model`: writes the summaries in the rows that end with
+    `WITH_MODEL`. `prices`: for `Compared.model_cost`. `jobs`: the number of processes; None: one for each core.
     """
     o200k().count("x")  # loads the tokenizer before other processes are forked, and before anything is timed
     work = [(record, name, budget, model, prices) for name in names for record in chosen]
@@ -138,6 +136,7 @@ def compare(
 
 
 Job = tuple[Recorded, str, Budget, str | None, Prices | None]
+"""What one process does at a time: a conversation, a row of the table, and the options of `compare` for it."""
 
 
 def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
@@ -156,26 +155,19 @@ def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
 
 
 def replay_one(job: Job) -> Compared:
-    """Replay one conversation under one policy, in memory, and judge its windows."""
+    """Replay one conversation under the policy of one row, in memory, and return the figures of its windows."""
     record, name, budget, model, prices = job
     policy = policy_named(name.removesuffix(WITH_MODEL))
-    return replayed(record, policy, budget, model=model if name.endswith(WITH_MODEL) else None, prices=prices)
-
-
-def replayed(
-    record: Recorded, policy: Policy, budget: Budget, *, model: str | None = None, prices: Prices | None = None
-) -> Compared:
-    """Replay one conversation under one policy, and measure every window. `model`: who writes its summaries."""
+    summarizer = settings_for(model) if model is not None and name.endswith(WITH_MODEL) else None
     log, judge = MemoryStore().open(record.id), judge_of(record, budget)
-    summarizer = None if model is None else settings_for(model)
     for call in recorded_calls(record, budget=budget, policy=policy, log=log, summarizer=summarizer):
         judge.add(call)
     found = judge.result(prices)
-    return found if model is None else with_summaries(found, log.read(), prices)
+    return found if summarizer is None else with_summaries(found, log.read(), prices)
 
 
 def _names(policies: str) -> list[str]:
-    """Split the value of --policies into policies, each once; "all" means every policy.
+    """Return the names in the value of --policies, each once; for "all", the names of all policies.
 
     Raises InvalidSetting for an unknown one.
     """
@@ -184,7 +176,7 @@ def _names(policies: str) -> list[str]:
 
 
 def _priced_by(model: str | None) -> TokenPrices | None:
-    """The prices of --priced-by. Raises InvalidSetting if they are not known."""
+    """Return the prices of the model of --priced-by; None without the option. Raises InvalidSetting if not known."""
     try:
         return None if model is None else listed_prices(model)
     except InvalidSetting as why:
@@ -192,8 +184,10 @@ def _priced_by(model: str | None) -> TokenPrices | None:
 
 
 def in_dollars(one: Compared, prices: TokenPrices | None) -> dict[str, float | None]:
-    """What the input of all requests costs, in US dollars, and what the whole history would cost; None if no prices
-    are given."""
+    """Return what the input of all requests costs in US dollars, and what requests with the whole history would cost.
+
+    Both are None if no prices are given.
+    """
     if prices is None:
         return {"dollars": None, "dollars_of_everything": None}
     unit = prices.input / 1_000_000
@@ -201,7 +195,7 @@ def in_dollars(one: Compared, prices: TokenPrices | None) -> dict[str, float | N
 
 
 def _print_table(results: Results, options: Compare, prices: TokenPrices | None, *, has_reasoning: bool) -> None:
-    """Print a row for each policy: the figures that people ask for first, or with --all every figure."""
+    """Print a row for each policy: with --all every figure, otherwise those that people ask for first."""
     values = {name: figures(one) for name, one in results.items()}
     if prices is not None:
         values = {name: {**row, "cost": in_dollars(results[name], prices)["dollars"]} for name, row in values.items()}
@@ -222,8 +216,10 @@ def _shown(
     *,
     has_reasoning: bool,
 ) -> Iterator[Figure]:
-    """The columns. Those about wrong windows are in the first table only if there are any, and the one about reasoning
-    is there if the conversations have any."""
+    """Yield the columns of the table.
+
+    Without --all, wrong windows have a column only if there are any. Reasoning has one only if a conversation has some.
+    """
     wrong = [figure for figure in (INVALID, OVER) if any(row[figure.name] for row in values.values())]
     for figure in COMPARE if options.all else (*VERDICT, *wrong):
         if figure != REASONING or has_reasoning:

@@ -1,4 +1,4 @@
-"""`transom compare --model`: policies whose summaries a model writes."""
+"""The rows of `transom compare --model`: policies whose summaries a model writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ WITH_MODEL = " + model"
 
 
 def rows_of(names: Sequence[str], model: str | None) -> list[str]:
-    """The rows of the table: each policy, and once more with the model's summaries if it shows any.
+    """Return the rows of the table: each policy, and behind it the same with summaries of the model, if it shows any.
+
+    Without a model these are the names.
 
     Raises InvalidSetting for a model that cannot be asked, or if none of the policies shows summaries.
     """
@@ -40,19 +42,22 @@ def rows_of(names: Sequence[str], model: str | None) -> list[str]:
 
 
 def may_show_summaries(policy: Policy) -> bool:
-    """Whether a policy shows the summaries of a model, if there is one."""
+    """True for a policy that shows summaries in its windows if a model writes them."""
     steps = [step for step in policy.pressure if callable(getattr(step, "wants", None))]
     return any(not isinstance(step, Digest) or step.summary > 0 for step in steps)
 
 
 def settings_for(model: str) -> SummarySettings:
-    """The model writes each summary at once, also those that a conversation has made in the background: a replay would
-    be over before they are there."""
+    """Return the settings with which the model writes every summary at once.
+
+    A conversation would have some made in the background, and a replay would be over before they are there.
+    """
     return SummarySettings(provider=model, pool=InPlace())
 
 
 def with_summaries(found: Compared, log: Iterable[Entry], prices: Prices | None = None) -> Compared:
-    """The figures with the summaries of a conversation: what they cost, and how many the model made or did not make."""
+    """Return the figures of a conversation with its summaries added: what they cost, how many the model made, and how
+    many it failed to make. `log`: the entries of the replay."""
     entries = list(log)
     lists = PRICES if prices is None else {**PRICES, "model_cost": prices}
     made = [(summary, paid) for summary, paid in summary_costs(entries, o200k(), lists) if not summary.degraded]
@@ -70,7 +75,7 @@ def with_summaries(found: Compared, log: Iterable[Entry], prices: Prices | None 
 
 
 def summaries_line(results: Mapping[str, Compared], model: str) -> str:
-    """How many summaries the model made in each row."""
+    """Say how many summaries the model made in each row."""
     rows = {name.removesuffix(WITH_MODEL): one for name, one in results.items() if name.endswith(WITH_MODEL)}
     counts = (
         f"{name} {one.summaries:,}{f' ({one.failed_summaries:,} failed)' if one.failed_summaries else ''}"

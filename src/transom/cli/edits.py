@@ -18,7 +18,6 @@ from transom.core.reducer import apply
 from transom.core.undo import undo_last
 from transom.core.view import View
 from transom.evaluation.fold_ranges import FoldRanges
-from transom.stores import StoredLog
 
 
 def run(options: commands.Pin | commands.Undo) -> int:
@@ -27,42 +26,27 @@ def run(options: commands.Pin | commands.Undo) -> int:
     Nothing is appended with --dry-run, nor if the unit of a pin is pinned already.
     """
     with open_log(options.store, options.id, writing=True) as log:
-        _change(log, options)
+        conversation = open_conversation(log, Budget(), "passthrough", None)
+        before = conversation.view
+        named = options.entry if isinstance(options, commands.Pin) else options.edit
+        number = entry_number(" ".join(named)) if named else None
+        if number is None:
+            conversation.last_edit()  # raises if there is none
+            entries = undo_last(before, why=options.why, at=0.0)
+            edits = [entry.body for entry in entries if isinstance(entry.body, Pin | Undo)]
+            after = apply(before, entries)
+            seqs = [] if options.dry_run else conversation.undo(why=options.why)
+        elif isinstance(options, commands.Pin) and (pin := pin_by_hand(before, number)) is not None:
+            pinned = before.fetch(pin).body
+            assert isinstance(pinned, Pin)
+            edits, seqs, after = [pinned], [pin], before
+        else:
+            is_pin = isinstance(options, commands.Pin)
+            edit = Pin(entry=number, why=options.why) if is_pin else Undo(edit=number, why=options.why)
+            edits, after = [edit], conversation.preview_edit(edit)
+            seqs = [] if options.dry_run else [conversation.edit(edit)]
+        _print_change(log.name, edits, seqs, before, after, last_limit(log), json=options.json)
     return 0
-
-
-def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
-    """Append a pin or an undo, and print what it does to the window. With --dry-run, append nothing; nor where the unit
-    is pinned already."""
-    conversation = open_conversation(log, Budget(), "passthrough", None)
-    before = conversation.view
-    if isinstance(options, commands.Pin) and (pin := pin_by_hand(before, _entry_of(options.entry))) is not None:
-        pinned = before.fetch(pin).body
-        assert isinstance(pinned, Pin)
-        edits, seqs, after = [pinned], [pin], before
-    elif isinstance(options, commands.Undo) and not options.edit:
-        conversation.last_edit()  # raises if there is none
-        entries = undo_last(before, why=options.why, at=0.0)
-        edits = [entry.body for entry in entries if isinstance(entry.body, Pin | Undo)]
-        after = apply(before, entries)
-        seqs = [] if options.dry_run else conversation.undo(why=options.why)
-    else:
-        edit = _wanted_edit(options)
-        edits, after = [edit], conversation.preview_edit(edit)
-        seqs = [] if options.dry_run else [conversation.edit(edit)]
-    _print_change(log.name, edits, seqs, before, after, last_limit(log), json=options.json)
-
-
-def _wanted_edit(options: commands.Pin | commands.Undo) -> Pin | Undo:
-    """Make the edit that the arguments name."""
-    if isinstance(options, commands.Pin):
-        return Pin(entry=_entry_of(options.entry), why=options.why)
-    return Undo(edit=_entry_of(options.edit or []), why=options.why)
-
-
-def _entry_of(words: Sequence[str]) -> int:
-    """Parse the number of an entry from the words of an argument."""
-    return entry_number(" ".join(words))
 
 
 def _print_change(
@@ -75,10 +59,10 @@ def _print_change(
     *,
     json: bool,
 ) -> None:
-    """Print edits and what they do to the window.
+    """Print edits, and how the window changes from the view `before` to the view `after`.
 
-    `seqs`: the entries that the edits became, or were before; empty for a dry run. `limit`: the tokens that the last
-    window was planned for, None if none was sent.
+    `seqs`: the entries that the edits are; empty for a dry run. `limit`: the tokens that the last request was planned
+    with, None if there was none.
     """
     tokens = before.tokens, after.tokens
     messages = before.total.messages, after.total.messages

@@ -42,25 +42,29 @@ BLOCKS = {"kept": "█", "shortened": "▓", "folded": "░", "dropped": "·"}
 
 
 class PlanEdits(Struct, frozen=True, kw_only=True):
-    """The edits of a window that one plan decided: seqs by kind. `plan`: None for the edits without a plan."""
+    """The edits behind a window that one plan decided. `plan`: the seq of its first entry, None for edits without a
+    plan. `edits`: the seqs of the edits, by kind."""
 
     plan: int | None
     edits: dict[str, list[int]]
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """A window, explained.
+    """A window, explained: what `transom explain --json` prints.
 
     `call`: the number of the call, from 1; None for the window of the log as it is now. `calls`: how many calls the log
     has. `reply`: the position of the call's reply in the imported list of messages, None if the log does not know it.
-    `limit`: the tokens that the window was planned for, 0 if none; `tokens`: those that it has; `shared_tokens`: those
-    of the prefix shared with the window before; `breaks`: where that prefix ends, None if it is the whole window
-    before. `head`: tokens of the system prompt and the tools. `folds`, `texts` and `losses`: for each fold, by its seq,
-    the tokens and the beginning of its text, and the names that are no longer in the window. `edit_costs`: what each
-    edit since the call before saves and breaks. `costs`: with prices, the costs that were compared when the compaction
-    of this call was chosen (for the window as it is now: of the last call); with `why` "soon", those that were compared
-    when a summary was asked for. None if nothing was compacted and no summary asked for. `plans`: the edits behind this
-    window, by plan. `rows`: an explanation of each fact.
+
+    `limit`: the tokens that the window was planned for, 0 if none; `tokens`: the tokens that it has; `shared_tokens`:
+    the tokens of the prefix that it shares with the window before; `breaks`: where that prefix ends, None if the whole
+    window before is shared. `head`: the tokens of the system prompt and the tools.
+
+    `folds`, `texts` and `losses` have, for the seq of each fold: the tokens of its text, the beginning of its text, and
+    the names of its turns that are no longer in the window.
+
+    `edit_costs`: what each edit since the call before saves and breaks. `costs`: what was compared when a compaction of
+    this call was chosen by price (for the window as it is now: of the last call), or with `why` "soon", when a summary
+    was asked for; otherwise None. `plans`: the edits behind this window, by plan. `rows`: an explanation of each fact.
     """
 
     conversation: str
@@ -82,7 +86,7 @@ class Explained(Struct, frozen=True, kw_only=True):
 
 
 def run(options: Explain) -> int:
-    """Print why a window is what it is. Returns the exit code."""
+    """Print why a window is what it is, or write it as a page of HTML. Exit code 0."""
     if options.html is not None and options.json:
         raise InvalidSetting("--json is for programs and --html is for people: use one of them")
     with open_log(options.store, options.id) as log:
@@ -103,6 +107,7 @@ def run(options: Explain) -> int:
 
 
 def _write_page(page: str, out: Path) -> None:
+    """Write the page to a file, or to stdout if `out` is `-`."""
     if out == STDOUT:
         print_page(page)
         return
@@ -113,7 +118,8 @@ def _write_page(page: str, out: Path) -> None:
 
 
 def _html(log: StoredLog, at: int | None) -> str:
-    """One window as a page of HTML. Raises InvalidSetting if there is no such call."""
+    """Return the window of call `at` as a page of HTML; None: the window as it is now. Raises InvalidSetting if there
+    is no such call."""
     from transom.inspector.html_page import html_page  # noqa: PLC0415 - only this option needs it
 
     views = CallViews(log, counter_of_log(log, o200k()))
@@ -133,7 +139,7 @@ def _html(log: StoredLog, at: int | None) -> str:
 
 
 def _next_commands(result: Explained, options: Explain) -> list[tuple[str, str]]:
-    """Name the commands that show what this output shortens, and that change what it explains."""
+    """Return the commands with which the user can go on, each with what it prints."""
 
     def next_command(name: str, *arguments: object, given: Sequence[object] = ()) -> str:
         return command_for(name, options.id, *arguments, store=options.store, options=given)
@@ -156,8 +162,8 @@ def _next_commands(result: Explained, options: Explain) -> list[tuple[str, str]]
 
 
 def explained(log: StoredLog, at: int | None) -> Explained:
-    """Explain the window of call `at` (from 1, or from the last if negative); with None, the window of the log as it is
-    now.
+    """Explain the window of a call. `at`: its number, from 1, or from the last one if negative; None: the window of the
+    log as it is now.
 
     Raises InvalidSetting if there is no such call.
     """
@@ -181,7 +187,8 @@ def explained(log: StoredLog, at: int | None) -> Explained:
 
 
 def explained_window(name: str, window: Window) -> Explained:
-    """Explain a window of the conversation `name` by itself: without its call, and what its edits cost."""
+    """Explain a window of the conversation `name`, without what only its call and its log could say: `call`, `calls`,
+    `reply`, `edit_costs` and `costs` have their defaults."""
     view, head = window.view, window.head_entry
     folds = [slot for slot in view.slots if isinstance(slot, FoldedSlot)]
     rows = explain(view)
@@ -218,8 +225,9 @@ def _opening(text: str) -> str:
 
 
 def _reply(log: StoredLog, sent: int) -> int | None:
-    """Return the position of the reply to a request in the imported list of messages; None if the log does not know
-    it.
+    """Return the position of the reply to a request in the imported list of messages. None if the log does not know it.
+
+    `sent`: the seq of the request.
     """
     for entry in log.read(sent + 1, sent + 2):
         answers = getattr(entry.body, "answers", None)
@@ -229,10 +237,7 @@ def _reply(log: StoredLog, sent: int) -> int | None:
 
 
 def print_explained(console: Console, result: Explained, *, every: bool = False, most: int | None = None) -> None:
-    """Print a header, a bar, totals, and a line for each entry or for neighbouring entries of one fold.
-
-    `every`: a line for each entry, also within folds. `most`: the most lines that are printed; None: all.
-    """
+    """Print everything that is explained: a header, costs, and what `print_rows` prints."""
     _print_header(console, result)
     if result.edit_costs:
         print_wrapped(console, edit_costs_text(result.edit_costs))
@@ -243,8 +248,10 @@ def print_explained(console: Console, result: Explained, *, every: bool = False,
 
 
 def print_rows(console: Console, result: Explained, *, every: bool = False, most: int | None = None) -> None:
-    """Print a bar, totals, and a line for each entry or for neighbouring entries of one fold. The options: see
-    `print_explained`."""
+    """Print a bar, totals, and the entries. Neighbouring entries of one fold have one line together.
+
+    `every`: print a line for each entry. `most`: the most lines of entries that are printed; None: all.
+    """
     _print_bar(console, result.rows)
     _print_totals(console, result)
     wide, named = console.width >= WIDE, set[int]()
@@ -279,9 +286,8 @@ def _print_plans(console: Console, plans: Sequence[PlanEdits]) -> None:
 
 
 def _names(fold: MissingNames) -> str:
-    """Say how many names of a fold's units are in the window; list those that are not, each with an entry that has
-    it.
-    """
+    """Say how many names of a fold's turns are in the window. List those that are not, each with an entry that has
+    it."""
     missing = ", ".join(f"{one_line(name)} (entry {entry})" for name, entry in fold.missing)
     return f"{fold.found:,} of its {fold.names:,} names are in this window{f'; not {missing}' if missing else ''}"
 
@@ -289,7 +295,7 @@ def _names(fold: MissingNames) -> str:
 def _print_record(console: Console, wide: bool, row: Explanation, before: str) -> str:
     """Print what a record has of an entry: its lines, and why its quotes were chosen.
 
-    `before`: the last line that was printed; the same line is not printed again. Returns the line printed last.
+    A line that is equal to the last one, `before`, is not printed again. Return the line that was last.
     """
     indent = 9 if wide else 7
     for line in row.lines:
@@ -303,7 +309,7 @@ def _print_record(console: Console, wide: bool, row: Explanation, before: str) -
 
 
 def _reason(quote: QuoteReason) -> str:
-    """Say why a record has a quote: the names or words that are nowhere else in the window."""
+    """Say why a record has a quote: the window has certain names or words nowhere else."""
     found = [f"{one_line(one.name)} ({one.messages:,}×)" for one in quote.names or quote.words]
     if not found:
         return "all its names and words are elsewhere in this window, too"
@@ -311,7 +317,7 @@ def _reason(quote: QuoteReason) -> str:
 
 
 def edit_costs_text(edits: Sequence[EditCost]) -> str:
-    """Say in one sentence what these edits save and break together."""
+    """Say in one sentence what these edits together save in each request, and what they break of the cached prefix."""
     saves, breaks = sum(edit.saved_tokens for edit in edits), sum(edit.broken_tokens for edit in edits)
     one = len(edits) == 1
     verb = "save" if saves >= 0 else "add"
@@ -322,7 +328,10 @@ def edit_costs_text(edits: Sequence[EditCost]) -> str:
 
 
 def costs_lines(costs: CompactionCosts) -> Iterator[str]:
-    """Say why a compaction was made, and what each choice would have cost, in the price of fresh input tokens."""
+    """Say why a compaction was made, and what each choice would have cost. A line for each.
+
+    The unit of all costs is the price of one fresh input token.
+    """
     window = f"{costs.tokens:,} tokens, growing by {costs.growth:,.0f} a call"
     if costs.why == "full":
         yield f"compacted because the window was full: {window}"
@@ -350,9 +359,8 @@ def _print_header(console: Console, result: Explained) -> None:
     shared = f"{result.shared_tokens:,} of them shared with the window before"
     print_wrapped(console, f"{result.tokens:,}{limit} tokens, {shared}")
     if result.limit and result.tokens > result.limit:
-        print_wrapped(
-            console, (f"over the limit: the next call compacts it first (see `{program_name()} window`)", "bold")
-        )
+        over = f"over the limit: the next call compacts it first (see `{program_name()} window`)"
+        print_wrapped(console, (over, "bold"))
     if (at := result.breaks) is not None:
         print_wrapped(console, f"the cached prefix breaks at slot {at.slot}, because of entry {at.entry} ({at.why})")
 
@@ -386,15 +394,15 @@ def _print_totals(console: Console, result: Explained) -> None:
 
 
 def _runs(rows: list[Explanation]) -> list[list[Explanation]]:
-    """Group the rows: neighbours in one fold are one run, every other entry is a run of its own."""
+    """Group the rows: neighbours that the same edits fold are one run, every other entry is a run of its own."""
     alike = groupby(rows, key=lambda row: (row.edits, row.why) if row.state == "folded" else row.entry)
     return [list(run) for _, run in alike]
 
 
 def _print_run(console: Console, wide: bool, run: list[Explanation], text_tokens: int) -> None:
-    """Print one line for an entry or a run. `text_tokens`: tokens of a fold's text that are added to what is shown.
+    """Print one line for a run of entries. `text_tokens`: the tokens of the fold's text, which count as shown.
 
-    On a narrow terminal the reason gets a line of its own, and the text is left out.
+    On a narrow terminal the reason gets a line of its own, and the text of an entry is left out.
     """
     first, last = run[0], run[-1]
     tokens, shown = sum(row.tokens for row in run), sum(row.shown_tokens for row in run) + text_tokens

@@ -1,4 +1,4 @@
-"""The command `transom log`: prints a log, one line for each entry."""
+"""The command `transom log`: prints the entries of a log, one line each."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from transom.importers.logs.import_mark import mark_of
 from transom.stores import StoredLog
 
 EDITS = frozenset({"fold", "trim", "pin", "undo"})
-"""The kinds of edits."""
+"""The kinds of lines that are edits."""
 
 
 class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The line of one entry.
 
-    `kind`: a fact's role, or the type of another entry. `tokens`: of the whole entry; `shown_tokens`: of what the
-    window of now has of it. `state`: for a fact its state in that window ("kept", "folded", …), for an edit "live" or
-    "not live"; an undo is always live. `why`: the reason for the state. `source`: the position of the message in the
-    imported list.
+    `kind`: the role of a fact, or the type of another entry. `tokens`: of the whole entry; `shown_tokens`: of what the
+    window has of it now. `state`: of a fact, its state in that window ("kept", "folded", …); of an edit or a summary,
+    "live" or "not live", where an undo is always live. `why`: the reason for the state. `source`: the position of the
+    message in the imported list.
 
-    Of an edit, `saves`: by how many raw tokens it made the window smaller; below 0 if it made the window larger, as the
-    undo of a fold does. `plan`: the seq of the first entry of the plan that decided it; None if a person decided,
-    a program, or the client that shortened the message.
+    `saves`: by how many raw tokens an edit made the window smaller; below 0 if it made the window larger, as the undo
+    of a fold does. `plan`: the seq of the first entry of the plan that decided the edit; None if a person, a program,
+    or the client that shortened the message decided it.
     """
 
     seq: int
@@ -50,7 +50,7 @@ class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def run(options: Log) -> int:
-    """Print the entries of a log, one a line. Returns the exit code."""
+    """Print the entries of a log, or with --edits only its edits. Exit code 0."""
     with open_log(options.store, options.id) as log:
         with at_work("reading the log"):
             lines = lines_of(log)
@@ -63,7 +63,7 @@ def run(options: Log) -> int:
 
 
 def lines_of(log: StoredLog) -> list[LogLine]:
-    """Make the line of every entry of a log."""
+    """Return the line of every entry of a log, in order."""
     view = current_view(log)
     explanations = {row.entry: row for row in explain(view)}
     entries = list(log.read())
@@ -109,12 +109,15 @@ def _other_line(view: View, ranges: FoldRanges, entry: Entry, cost: EditCost | N
 
 
 def kind_of(body: Body) -> str:
-    """Return the role of a fact; for other entries the name of their type."""
+    """Return the kind of an entry with this body: the role of a fact, or the name of another type: "fold", "sent"."""
     return role_of(body) if isinstance(body, Fact) else type(body).__name__.lower()
 
 
 def text_of(body: Body, ranges: FoldRanges) -> str:
-    """Describe an entry that is no fact, in a few words. `ranges`: of the folds of its log."""
+    """Describe an entry that is no fact, in a few words; empty for a kind without a description.
+
+    `ranges`: says which entries the folds of the log cover.
+    """
     match body:
         case Fold():
             return f"{ranges.text(body)}, {body.why or 'fold'}: {body.text}"
@@ -148,14 +151,14 @@ def _break_text(sent: Sent) -> str:
 
 
 def _heading(name: str, lines: list[LogLine], shown: list[LogLine]) -> str:
-    """The size of the log; before it the number of its edits, if only these are `shown`."""
+    """Return the heading: the size of the log, and the number of edits before it, if only these are `shown`."""
     tokens = sum(line.tokens for line in lines if not line.state or line.state in STYLES)
     edits = "" if shown is lines else f"{counted(len(shown), 'edit')} of "
     return f"{one_line(name)}: {edits}{counted(len(lines), 'entry', 'entries')}, {tokens:,} tokens"
 
 
 def _print(heading: str, lines: list[LogLine]) -> None:
-    """On a narrow terminal the text of an entry stands below its line."""
+    """Print the heading and the lines. On a narrow terminal the text of an entry stands below its line."""
     console = terminal()
     wide = console.width >= WIDE
     print_line(console, (heading, "bold"))

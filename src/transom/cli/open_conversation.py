@@ -16,9 +16,9 @@ from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
 
 
 def budget_of(log: StoredLog, tokens: int | None, prices: Prices | None = None) -> Budget:
-    """The budget with this number of tokens; None: with that of the conversation's last request.
+    """Return the budget with this number of tokens. `tokens` None: with that of the conversation's last request.
 
-    Raises InvalidSetting if there was no request.
+    Raises InvalidSetting if it had none.
     """
     if tokens is None:
         tokens = last_limit(log)
@@ -28,14 +28,14 @@ def budget_of(log: StoredLog, tokens: int | None, prices: Prices | None = None) 
 
 
 def last_limit(log: StoredLog) -> int | None:
-    """The tokens that the last request was planned with; None if there was none."""
+    """Return the limit of tokens that the last request was planned with; None if there was no request."""
     return next((entry.body.limit for entry in reversed([*log.read()]) if isinstance(entry.body, Sent)), None)
 
 
 def open_conversation(
     log: StoredLog, budget: Budget, policy: str, dialect: str | None, *, summarizer: SummarizedBy | None = None
 ) -> Conversation:
-    """Open the conversation of a log. `dialect` None: the one for which its entries were counted."""
+    """Open the conversation of a log. `dialect` None: the one for which its entries were counted, else OpenAI Chat."""
     if dialect is None:
         name = counter_of_log(log, o200k()).name.rpartition("/")[2]
         dialect = name if name in DIALECTS else "openai"
