@@ -53,6 +53,18 @@ def test_conversations_without_requests_are_counted_and_a_narrow_terminal_shows_
     assert " ".join(lines[3:5]).split() == ["1", "0", "10", "0", "2", "?", "trip/helper", "4.0"]
 
 
+def test_a_terminal_of_40_columns_shows_whole_names_and_costs(run, store: str, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    name = "a conversation with a long name, 2026-11-27"
+    with transom.Conversation.open(store, name, budget=9_000, counter=WordCounter()) as conv:
+        conv.run("go", provider=Scripted("done", count=lambda _: 100), prices=PRICES)
+    out = run("usage", "--store", store)[1]
+    rows = [line[18:].strip() for line in out.splitlines()]
+    assert max(map(len, out.splitlines())) <= 40
+    assert name.replace(" ", "") in "".join(rows).replace(" ", "")
+    assert "$3.0700 trip" in out
+
+
 def test_one_conversation_as_json(run, store: str) -> None:
     with transom.Conversation.open(store, "trip", budget=9_000, counter=WordCounter(), user_id="ada") as conv:
         conv.run("and?", provider=Scripted("yes", count=lambda _: 1))

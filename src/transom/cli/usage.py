@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from transom.cli.commands import Usage
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import existing_store, find_name, store_url
 from transom.cli.streams import counted, one_line, print_notice
-from transom.cli.terminal import print_json, print_line, terminal
+from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.usage import TotalUsage
 from transom.errors import InvalidSetting
 from transom.stores import Store, usage_by_conversation, usage_by_run, usage_of
@@ -20,6 +20,8 @@ from transom.stores.postgres_url import without_password
 
 DAMAGED = 1
 HEADS = ("requests", "failed", "input", "cached", "output", "cost")
+NARROW, NARROW_HEADS = 60, ("requests", "cost")
+"""A terminal of fewer columns shows these figures alone, so that the names have room."""
 NO_RUN = "(no run)"
 """Names what belongs to no run: summaries, and replies that were logged with `observe`."""
 
@@ -56,7 +58,7 @@ def run(options: Usage) -> int:
 
 
 def _by_conversation(store: Store, user: str | None, damaged: list[str]) -> dict[str, TotalUsage]:
-    """Read every conversation of a store, or of a user."""
+    """Return the usage of every conversation of a store, or of a user, by its name; add damaged ones to `damaged`."""
     with ProgressBar() as progress:
         return usage_by_conversation(store, user_id=user, on_damaged=damaged.append, on_progress=progress.update)
 
@@ -69,20 +71,22 @@ def _sum(totals: Mapping[str, TotalUsage]) -> TotalUsage:
 
 
 def _fields(usage: TotalUsage) -> dict[str, Any]:
-    """The fields of a total, and the sums that are properties of it."""
+    """Return the fields of a total for JSON, with the sums that are its properties."""
     fields = msgspec.structs.asdict(usage)
     return {**fields, "all_tokens": usage.all_tokens, "total": usage.total, "cost": usage.cost}
 
 
 def _print(title: str, what: str, totals: Mapping[str, TotalUsage], total: TotalUsage) -> None:
+    """Print a table with a row for each name, and one for the total. `what`: what the names are of."""
     console = terminal()
-    print_line(console, (title, "bold"))
-    figures = (Column(justify="right", no_wrap=True) for _ in HEADS)
+    print_wrapped(console, (title, "bold"))
+    heads = HEADS if console.width >= NARROW else NARROW_HEADS
+    figures = (Column(justify="right", no_wrap=True) for _ in heads)
     table = Table(*figures, Column(overflow="fold"), box=None, show_header=False, padding=(0, 1, 0, 0))
-    table.add_row(*HEADS, what, style="bold")
+    table.add_row(*heads, what, style="bold")
     for name, usage in totals.items():
-        table.add_row(*_figures(usage), one_line(name))
-    table.add_row(*_figures(total), "all", style="bold")
+        table.add_row(*_figures(usage, heads), one_line(name))
+    table.add_row(*_figures(total, heads), "all", style="bold")
     console.print(table)
     beside = {"failed requests": total.failed, "summaries": total.summaries, "sub-agents": total.agents}
     for kind, tokens in beside.items():
@@ -90,11 +94,12 @@ def _print(title: str, what: str, totals: Mapping[str, TotalUsage], total: Total
             print_line(console, f"of the tokens, {used:,} are of {kind}")
 
 
-def _figures(usage: TotalUsage) -> list[str]:
-    """What stands below `HEADS`."""
+def _figures(usage: TotalUsage, heads: Sequence[str]) -> list[str]:
+    """Return what stands below these heads, some of `HEADS`."""
     tokens = usage.all_tokens
     cost = f"${usage.dollars:,.4f}" if usage.dollars or not usage.unpriced else "?"
     if usage.unpriced and usage.dollars:
         cost += "+"
     numbers = (usage.requests, usage.failures, tokens.prompt, tokens.cached, tokens.output)
-    return [*(f"{number:,}" for number in numbers), cost]
+    figures = dict(zip(HEADS, (*(f"{number:,}" for number in numbers), cost), strict=True))
+    return [figures[head] for head in heads]
