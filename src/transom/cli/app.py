@@ -1,4 +1,4 @@
-"""The parser of the command line. Each command is a struct of options; parsing gives a job, which runs afterwards.
+"""Parses the command line. Each command is a struct of options; parsing gives a job, which runs afterwards.
 
 Nothing heavy is imported before a job runs, so that `--help` is fast.
 """
@@ -16,6 +16,7 @@ from msgspec import Struct
 from transom.cli.help_pages import HelpIndex, HelpPage
 
 Job = Callable[[], int]
+"""A command with its options: call it to run the command. It returns the exit code."""
 
 UsageError = typer.BadParameter.__mro__[1]
 ClickException: Any = UsageError.__mro__[1]
@@ -36,10 +37,10 @@ K = TypeVar("K", bound=type[Struct])
 
 
 def command(module: str, short_help: str, *, example: str, epilog: str | None = None) -> Callable[[K], K]:
-    """Register a struct as a command: its fields are the options, its docstring is the help.
+    """Make the decorator that registers a struct as a command. The fields are the options, the docstring is the help.
 
-    `module`: the module in `transom.cli` whose `run` gets the struct and returns the exit code. `short_help`: for the
-    list of commands; `example`: a command line without `transom`, and `epilog`: for the end of --help.
+    `module`: the module in `transom.cli` whose `run` gets the struct and returns the exit code. `short_help`: what the
+    list of commands says. At the end of --help stand `example`, a command line without `transom`, and `epilog`.
     """
 
     def register(kind: K) -> K:
@@ -72,10 +73,10 @@ def about(
 
 
 def command_line(args: Sequence[str] | None) -> Job | int:
-    """Parse arguments (default: those of the process) to a job; the exit code if typer has answered by itself (--help,
-    --version).
+    """Parse arguments, and return the job. `args` None: those of the process.
 
-    Raises ClickException for a command line that cannot be parsed.
+    Return the exit code instead if typer has answered by itself, as for --help and --version. Raises ClickException for
+    a command line that cannot be parsed.
     """
     job: Job | int | None = app(args, prog_name="transom", standalone_mode=False)
     return 0 if job is None else job

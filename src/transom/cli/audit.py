@@ -14,8 +14,8 @@ from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.reports.audit import AuditedCompaction, LostText, audit
 from transom.tokenizer import o200k
 
-SHOWN = 3
-"""How many of what was lost are printed for each compaction without --all."""
+MOST_LOST = 3
+"""Without --all, how many lost texts of each kind are printed for a compaction."""
 
 
 def run(options: Audit) -> int:
@@ -35,12 +35,13 @@ def run(options: Audit) -> int:
         return 0
     console = terminal()
     for one in found:
-        _print(console, one, None if options.all else SHOWN)
+        _print(console, one, None if options.all else MOST_LOST)
     _print_total(console, conversations, found)
     return 0
 
 
 def _print(console: Console, one: AuditedCompaction, most: int | None) -> None:
+    """Print what one compaction lost. `most`: how many lost texts of each kind; None: all."""
     after = f"{one.tokens_after:,} tokens" if one.is_readable else "a summary that the file does not have"
     size = f"{one.tokens_before:,} → {after}"
     print_line(console, (f"{one_line(one.conversation)}, message {one.message}", "bold"), f": {size}")
@@ -67,7 +68,7 @@ def _print_lost(console: Console, lost: Sequence[LostText]) -> None:
 
 
 def _total(found: Sequence[AuditedCompaction]) -> dict[str, int]:
-    """The sums over all compactions."""
+    """Return the sums over all compactions, as --json prints them."""
     return {
         "compactions": len(found),
         "requests": sum(one.requests for one in found),

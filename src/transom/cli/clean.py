@@ -16,7 +16,7 @@ from transom.cli.terminal import print_json, terminal
 from transom.repo_map.facts_cache import is_cache
 
 _ENDS = tuple(index + end for index in ("", ".search", ".prefixes") for end in ("", "-wal", "-shm", "-journal"))
-"""What the names of a SQLite store's files end with, behind its own name. Other files are the user's."""
+"""The files of a SQLite store have the name of the store with one of these behind it. Other files are the user's."""
 _MAP_CACHE = re.compile(re.escape(MAP_CACHE) + r"[0-9a-f]{32}\.db")
 
 
@@ -46,9 +46,9 @@ def run(options: Clean) -> int:
 
 
 def _files(*, imports: bool) -> Iterator[Path]:
-    """Yield the files of replays and of maps, and those of imports if they are wanted.
+    """Yield the files of replays and of maps in `.transom`; with `imports`, those of imported conversations too.
 
-    Only files that Transom names itself: what the user has put into the same folder is not among them.
+    They are files that Transom names itself. What the user has put into the same folder is not among them.
     """
     if not FOLDER.is_dir():
         return

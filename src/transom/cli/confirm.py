@@ -1,4 +1,4 @@
-"""Asks the user before something is removed for good."""
+"""Asks the user before something that cannot be taken back: removing for good, or paying for requests."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from transom.errors import InvalidSetting
 
 
 def is_confirmed(question: str, *, yes: bool, why: str) -> bool:
-    """Ask a question on stderr, as stdout is for results, and return whether the user answers yes.
+    """Ask a question, and return whether the user answers yes. It is printed on stderr, as stdout is for results.
 
-    `yes`: do not ask, return True (the command line has --yes). Raises InvalidSetting if stdin is no terminal; the
-    message begins with `why`.
+    `yes`: do not ask, and return True, because the command line has --yes. Raises InvalidSetting if stdin is no
+    terminal; the message begins with `why`.
     """
     if yes:
         return True

@@ -53,7 +53,8 @@ def run(options: Demo) -> int:
 
 
 def _print_window(console: Console, outcome: Outcome) -> None:
-    """Print why the fullest window after the first compaction is what it is: it has the most to explain."""
+    """Explain the fullest window after the first compaction, which has the most to explain. Print nothing if there was
+    no compaction."""
     sizes = [] if outcome.timeline is None else [size or 0 for size in outcome.timeline.tokens]
     compactions = [index for index, (before, after) in enumerate(pairwise(sizes), start=1) if after < before]
     if not compactions:

@@ -36,7 +36,8 @@ REQUIREMENT = re.compile(
 
 
 class Package(Struct, frozen=True, kw_only=True):
-    """A package that is needed. `installed`: its version, or None. `least`: the lowest version that does."""
+    """A package that Transom or an extra needs. `installed`: its version, None if it is not there. `least`: the lowest
+    version that is enough."""
 
     name: str
     installed: str | None
@@ -44,12 +45,13 @@ class Package(Struct, frozen=True, kw_only=True):
 
     @property
     def is_too_old(self) -> bool:
-        """Whether it is installed in a version that is too low."""
+        """True if it is installed in a version that is too low."""
         return self.installed is not None and release(self.installed) < release(self.least)
 
 
 class Extra(Struct, frozen=True, kw_only=True):
-    """An extra. `state`: "installed", "not installed": a package is missing, or "too old"."""
+    """An extra of Transom. `state`: "installed", "not installed" if a package is missing, or "too old" if one is.
+    `install`: the command that installs it."""
 
     name: str
     state: str
@@ -58,7 +60,8 @@ class Extra(Struct, frozen=True, kw_only=True):
 
 
 class StoreHealth(Struct, frozen=True, kw_only=True):
-    """A store of this folder. `problem`: why it cannot be read; empty if it can."""
+    """What was found about a store. `damaged`: the ids of conversations that cannot be read; `problem`: why the store
+    itself cannot be read, empty if it can."""
 
     url: str
     conversations: int
@@ -67,7 +70,7 @@ class StoreHealth(Struct, frozen=True, kw_only=True):
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """What is wrong, and what to do about it."""
+    """A problem, and what to do about it, as sentences for people."""
 
     problem: str
     do: str
@@ -108,8 +111,9 @@ def run(options: Doctor) -> int:
 
 
 def packages(requirements: Iterable[str]) -> dict[str, list[Package]]:
-    """The packages that each extra needs, by its name; under "" those that are always needed. `requirements`: as in the
-    metadata of a package, such as "openai>=1.100; extra == 'openai'".
+    """Return the packages that each extra needs, by the name of the extra; under "" those that are always needed.
+
+    `requirements`: as the metadata of a package has them, such as "openai>=1.100; extra == 'openai'".
     """
     found: dict[str, list[Package]] = {"": []}
     for line in requirements:
@@ -120,7 +124,7 @@ def packages(requirements: Iterable[str]) -> dict[str, list[Package]]:
 
 
 def installed(package: str) -> str | None:
-    """The version of a package; None if it is not installed."""
+    """Return the version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -128,13 +132,13 @@ def installed(package: str) -> str | None:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """The numbers of a version, without what follows them: 1.2rc1 is (1, 2)."""
+    """Return the numbers of a version, without what follows them: (1, 2) for 1.2rc1."""
     parts = (re.match(r"\d+", part) for part in version.split("."))
     return tuple(int(part[0]) for part in takewhile(bool, parts) if part)
 
 
 def extra_of(name: str, needed: list[Package]) -> Extra:
-    """Say whether an extra is installed."""
+    """Return an extra with its state. `needed`: its packages."""
     there = [one for one in needed if one.installed is not None]
     complete = len(there) == len(needed) and not any(one.is_too_old for one in needed)
     state = "installed" if complete else "too old" if len(there) == len(needed) else "not installed"
@@ -142,7 +146,7 @@ def extra_of(name: str, needed: list[Package]) -> Extra:
 
 
 def health(url: str, bar: ProgressBar) -> StoreHealth:
-    """Open a store, and read the beginning and the end of each conversation."""
+    """Open a store, read the beginning and the end of each conversation, and return what was found."""
     shown = place_of(url)
     try:
         with existing_store(url) as store:
@@ -154,7 +158,7 @@ def health(url: str, bar: ProgressBar) -> StoreHealth:
 
 
 def problems_of(needed: list[Package], extras: list[Extra], stores: list[StoreHealth]) -> Iterator[Problem]:
-    """Each problem with what to do about it."""
+    """Yield each problem of the packages, the extras and the stores. `needed`: the packages that are always needed."""
     for package in needed:
         if package.installed is None or package.is_too_old:
             has = package.installed or "not installed"

@@ -1,4 +1,4 @@
-"""The folder `.transom` of the current folder: what commands store where the user names no store."""
+"""The folder `.transom` in the current folder, where commands store things if the user names no store."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from transom.errors import InvalidSetting
 
 FOLDER = Path(".transom")
 REPLAYS, DEMO, IMPORTS, CHATS = (FOLDER / f"{name}.db" for name in ("replays", "demo", "imports", "chats"))
-"""The stores. A replay, or a demo, replaces the one before."""
+"""The SQLite stores in it. A replay replaces the replay before, and a demo the demo before."""
 
 MAP_CACHE = "map-"
-"""How the names of the files begin that keep what `transom map` has parsed: 32 hex digits and ".db" follow."""
+"""The beginning of the names of the files in which `transom map` keeps what it has parsed. 32 hex digits and ".db"
+follow."""
 
 READ_ONLY = frozenset({EACCES, EPERM, EROFS})
 """The errors of a folder that may not be written."""
 
 
 def url_of(store: Path) -> str:
-    """The URL of a store of this folder. One of replays does not wait for the disk at each call: a replay can be
-    repeated."""
+    """Return the URL of a store of this folder. A store of replays does not wait for the disk at each append, because a
+    replay can be repeated."""
     return f"sqlite:///{store.as_posix()}{'?synchronous=normal' if store in (REPLAYS, DEMO) else ''}"
 
 

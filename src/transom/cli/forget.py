@@ -98,7 +98,7 @@ def _forget_conversation(options: Forget, part: str) -> int:
 
 
 def _forget(url: str, store: Store, name: str) -> bool:
-    """Remove a conversation. False if the store had nothing of it."""
+    """Remove a conversation. Return false if the store had nothing of it."""
     _wait_for_writers(url, store, name)
     with suppress(UnknownLog):
         store.forget(name)
@@ -107,16 +107,16 @@ def _forget(url: str, store: Store, name: str) -> bool:
 
 
 def _wait_for_writers(url: str, store: Store, name: str) -> None:
-    """Wait for another writer, with a notice.
+    """Wait until no other process writes into a conversation. A notice is printed if that takes long.
 
-    While `forget` runs, its own lock would look like that of another process.
+    This is done before `forget` runs, because its own lock would look like that of another process.
     """
     with LockNotice(url, writing=True), suppress(Conflict, StoreDamaged):
         store.open(name).append([], 0)
 
 
 def _is_confirmed(options: Forget, name: str, what: str) -> bool:
-    """Ask the user whether to forget this conversation.
+    """Ask the user whether to forget this conversation. Return whether the answer is yes. `what`: describes it.
 
     Raises InvalidSetting if --yes is given with only a part of the id, or if there is no terminal to ask at.
     """
@@ -126,7 +126,7 @@ def _is_confirmed(options: Forget, name: str, what: str) -> bool:
 
 
 def _size(url: str) -> int:
-    """Add up the bytes of a store's files; 0 for a server or memory."""
+    """Return the bytes of a store's files together; 0 for a server and for memory."""
     if not store_path(url):
         return 0
     path = Path(store_path(url))

@@ -1,4 +1,4 @@
-"""What is there for a user to look at: stores of this folder, and session files of agents in their usual places."""
+"""Finds what a user can look at: stores in this folder, and session files of agents in their usual places."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MOST_FILES = 1_000
 """Session files are counted up to this number, so that a large folder takes no time."""
 
 _SQLITE = b"SQLite format 3\0"
-_MARK = slice(68, 72)
-"""Where the header of a SQLite file says whose it is."""
+_APPLICATION_ID = slice(68, 72)
+"""Where the header of a SQLite file has the number of the application that it belongs to."""
 
 
 class SessionFolder(Struct, frozen=True, kw_only=True):
@@ -29,8 +29,8 @@ class SessionFolder(Struct, frozen=True, kw_only=True):
 
 
 def stores_here() -> list[str]:
-    """The stores of this folder, each once: that of the last replay or import, then SQLite files of ours here and in
-    `.transom`, by name.
+    """Return the URLs of the stores of this folder, each once: first the one that was filled last, then SQLite stores
+    here and in `.transom`, by name.
     """
     found = [LAST_STORE.read_text(encoding="utf-8").strip()] if LAST_STORE.is_file() else []
     paths = sorted([*FOLDER.glob("*.db"), *Path().glob("*.db")])
@@ -39,17 +39,17 @@ def stores_here() -> list[str]:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a file is a SQLite store of ours, by its header. False if it cannot be read."""
+    """True if a file is a SQLite store of Transom, by its header. False if it cannot be read."""
     try:
         with path.open("rb") as file:
-            header = file.read(_MARK.stop)
+            header = file.read(_APPLICATION_ID.stop)
     except OSError:
         return False
-    return header.startswith(_SQLITE) and header[_MARK] == APPLICATION.to_bytes(4)
+    return header.startswith(_SQLITE) and header[_APPLICATION_ID] == APPLICATION.to_bytes(4)
 
 
 def session_folders() -> Iterator[SessionFolder]:
-    """The folders of Claude Code, Codex and pi that hold session files."""
+    """Yield the folders of Claude Code, Codex and pi that hold session files."""
     home = Path.home()
     places = {
         "Claude Code": Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects",
@@ -62,7 +62,7 @@ def session_folders() -> Iterator[SessionFolder]:
 
 
 def _count(folder: Path) -> int:
-    """The number of session files below a folder, at most MOST_FILES."""
+    """Return the number of session files below a folder, at most MOST_FILES. 0 if there is no folder."""
     files = 0
     for _, _, names in os.walk(folder):
         files += sum(name.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")) for name in names)
@@ -72,6 +72,6 @@ def _count(folder: Path) -> int:
 
 
 def in_home(path: Path) -> str:
-    """A path as one types it: with `~` for the home folder."""
+    """Return a path as one types it: with `~` for the home folder."""
     home = Path.home()
     return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()

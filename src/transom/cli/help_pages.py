@@ -31,8 +31,8 @@ OPTION_GROUPS = {
 }
 """The groups of options by the names of their parameters, in the order of a help page. All others come first."""
 
-FEW = 6
-"""The most options of a page that has them in one list."""
+MOST_UNGROUPED = 6
+"""A help page with more options than this shows them in groups."""
 
 COMMAND_GROUPS = {
     "Begin": ("demo", "chat", "replay", "import", "doctor"),
@@ -54,7 +54,7 @@ class HelpPage(TyperCommand):
         arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
         options = [one for one in self.get_params(ctx) if one.param_type_name == "option"]
         groups = {"Arguments": arguments, "Options": options}
-        if len(options) > FEW + 1:  # --help is one of them
+        if len(options) > MOST_UNGROUPED + 1:  # --help is one of them
             by_name = {name: title for title, names in OPTION_GROUPS.items() for name in names}
             groups["Options"] = [one for one in options if one.name not in by_name]
             for title in OPTION_GROUPS:
@@ -66,7 +66,10 @@ class HelpPage(TyperCommand):
 
 
 def _help_row(parameter: Any, ctx: Any) -> tuple[str, str] | None:
-    """The row of a parameter; of an argument the name alone, as the first line of the page has it, without a type."""
+    """Return the row of a parameter: its name and its help; None for a hidden one.
+
+    An argument has its name alone, without a type, as in the first line of the page.
+    """
     row: tuple[str, str] | None = parameter.get_help_record(ctx)
     if row is None or parameter.param_type_name != "argument" or not parameter.metavar:
         return row
@@ -89,17 +92,17 @@ class HelpIndex(TyperGroup):
 
 
 def help_text(figures: Iterable[Figure], *more: str) -> str:
-    """Format what the figures mean, for the end of a command's --help. `more`: sentences that follow."""
+    """Return a text for the end of --help, which says what the figures mean. `more`: paragraphs that follow."""
     return "\n\n".join([block_text("Figures", figures), *more])
 
 
 def block_text(title: str, figures: Iterable[Figure]) -> str:
-    """Format what the figures of one table mean, under its title."""
+    """Return a title, and below it what each figure means."""
     rows = "\n".join(explained(figure.label, figure.meaning) for figure in figures)
     return f"\b\n{title}:\n{rows}"
 
 
 def explained(term: str, meaning: str, *, indent: int = 26) -> str:
-    """Format a term with its meaning beside it, in the width of --help. `indent`: the columns of the term."""
+    """Return a term with its meaning beside it, wrapped to the width of --help. `indent`: the columns of the term."""
     lines = wrap(meaning, HELP_WIDTH - indent)
     return "\n".join(f"  {term if not number else '':<{indent}}{line}" for number, line in enumerate(lines))

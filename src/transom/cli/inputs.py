@@ -14,12 +14,12 @@ from transom.importers import FORMATS, Reader, Recorded, read
 from transom.wire.dialect import Placed
 
 STDIN = Path("-")
-MAX_LISTED = 8
-"""If there are more files than this, one line with their number is printed instead of a line for each."""
+MAX_LISTED_FILES = 8
+"""More files than this have one line together, in place of a line each."""
 
 
 def check_files(files: Sequence[Path], out: Path | None = None) -> None:
-    """Check the files before anything is created. `out`: where the command will write.
+    """Check the files of a command line before anything is created. `out`: the file that the command will write.
 
     Raises OSError if a file does not exist, InvalidSetting if `out` is one of the files or in one of the folders.
     """
@@ -45,7 +45,7 @@ def read_input(file: Path, format_name: str | None) -> Reader:
 
 
 def readable_conversations(records: Iterable[Recorded], file: Path) -> Iterator[tuple[Recorded, list[Placed]]]:
-    """Yield each conversation with the facts behind its leading instructions.
+    """Yield each conversation with the facts that follow its leading instructions.
 
     A conversation without messages is skipped, with a notice on stderr. So is an invalid one in a folder; in a single
     file it raises InvalidMessage.
@@ -79,7 +79,7 @@ def summary_lines(files: Sequence[tuple[str, Mapping[str, int]]]) -> Iterator[st
 
     `files`: names, each with its number of conversations by format.
     """
-    if len(files) > MAX_LISTED:
+    if len(files) > MAX_LISTED_FILES:
         total = sum((Counter(formats) for _, formats in files), Counter[str]())
         files = [(f"{len(files):,} files", total)]
     for name, formats in files:
@@ -88,7 +88,8 @@ def summary_lines(files: Sequence[tuple[str, Mapping[str, int]]]) -> Iterator[st
 
 
 def _format_titles(formats: Mapping[str, int]) -> str:
-    """List the titles of the formats in brackets; with the number of each if there are several."""
+    """Return the titles of the formats in brackets, with the number of each if there are several; empty for no
+    format."""
     titles = [FORMATS[name].title for name in formats]
     if len(formats) > 1:
         titles = [f"{title}: {number:,}" for title, number in zip(titles, formats.values(), strict=True)]

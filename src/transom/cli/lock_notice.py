@@ -1,4 +1,4 @@
-"""Prints a notice on stderr while a database is locked by another process. SQLite itself waits without a message."""
+"""Prints a notice on stderr if another process locks a database. SQLite itself waits without a message."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ DELAY = 2.0
 
 
 class LockNotice:
-    """A context in which a thread watches a store, and prints one notice if the work does not go on because of a lock.
+    """A context in which a thread prints one notice if the work does not go on because another process locks the store.
 
-    `writing`: a lock against writing counts too. Only SQLite stores are watched.
+    `url`: of the store; only SQLite stores are watched. `writing`: a lock against writing counts too, not only one
+    against reading.
     """
 
     def __init__(self, url: str, *, writing: bool) -> None:
@@ -31,7 +32,7 @@ class LockNotice:
         self._thread = Thread(target=self._watch, daemon=True)
 
     def step(self) -> None:
-        """Tell the watcher that the work made progress: a notice appears only after DELAY seconds without a step."""
+        """Say that the work goes on. A notice is printed only after DELAY seconds without a step."""
         self._last_step = monotonic()
 
     def __enter__(self) -> Self:

@@ -20,8 +20,8 @@ TOKEN_VARIABLE = "TRANSOM_MCP_TOKEN"  # noqa: S105 - the name of a variable
 
 MOST_USERS = 5
 """How many users the notice names."""
-MOST_LOOKED_AT = 1_000
-"""How many conversations are looked at before the server starts."""
+MOST_OWNERS_READ = 1_000
+"""Of how many conversations the owner is read before the server starts."""
 
 
 def run(options: Mcp) -> int:
@@ -49,6 +49,6 @@ def run(options: Mcp) -> int:
 
 
 def _users_of_all(store: Store) -> list[str]:
-    """The users of the first conversations, if every one has a user; otherwise nobody."""
-    owners = [owner_of(store.open(name)).user_id for name in islice(store.names(), MOST_LOOKED_AT)]
+    """Return the users of the first MOST_OWNERS_READ conversations, sorted. Empty if one of them has no user."""
+    owners = [owner_of(store.open(name)).user_id for name in islice(store.names(), MOST_OWNERS_READ)]
     return sorted(set(owners)) if all(owners) else []

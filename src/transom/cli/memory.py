@@ -15,6 +15,7 @@ from transom.stores import Store
 from transom.stores.postgres_url import without_password
 
 WRITES = "set", "restore", "forget"
+"""The options that change the memory."""
 
 
 def run(options: Options) -> int:
@@ -65,7 +66,7 @@ def _check_there(memory: Memory, label: str, store: Store, options: Options) -> 
 
 
 def _edit(memory: Memory, label: str, options: Options) -> Block:
-    """Make the edit that the options ask for, if any, and return the block."""
+    """Make the edit that --set or --restore asks for, if one is given, and return the block."""
     if options.restore is not None:
         return memory.restore(label, options.restore)
     if options.set is None:
@@ -130,11 +131,14 @@ def _forget(memory: Memory, label: str, options: Options) -> int:
 
 
 MOST_FOUND = 20
-"""Texts that one search shows."""
+"""The most texts of the archive that a search prints."""
 
 
 def show_archive(memory: Memory, options: Options) -> int:
-    """Print the texts, the newest first, or those that fit a query, the best first. Exit code 1 if none does."""
+    """Print all texts of the archive, the newest first; with --find those that fit the query, the best first.
+
+    Exit code 1 if none fits.
+    """
     archive = memory.archive
     if options.find is None:
         found = [archive.read(number) for number in reversed(range(len(archive)))]

@@ -38,7 +38,11 @@ def program_name() -> str:
 
 
 def command_for(name: str, *arguments: object, store: str | None, options: Sequence[object] = ()) -> str:
-    """Return a command as the user can type it here. `store`: the --store that was given; None if none was needed."""
+    """Return a command line as the user can type it here, quoted for the shell.
+
+    `name`: of the command; `store`: the value of --store that was given, None if none was. A password in it is left
+    out.
+    """
     given = [str(one) for one in options] + (["--store", without_password(store)] if store is not None else [])
     values = [str(one) for one in arguments]
     is_like_option = any(value.startswith("-") for value in values)
@@ -47,7 +51,10 @@ def command_for(name: str, *arguments: object, store: str | None, options: Seque
 
 
 def print_next(console: Console, commands: Sequence[tuple[str, str]], title: str = "Next") -> None:
-    """Print commands below a title, each with what it prints. No command is cut, however narrow the terminal is."""
+    """Print a title, and below it command lines, each with what it prints. Print nothing if there are none.
+
+    On a narrow terminal the descriptions are cut, and never a command.
+    """
     if not commands:
         return
     print_line(console, (f"\n{title}", "bold"))

@@ -20,11 +20,11 @@ STDOUT = Path("-")
 
 @contextmanager
 def output_file(path: Path | None) -> Generator[IO[bytes] | None]:
-    """Open the file at `path` during the block; None gives None.
+    """Open the file at `path` for writing during the block. `path` `-`: stdout. None: yield None.
 
-    It is written as `.NAME.part`, and renamed if the block ends well. A pipe or a device is written directly, and `-`
-    is stdout. Otherwise it is compressed if the path ends in `.gz`. If the block fails, the part is removed, and an
-    older file stays. Raises OSError that names `path`.
+    The file is written as `.NAME.part`, compressed if its name ends in `.gz`, and renamed if the block ends well. If
+    the block fails, the part is removed, and an older file stays. A pipe or a device is written directly. Raises
+    OSError that names `path`.
     """
     if path is None:
         yield None
@@ -53,8 +53,9 @@ def output_file(path: Path | None) -> Generator[IO[bytes] | None]:
 
 @contextmanager
 def _for_terminal(stream: TextIO) -> Generator[IO[bytes]]:
-    """Collect JSON for a terminal, and write it with escapes at the end of the block. A pipe and a file get the exact
-    bytes.
+    """Collect what the block writes, JSON, and print it at the end with every unprintable character escaped.
+
+    It is for a terminal; a pipe and a file get the exact bytes.
     """
     with SpooledTemporaryFile(8_000_000) as held:
         yield cast("IO[bytes]", held)
@@ -65,7 +66,7 @@ def _for_terminal(stream: TextIO) -> Generator[IO[bytes]]:
 
 @contextmanager
 def _compressed(raw: IO[bytes], path: Path) -> Generator[IO[bytes]]:
-    """Wrap the file so that it is compressed, if its path ends in .gz."""
+    """Yield a file that writes to `raw`, compressed if the path ends in .gz."""
     if path.suffix != ".gz":
         yield raw
         raw.flush()

@@ -1,4 +1,5 @@
-"""Shows on stderr what a command is doing, for work that takes more than a second on a terminal."""
+"""Shows on stderr what a command is doing. Nothing is shown in the first second, and nothing where there is no
+terminal."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ DELAY = 1.0
 
 
 class ProgressBar:
-    """A context with a progress bar, which shows the share of the work that is done and what is being done.
+    """A context with a progress bar, which shows what is being done and which share of the work is done.
 
-    The bar appears after DELAY seconds, on a terminal only, also if nothing was reported until then.
+    The bar appears after DELAY seconds, also if `update` was not called until then.
     """
 
     def __init__(self, label: str = "reading") -> None:
@@ -44,7 +45,7 @@ class ProgressBar:
         self._progress.update(self._task, completed=share, description=label)
 
     def above(self, show: Callable[[], None]) -> None:
-        """Call `show`, which prints something, while the bar is hidden."""
+        """Hide the bar, call `show`, which prints something, and show the bar again below that."""
         with self._lock:
             if self._is_shown:
                 self._progress.stop()
@@ -72,9 +73,9 @@ class ProgressBar:
 
 @contextmanager
 def at_work(label: str) -> Generator[None]:
-    """Show what is being done and for how long, from DELAY seconds on until the block ends, on a terminal only.
+    """Show what is being done, and for how long, from DELAY seconds on until the block ends.
 
-    For work whose share is not known. The block must not print.
+    This is for work of which nobody knows the share that is done. The block must not print.
     """
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     progress = Progress(*columns, console=terminal(aside=True), transient=True)

@@ -21,7 +21,7 @@ def needs_proxy(command: str) -> None:
 
 
 def opened_gateway(store: str, budget: int | None, policy: str, on_error: OnError) -> Gateway:
-    """The gateway of a command. The store is the one that commands without --store use from now on."""
+    """Open the gateway of `proxy` and `run`. Its store becomes the one that commands without --store use."""
     remember_store(store)  # makes the folder of the default store
     return Gateway(store, budget=budget, policy=policy, on_error=on_error)
 

@@ -15,15 +15,15 @@ from transom.readback.matches import Match
 from transom.readback.pages import Page, Start
 from transom.stores import StoredLog
 
-LIMIT = 50
-"""The default of --limit, which need not be given again."""
+DEFAULT_LIMIT = 50
+"""The default of --limit of `grep`."""
 
 UNLIMITED = 1 << 60
-"""In place of a bound: a person can scroll, or stop the output."""
+"""The bound of an output for a person, who can scroll or stop it: in effect none."""
 
 
 def run(options: Read | Grep) -> int:
-    """Print the answer, hidden entries included. Exit code 1 if `grep` finds no match."""
+    """Print entries or matches, those of hidden entries too. Exit code 1 if `grep` finds no match."""
     with open_log(options.store, options.id) as log:
         with at_work("reading the log"):
             result = _result(log, options)
@@ -44,7 +44,7 @@ def _result(log: StoredLog, options: Read | Grep) -> Page | GrepResult:
 
 
 def _text(result: Page | GrepResult, options: Read | Grep) -> str:
-    """Return the answer as text. Its first line tells a model what to ask for next; a person gets commands there."""
+    """Return the answer as text. Where its first line tells a model what to call next, a person gets a command."""
     first, end, rest = str(result).partition("\n")
     hints = ""
     if isinstance(result, GrepResult) and result.matches:
@@ -67,12 +67,12 @@ def _more_command(start: Start, options: Read | Grep) -> str:
     where = _given(("--start", start.line, 1), ("--column", start.column, 1))
     if isinstance(options, Grep):
         where = ["--in", start.reference, *where]
-        given = _given(("--limit", options.limit, LIMIT), ("--context", options.context, 0))
+        given = _given(("--limit", options.limit, DEFAULT_LIMIT), ("--context", options.context, 0))
         return command_for("grep", options.id, options.pattern, store=options.store, options=[*where, *given])
     given = _given(("--lines", options.lines, None))
     return command_for("read", options.id, *start.reference.split(), store=options.store, options=[*where, *given])
 
 
 def _given(*options: tuple[str, int | None, int | None]) -> list[object]:
-    """Return the options, as name and value, whose value is not the default, which comes last."""
+    """Return the names and values of those options whose value is not the default. An option: name, value, default."""
     return [each for name, value, default in options if value != default for each in (name, value)]

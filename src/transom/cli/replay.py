@@ -52,7 +52,7 @@ def run(options: Replay) -> int:
 
 
 def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
-    """Replay the files and return the figures. `own`: the store if the options name none; what it had is removed first.
+    """Replay the files and return the figures. `own`: the store if the options name none; it is emptied first.
 
     Raises InvalidSetting for wrong options and if the files hold no conversation, other TransomErrors, OSError.
     """

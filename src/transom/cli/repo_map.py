@@ -36,14 +36,16 @@ def run(options: Map) -> int:
 
 
 def _why_empty(options: Map, *, has_files: bool) -> str:
+    """Say why the map is empty. `has_files`: the folder has source files."""
     if has_files:
         return f"no room for a file in {options.tokens:,} tokens: give more --tokens"
     return f"no source file in {options.folder}; there are maps of {', '.join(each.name for each in LANGUAGES)}"
 
 
 def _cache(folder: Path) -> Path | None:
-    """Return the file that keeps what was parsed; None if this folder has no `.transom`, or it may not be written: a
-    command that only looks creates no folder.
+    """Return the file in `.transom` that keeps what was parsed of this folder.
+
+    None if there is no `.transom`, as a command that only looks creates none, or if it may not be written.
     """
     if FOLDER.is_dir() and os.access(FOLDER, os.W_OK):
         return FOLDER / f"{MAP_CACHE}{hash_of(bytes(folder.resolve())).hex()}.db"

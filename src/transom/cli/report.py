@@ -1,4 +1,4 @@
-"""Prints figures as tables, and the result of a replay with a chart of window sizes."""
+"""Prints figures as tables, and the result of a replay with a chart of the sizes of its windows."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from transom.evaluation.replay_stats import Needs, ReplayStats, Span
 from transom.reports.figures import REPLAY, Figure
 
 ALL = "all files"
-"""The name of the row with the sums; it has a line above it."""
+"""The name of the row with the sums. The table has a line above it."""
 
 Row = tuple[str, Mapping[str, float | None]]
-"""A name, and the values of figures by their names."""
+"""A row of a table: its name, and the values of the figures by their names."""
 
 WRONG = 1
 """The exit code if a window is invalid or over its budget, or if every call was refused."""
@@ -50,8 +50,9 @@ class FileStats(Struct, frozen=True, kw_only=True):
 class Outcome(Struct, frozen=True, kw_only=True):
     """The result of a replay.
 
-    `files`: the figures of each file; `timeline`: the one to draw; `needs`: what refused calls need; `problems`: the
-    first wrong windows, one line each.
+    `files`: the figures of each file; `timeline`: that of the conversation whose chart is drawn, None if there is none;
+    `needs`: the budget that the refused calls need, None if no call was refused; `problems`: the first windows that
+    break a rule or the budget, one line each.
     """
 
     budget: int
@@ -100,7 +101,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
 
 
 def _print_refused(console: Console, outcome: Outcome) -> None:
-    """Print the budget that the refused calls need. The sums in the table do not count these calls."""
+    """Print the budget that the refused calls need, if there are any; the sums in the table do not count them."""
     total, needs = outcome.total, outcome.needs
     if needs is None:
         return
@@ -155,8 +156,10 @@ def numbers(stats: ReplayStats) -> dict[str, Any]:
 
 
 def print_figures(console: Console, title: str, rows: Sequence[Row], figures: Sequence[Figure]) -> None:
-    """Print a row for each result; a single one as a line for each figure. A table that is too wide is printed as
-    several. `title`: the head of the column of names."""
+    """Print a table with a row for each of `rows`, which must not be empty. `title`: the head of the column of names.
+
+    A single row is printed as a line for each figure. A table that is too wide for the terminal is printed as several.
+    """
     for part in _tall(rows[0], figures) if len(rows) == 1 else _wide(console, title, rows, figures):
         console.print(part)
 
@@ -186,16 +189,18 @@ def _wide(console: Console, title: str, rows: Sequence[Row], figures: Sequence[F
 
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
-REFUSED = "×"
+"""A cell of the chart by how many eighths of it are filled."""
+REFUSED_CALL = "×"
 
 Sizes = Sequence[int | None]
 """The size of the window at each call, in tokens; None if the call was refused."""
 
 
 def sawtooth(sizes: Sizes, budget: int, *, width: int, height: int = 9) -> list[str]:
-    """Draw the chart as lines of at most `width` columns. `height`: rows of the bars.
+    """Return the lines of a chart with a bar for the window of each call. A line has at most `width` columns.
 
-    If there are more calls than columns, a column shows the largest of its calls.
+    `budget`: is drawn as a line at the top, unless a window is larger; `height`: the rows of the bars. If there are
+    more calls than columns, a column shows the largest window of its calls.
     """
     label = f"{budget:,}"
     margin = len(label)
@@ -211,15 +216,15 @@ def sawtooth(sizes: Sizes, budget: int, *, width: int, height: int = 9) -> list[
 
 
 def _cell(eighths: int | None, row: int) -> str:
+    """Return the character of a bar in a row, from 0 at the bottom. `eighths`: its height; None for a refused call."""
     if eighths is None:
-        return REFUSED if row == 0 else " "
+        return REFUSED_CALL if row == 0 else " "
     return EIGHTHS[min(8, max(0, eighths - 8 * row))]
 
 
 def _columns(sizes: Sizes, width: int) -> list[int | None]:
-    """Distribute the sizes over at most `width` columns: several columns for each call, or several calls in each
-    column.
-    """
+    """Return the size that each column shows, of at most `width` columns: a call has up to four columns, or a column
+    has several calls and shows the largest."""
     if len(sizes) <= width:
         return [size for size in sizes for _ in range(min(4, width // max(1, len(sizes))))]
     edges = [column * len(sizes) // width for column in range(width + 1)]

@@ -32,8 +32,8 @@ UPSTREAMS = {
 
 
 class Agent(NamedTuple):
-    """An agent that is known by name. `variable`: with its upstream. `arguments`: before the user's own; {url} is the
-    proxy's URL."""
+    """An agent that is known by name. `variable`: the environment variable that names its upstream. `arguments`: come
+    before those of the user; {url} stands for the URL of the proxy."""
 
     variable: str
     arguments: tuple[str, ...] = ()
@@ -44,12 +44,14 @@ AGENTS = {
     "codex": Agent(OPENAI, ("-c", 'openai_base_url="{url}"')),
     "gemini": Agent(GEMINI),
 }
-"""Agents that need more than all variables at once, or have an upstream of their own. Codex takes its URL as a
-setting."""
+"""The agents that are known, by the name of their program. Any other program is taken for one that asks OpenAI.
+
+Codex takes the URL as a setting, the others from their variable.
+"""
 
 
 def run(options: Run) -> int:
-    """Run the agent; its exit code."""
+    """Run the agent behind a proxy until it ends. Return its exit code."""
     needs_proxy("run")
     from transom.proxy.app import ProxySettings  # noqa: PLC0415 - an extra
     from transom.proxy.serve import serving  # noqa: PLC0415 - an extra
@@ -71,9 +73,11 @@ def run(options: Run) -> int:
 
 
 def with_base_urls(environment: Mapping[str, str], url: str, upstream: str) -> dict[str, str]:
-    """A copy of the environment in which the base URLs of Anthropic, OpenAI and Gemini lead to the proxy, past any HTTP
-    proxy of the machine (`no_proxy`). OpenAI's ends with the path of `upstream`; with /v1 if that has none, or is
-    Anthropic's."""
+    """Return a copy of the environment in which the base URLs of Anthropic, OpenAI and Gemini are that of our proxy.
+
+    `url`: of our proxy; requests to it do not go through an HTTP proxy of the machine (`no_proxy`). The URL for OpenAI
+    has the path of `upstream`; it is /v1 if that has none, or is Anthropic's.
+    """
     path = "" if upstream.startswith(UPSTREAMS[ANTHROPIC]) else upstream.partition("://")[2].partition("/")[2]
     openai = f"{url}/{path.strip('/') or 'v1'}"
     others = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
@@ -82,9 +86,10 @@ def with_base_urls(environment: Mapping[str, str], url: str, upstream: str) -> d
 
 
 def _waited(line: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a program on this terminal until it ends; its exit code, 128 and the number of the signal that ended it.
+    """Run a program on this terminal until it ends, and return its exit code. If a signal ended it, that is 128 and the
+    number of the signal.
 
-    Ctrl-C is for the program: it decides what happens then.
+    Ctrl-C reaches the program alone, which decides what happens then.
     """
     with subprocess.Popen(line, env=dict(environment)) as process:  # noqa: S603 - the user's own command
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -98,8 +103,11 @@ def _waited(line: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _say_where(store: Store, before: set[str], url: str) -> None:
-    """Say which conversations are new in the store, and how to look at the longest one. Conversations
-    without tools are counted apart, if others have some: an agent asks for titles and checks beside its work."""
+    """Say how many conversations are new in the store, and how to look at the longest one. Say nothing if none is.
+
+    An agent asks for titles and checks beside its work. So if some conversations have tools, the longest of these is
+    named, and those without tools are counted apart. `before`: the names that were there before.
+    """
     new = [name for name in store.names() if name not in before]
     if not new:
         return

@@ -19,7 +19,7 @@ FAILED = 2
 """The exit code of every expected error."""
 
 COMMANDS = commands
-"""Importing this module registers the commands."""
+"""The module is imported because that registers the commands."""
 
 
 def run_command(args: Sequence[str] | None) -> int:
@@ -60,18 +60,20 @@ def _failed(message: str) -> int:
     return FAILED
 
 
-_WANTED = (
+_WANTED_VALUES = (
     ("int", "must be a whole number"),
     ("float", "must be a number"),
     ("datetime", "must be a time, as in 2026-11-23 or 2026-11-23T18:00:00"),
     ("greater_than_equal", "must be at least {ge}"),
     ("less_than_equal", "must be at most {le}"),
 )
-"""For the beginning of an error type of pydantic, what the value must be, with what the error knows of the limit."""
+"""What the value of an option must be, by the beginning of the type of pydantic's error. A limit in braces is filled in
+from the error."""
 
 
 def option_error(problem: Any) -> str:
-    """Return the message of an exception that typer raised for a command line, with the wrong value."""
+    """Return the message for a command line that typer could not parse. It names the wrong value if the error has
+    it."""
     message: str = problem.format_message()
     errors = getattr(cast("object", problem.__cause__), "errors", None)
     found = errors() if callable(errors) else None
@@ -80,7 +82,7 @@ def option_error(problem: Any) -> str:
     first = cast("dict[str, Any]", found[0])
     option = message.removesuffix(problem.message)
     known: dict[str, Any] = first.get("ctx") or {}
-    wanted = next((text for kind, text in _WANTED if str(first.get("type")).startswith(kind)), None)
+    wanted = next((text for kind, text in _WANTED_VALUES if str(first.get("type")).startswith(kind)), None)
     if wanted is not None:
         return f"{option}{wanted.format_map(known)}, not {quote(first.get('input'))}"
     return f"{option}{known['error']}" if "error" in known else message

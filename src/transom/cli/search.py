@@ -17,8 +17,8 @@ from transom.search.base import require_roles
 from transom.stores import Store
 from transom.stores.postgres_url import without_password
 
-CHUNK = 2_000
-"""Entries that are indexed between two updates of the progress bar."""
+INDEXED_AT_ONCE = 2_000
+"""How many entries are indexed between two updates of the progress bar."""
 
 
 def run(options: Search) -> int:
@@ -59,7 +59,7 @@ def run(options: Search) -> int:
 
 
 def _why_nothing(store: Store, name: str | None, user: str | None) -> str:
-    """Say in how many conversations nothing was found, and whether any of them is the user's."""
+    """Say in how many conversations nothing was found, and if none of them is the user's, that."""
     names = [name] if name is not None else store.names()
     said = f"nothing found in {counted(len(names), 'conversation')}"
     if user is None:
@@ -72,12 +72,12 @@ def _catch_up(index: SearchIndex, store: Store, name: str | None) -> None:
     """Index what is new, with a progress bar if that takes long. `name`: of one conversation, or None for all."""
     names = None if name is None else (name,)
     with ProgressBar() as progress:
-        done = latest = index.update(names, most=CHUNK)
+        done = latest = index.update(names, most=INDEXED_AT_ONCE)
         total = 0
-        while latest >= CHUNK:
+        while latest >= INDEXED_AT_ONCE:
             total = total or max(1, sum(len(store.open(each)) for each in names or store.names()))
             progress.update(min(1.0, done / total), f"indexing: {done:,} of {total:,} entries")
-            latest = index.update(names, most=CHUNK)
+            latest = index.update(names, most=INDEXED_AT_ONCE)
             done += latest
 
 

@@ -25,7 +25,8 @@ from transom.tokenizer import o200k
 HARM = 1
 """The exit code if the window changes the next action beyond chance, or if nothing could be compared."""
 
-MOST_SHOWN = 5
+MOST_CHANGED = 5
+"""How many calls with another answer are printed."""
 
 
 def run(options: Shadow) -> int:
@@ -68,13 +69,13 @@ def run(options: Shadow) -> int:
 
 
 def _free_name(name: str, used: Container[str]) -> str:
-    """The id of a conversation, with a number behind it if another file has one with this id."""
+    """Return the id of a conversation, with a number behind it if it is among the `used` ones."""
     names = itertools.chain((name,), (f"{name}-{number}" for number in itertools.count(2)))
     return next(one for one in names if one not in used)
 
 
 def _about(plan: report.ShadowPlan) -> str:
-    """What is asked, and what it costs."""
+    """Say what the model will be asked, and what it costs at most."""
     kind = "whose window is not the whole history" if plan.is_changed else "(no window differs from the whole history)"
     dollars = "a price that is not known" if plan.max_dollars is None else f"at most ${plan.max_dollars:,.2f}"
     return (
@@ -98,7 +99,7 @@ def _print(console: Console, plan: report.ShadowPlan, result: report.Shadow) -> 
     for label, share, (low, high) in rows:
         print_line(console, f"{label:<42}", (f"{share or 0:>5.0%}", "bold"), f"   95%: {low:.0%} to {high:.0%}")
     changed = [one for one in result.answers if one.window_differs and not one.chance_differs]
-    for one in changed[:MOST_SHOWN]:
+    for one in changed[:MOST_CHANGED]:
         print_line(console, (f"call {one.call} of {one_line(one.conversation)}", "bold"))
         print_line(console, f"  whole:  {one_line(one.whole)}")
         print_line(console, f"  window: {one_line(one.window)}")

@@ -1,4 +1,4 @@
-"""`transom` alone: says what can be done here, by what is there."""
+"""The command line `transom` alone: says what can be done here, by what is found."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _title_of(found: SessionFolder) -> str:
 
 
 def _commands_for(found: SessionFolder) -> list[tuple[str, str]]:
-    """What one can do with sessions: replay them, or import them and look at them."""
+    """Return the commands for a folder of sessions, each with what it does: replay them, or import them."""
     folder = in_home(found.folder)
     typed = (
         folder if folder.startswith("~/") and shlex.quote(folder[2:]) == folder[2:] else shlex.quote(str(found.folder))

@@ -88,11 +88,10 @@ def store_to_fill(store: str | None, own: Path) -> Generator[tuple[Store, LockNo
 
 @contextmanager
 def open_log(store: str | None, part: str, *, writing: bool = False) -> Generator[StoredLog]:
-    """Open, during the block, the log whose id is `part`, or the only one whose id contains it.
+    """Open a log during the block: the one that `find_name` finds for `part`.
 
-    `store`: a URL, or None for the default. Raises UnknownLog if no id or several match, InvalidSetting if there is no
-    store.
-    """
+    `store`: a URL, or None for the store that was last filled in this folder. `writing`: as for `existing_store`.
+    Raises UnknownLog if no id or several match, InvalidSetting if there is no store."""
     url = store_url(store)
     with existing_store(url, writing=writing) as opened:
         yield opened.open(find_name(opened.names(), part, url))
@@ -100,10 +99,9 @@ def open_log(store: str | None, part: str, *, writing: bool = False) -> Generato
 
 @contextmanager
 def existing_store(url: str, *, writing: bool = False) -> Generator[Store]:
-    """Open the store at a URL during the block. A notice is printed while another process locks it.
+    """Open the store at a URL during the block. A notice is printed if another process locks it.
 
-    `writing`: a lock against writing counts too. Raises InvalidSetting if there is no file: a command must not create a
-    store.
+    `writing`: a lock against writing counts too. Raises InvalidSetting if there is no store: none is created.
     """
     _check_exists(url)
     with LockNotice(url, writing=writing), closing(open_store(url)) as store:
@@ -111,7 +109,7 @@ def existing_store(url: str, *, writing: bool = False) -> Generator[Store]:
 
 
 def current_view(log: StoredLog) -> View:
-    """Return the view of a whole log, with the token counter that its entries were counted with."""
+    """Return the view of a whole log. Tokens are counted as its entries were."""
     return open_view(log, counter_of_log(log, o200k()))
 
 
@@ -149,11 +147,11 @@ def _check_exists(url: str) -> None:
 
 
 def find_name(names: list[str], part: str, url: str) -> str:
-    """Return the stored name that is `part`, or the only one that contains it; of a session and its subagents, the
-    session.
+    """Return the name that is `part`, or the only one that contains it. A session and its subagents count as one: the
+    session is returned.
 
-    `url`: of the store, for errors. Raises UnknownLog if none or several match, InvalidSetting if `part` is empty: it
-    would be a part of every id.
+    `names`: those in the store; `url`: of the store, for errors. Raises UnknownLog if no name or several match,
+    InvalidSetting if `part` is empty, because every name contains it.
     """
     check_part(part)
     if part in names:

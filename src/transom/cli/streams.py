@@ -1,5 +1,5 @@
-"""Stdin, stdout and stderr, which may be closed, broken, full, or unable to encode a log's characters; and text for
-them.
+"""Makes stdin, stdout and stderr usable, which may be closed, broken, full, or unable to encode a log's characters; and
+makes text ready for them.
 """
 
 from __future__ import annotations

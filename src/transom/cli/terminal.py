@@ -92,14 +92,14 @@ def print_json(value: Any, *, aside: bool = False) -> None:
 
 
 def json_escaped(text: str) -> str:
-    """JSON with every character that is not printable as an escape, except line ends, which are only between values."""
+    """Return JSON with an escape for each character that is not printable. Line ends stay, as they are between
+    values."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _cleaned(text: str) -> str:
-    """Replace characters that are not printable by U+FFFD, one for one: the text is laid out already, so its length
-    must stay.
-    """
+    """Return a text with U+FFFD for each character that is not printable, except line ends. Its length stays, because
+    the text is laid out already."""
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)

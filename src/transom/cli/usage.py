@@ -101,5 +101,5 @@ def _figures(usage: TotalUsage, heads: Sequence[str]) -> list[str]:
     if usage.unpriced and usage.dollars:
         cost += "+"
     numbers = (usage.requests, usage.failures, tokens.prompt, tokens.cached, tokens.output)
-    figures = dict(zip(HEADS, (*(f"{number:,}" for number in numbers), cost), strict=True))
+    figures: dict[str, str] = dict(zip(HEADS, (*(f"{number:,}" for number in numbers), cost), strict=True))
     return [figures[head] for head in heads]

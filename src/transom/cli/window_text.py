@@ -1,4 +1,4 @@
-"""Prints a window as text for people: each message below its role; lines and quotes of a record look different."""
+"""Prints a window as text for people: each message below its role. Turn lines and quotes of a record look different."""
 
 from __future__ import annotations
 
@@ -28,26 +28,23 @@ from transom.wire.arguments import read_object
 WIDTH = 110
 """The most columns of a line."""
 
-LINES, QUOTED_LINES, ARGUMENT_LINES = 14, 6, 4
-"""How many lines are printed of a message, of a quote and of an argument.
+MESSAGE_LINES, QUOTED_LINES, ARGUMENT_LINES = 14, 6, 4
+"""How many lines are printed of a message, of a quote and of an argument. Of the others only their number is
+printed."""
 
-Of the others only their number is printed.
-"""
+WIDE_TEXT = 1.4
+"""A line with at least this many columns per character is wrapped as Chinese or Japanese."""
 
-WIDE = 1.4
-"""Columns per character, on average, from which a line is wrapped as Chinese or Japanese."""
-
-LONG, ARGUMENT = 480, 100
-"""How many characters are printed of a line, and how many an argument may have to stand beside the name of its call."""
+LONG_LINE = 480
+"""The most characters that are printed of a line."""
+SHORT_ARGUMENT = 100
+"""The most characters of an argument that stands beside the name of its call."""
 
 RECORD, TITLE, NUMBER, QUOTE, MARK = "bold cyan", "cyan", "bold", "dim", "yellow"
 ROLES = {"system": "bold magenta", "user": "bold green", "assistant": "bold blue", "tool": "bold yellow"}
 
 Line = tuple[int, list[Piece]]
-"""The indent of a line of text, and its pieces.
-
-If the first piece is a bar, it is repeated where the line is wrapped.
-"""
+"""A line of text: its indent and its pieces. If the first piece is a bar, each line has it when the text is wrapped."""
 
 BAR = "│ "
 
@@ -56,7 +53,7 @@ BELOW, DEEPER = 2, 4
 
 
 def print_window_text(console: Console, window: Window, *, full: bool = False) -> bool:
-    """Print what the model sees in this window. Long texts are shortened, unless `full`. True if any was."""
+    """Print what the model sees in this window. Long texts are shortened unless `full`. Return whether any was."""
     printer = _Printer(console, {row.entry: row for row in explain(window)}, full=full)
     head = window.head_entry
     if head is not None and isinstance(head.body, Head):
@@ -138,7 +135,7 @@ class _Printer:
     def _call(self, call: Call) -> Iterator[Line]:
         """Yield the lines of a call: short arguments beside the name, each longer one below it."""
         arguments = _arguments(call)
-        short = {key: value for key, value in arguments.items() if "\n" not in value and len(value) <= ARGUMENT}
+        short = {key: value for key, value in arguments.items() if "\n" not in value and len(value) <= SHORT_ARGUMENT}
         beside = ", ".join(f"{key}={value}" for key, value in short.items())
         yield BELOW, [("→ ", ROLES["assistant"]), (escaped(call.name), NUMBER), " ", *self._line(beside)]
         for key, value in arguments.items():
@@ -149,7 +146,7 @@ class _Printer:
 
     def _text(self, text: str, style: str = "") -> Iterator[Line]:
         """Yield the lines of a text."""
-        for line in self._bounded(text.strip("\n").split("\n"), LINES):
+        for line in self._bounded(text.strip("\n").split("\n"), MESSAGE_LINES):
             yield BELOW, self._line(line, style)
 
     def _record(self, text: str) -> Iterator[Line]:
@@ -173,16 +170,18 @@ class _Printer:
         return [(escaped(start) + blank, NUMBER), *self._line(words), *self._line(mark + quote, QUOTE)]
 
     def _line(self, line: str, style: str = "") -> list[Piece]:
-        """Return one line without control characters; a long one without its middle."""
+        """Return the pieces of one line, without control characters; a long line without its middle, unless all is
+        shown."""
         line = "    ".join(map(escaped, line.removesuffix("\r").split("\t")))
-        if len(line) > LONG and not self._full:
+        if len(line) > LONG_LINE and not self._full:
             self.has_shortened = True
-            left_out = len(line) - LONG
-            return [(line[: LONG * 2 // 3], style), (f" …{left_out:,} characters… ", MARK), (line[-LONG // 3 :], style)]
+            begin, left_out, end = line[: LONG_LINE * 2 // 3], len(line) - LONG_LINE, line[-LONG_LINE // 3 :]
+            return [(begin, style), (f" …{left_out:,} characters… ", MARK), (end, style)]
         return [(line, style)]
 
     def _bounded(self, lines: Sequence[str], most: int) -> Iterator[str]:
-        """Yield the lines, without their middle if there are more than `most`."""
+        """Yield the lines. If there are more than `most`, a line with the number of the others stands for those in the
+        middle, unless all is shown."""
         if self._full or len(lines) <= most + 1:
             yield from lines
             return
@@ -220,7 +219,7 @@ class _Printer:
 
 def _wrapped(console: Console, line: RichText, width: int) -> Sequence[RichText]:
     """Wrap a line to this width: between words, or at any character if most of them are wide (Chinese, Japanese)."""
-    if line.cell_len < WIDE * len(line.plain):
+    if line.cell_len < WIDE_TEXT * len(line.plain):
         return list(line.wrap(console, width)) or [line]
     offsets, cells = list[int](), 0
     for offset, character in enumerate(line.plain):
@@ -233,7 +232,7 @@ def _wrapped(console: Console, line: RichText, width: int) -> Sequence[RichText]
 
 
 def _quoted_or_not(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a record, each with the number of the quote that it is a part of; 0 for a line of a turn.
+    """Yield the lines of a record, each with the number, from 2, of the quote that it is a part of; 0 for a turn line.
 
     No quote contains a quotation mark.
     """

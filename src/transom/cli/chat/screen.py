@@ -20,7 +20,7 @@ from transom.cli.streams import forget_typed_input
 from transom.cli.terminal import Terminal, terminal
 from transom.texts import escaped
 
-GAUGE = 20
+GAUGE_WIDTH = 20
 """The width of the gauge, in characters."""
 GAUGE_STYLES = {"normal": "green", "warning": "yellow", "compacting": "red"}
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
@@ -32,16 +32,16 @@ def printable(text: str) -> str:
 
 
 class Trimmed:
-    """Wraps a renderable of rich and shows its lines without blanks around them.
+    """A renderable of rich that shows another one without empty lines around it and without spaces at line ends.
 
-    `last_lines`: show only that many lines of its end.
+    `last_lines`: show at most this many lines, those at its end; None: all.
     """
 
     def __init__(self, renderable: RenderableType, *, last_lines: int | None = None) -> None:
         self._renderable, self._last_lines = renderable, last_lines
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render the lines, without empty lines at both ends and without spaces that fill a line."""
+        """Yield the segments of the lines that are shown. Rich calls this."""
         lines = [_clean(line) for line in console.render_lines(self._renderable, options, pad=False)]
         while lines and not lines[-1]:
             lines.pop()
@@ -54,6 +54,7 @@ class Trimmed:
 
 
 def _clean(line: list[Segment]) -> list[Segment]:
+    """Return a line without control segments and without spaces at its end."""
     segments = [each for each in line if not each.control]
     while segments and not segments[-1].text.strip():
         segments.pop()
@@ -65,7 +66,7 @@ def _clean(line: list[Segment]) -> list[Segment]:
 class MarkdownStream:
     """Shows Markdown that arrives in pieces.
 
-    Finished blocks are printed once; at a terminal the last block is drawn anew.
+    A finished block is printed once. At a terminal, the block that is not finished is drawn again with each piece.
     """
 
     def __init__(self, console: Terminal) -> None:
@@ -138,20 +139,22 @@ class Screen:
     def gauge(self, percent: float, status: str, words: str) -> None:
         """Print a bar that shows how full the window is.
 
-        `percent`: 0 to 100; `status`: a key of GAUGE_STYLES; `words`: behind it.
+        `percent`: 0 to 100; `status`: a key of GAUGE_STYLES, which gives the colour; `words`: stand behind the bar.
         """
-        cells = min(GAUGE, round(percent * GAUGE / 100) or int(percent > 0))
+        cells = min(GAUGE_WIDTH, round(percent * GAUGE_WIDTH / 100) or int(percent > 0))
         bar = ("█" * cells, GAUGE_STYLES.get(status, ""))
-        self.console.print(Text.assemble(bar, ("░" * (GAUGE - cells), "dim"), (f" {words}", "dim")), soft_wrap=True)
+        rest = ("░" * (GAUGE_WIDTH - cells), "dim")
+        self.console.print(Text.assemble(bar, rest, (f" {words}", "dim")), soft_wrap=True)
 
 
 def _markdown(text: str) -> Markdown:
-    """Make Markdown whose links show their address: the model chooses both text and address."""
+    """Make Markdown whose links show their address, because the model chooses both the text and the address."""
     return Markdown(text, hyperlinks=False, code_theme="ansi_dark")
 
 
 def _finished(text: str) -> int:
-    """Count the characters of the finished blocks: up to the last empty line that is not in a code block."""
+    """Return where the finished blocks end: behind the last empty line that is not in a code block; 0 if there is
+    none."""
     done = at = 0
     fence = ""
     for line in text.splitlines(keepends=True):

@@ -21,16 +21,17 @@ from transom.texts import tool_failed
 from transom.wire.arguments import read_object
 
 CONTINUE = "/retry or a message goes on"
+"""What every stopped answer says."""
 RESULT_CHARACTERS = 200
 """The most characters of a tool's result that are shown to the user."""
 
 
 class ChatSession:
-    """A sitting at the terminal with one conversation. `has_failed`: an answer or a slash command has failed; an answer
-    that the user stopped has not.
+    """A sitting at the terminal with one conversation.
 
-    `options`: the options of the command line, by name, that stand in the command that is printed at the end and with
-    which the user goes on later.
+    `has_failed`: whether an answer or a slash command has failed. An answer that the user stopped has not failed.
+    `options`: options of the command line by name. The command that is printed at the end, with which the user can go
+    on later, has them.
     """
 
     def __init__(
@@ -51,8 +52,9 @@ class ChatSession:
         self.has_failed = False
 
     def run(self, slash_command: Callable[[str], bool]) -> None:
-        """Read and answer lines until the end of the input, /quit, or Ctrl-C twice. `slash_command` runs a line that
-        begins with a slash, and returns False if the command ends the chat.
+        """Read and answer lines until the end of the input, /quit, or Ctrl-C twice.
+
+        `slash_command`: runs a line that begins with a slash, and returns False if that ends the chat.
         """
         self._greet()
         interrupted = False
@@ -80,7 +82,7 @@ class ChatSession:
     def answer(self, text: str | None) -> None:
         """Send the user's text and show the model's answer. `text` None: go on without a new message.
 
-        Ctrl-C stops the answer; the part that had arrived is in the log.
+        Errors are printed. Ctrl-C stops the answer, and the part that had arrived is in the log.
         """
         result: events.RunResult | None = None
         try:
@@ -114,7 +116,7 @@ class ChatSession:
         self._options["--model"] = name
 
     def show_gauge(self, result: events.RunResult | None = None) -> None:
-        """Print how full the context is, and what the last answer used, if `result` is given."""
+        """Print how full the context is. With `result`, print also what that run used."""
         usage = self.conv.window_usage
         words = f"{usage.percent}% of {usage.budget:,} tokens"
         if result is not None:
@@ -188,9 +190,8 @@ class ChatSession:
         self.screen.print(f"← {one_line(lines[0])[:RESULT_CHARACTERS]}{more}", "red" if event.failed else "dim")
 
     def _approve(self, call: events.ToolCalled) -> bool | str:
-        """Ask the user before a tool changes something: True or False, or a text for the model if the answer is neither
-        yes nor no.
-        """
+        """Ask the user before a tool changes something. Return whether it may run; for an answer that is neither yes
+        nor no, return a text for the model with that answer."""
         if call.name not in NEEDS_CONSENT:
             return True
         self.screen.print(f"→ {self._tools.preview(call.name, _parsed(call))}", "yellow")

@@ -44,7 +44,7 @@ class SlashCommands:
         }
 
     def run(self, line: str) -> bool:
-        """Run a slash command. False if it ends the chat. An error is printed as one line."""
+        """Run a slash command. Return False if it ends the chat, otherwise True. An error is printed as one line."""
         name, _, rest = line.partition(" ")
         if name in {"/quit", "/exit"} and not rest.strip():
             return False
@@ -158,7 +158,7 @@ class SlashCommands:
 
 
 def _number(reference: str, problem: str) -> int:
-    """The number of an entry ("12", "entry 12"). Raises InvalidSetting, with this problem."""
+    """Parse the number of an entry ("12", "entry 12"). For any other text, raise InvalidSetting with `problem`."""
     try:
         return entry_number(reference)
     except BadParameter:
@@ -166,7 +166,7 @@ def _number(reference: str, problem: str) -> int:
 
 
 def _last_answer(view: View) -> int | None:
-    """Return the key of the newest unit that is no note, if it is an answer of the model without calls; else None."""
+    """Return the key of the newest unit, notes aside, if it is an answer of the model without calls; otherwise None."""
     for unit in reversed([*view.visible_units()]):
         fact = unit.first_fact
         if not isinstance(fact, Note):

@@ -36,7 +36,7 @@ SHOWN_LINES = 40
 
 
 class ToolError(Exception):
-    """Raised for a mistake of the model; its message is the tool's result."""
+    """Raised by a tool if the model made a mistake. The message becomes the result of the call."""
 
 
 class ChatTools:
@@ -177,8 +177,10 @@ class ChatTools:
 
 
 def _opened(file: Path, flags: int) -> IO[bytes]:
-    """Open a regular file. Raises ToolError for a pipe, a device or a folder: nothing that a tool opens may wait for
-    somebody else. The open file is looked at, as its name may stand for another file by then.
+    """Open a regular file, with flags of `os.open`. Raises ToolError if it cannot be opened, and for a pipe, a device
+    or a folder: a tool must not wait for another process.
+
+    The open file is checked, not its name, which may stand for another file by then.
     """
     try:
         number = os.open(file, flags | os.O_NONBLOCK, 0o666)
@@ -200,7 +202,7 @@ def _text(file: Path) -> str | None:
 
 
 def _files(place: Path) -> Iterator[Path]:
-    """Yield the file, or the files below a folder, in order. Hidden files and links are left out."""
+    """Yield a file itself, or the files below a folder in the order of their names, without hidden files and links."""
     if place.is_file():
         yield place
         return
@@ -221,9 +223,10 @@ def _matches(file: Path, pattern: Pattern) -> Iterator[str]:
 
 
 def _output(process: subprocess.Popen[bytes], end: float) -> str:
-    """Read everything that a process prints; of more than MAX_OUTPUT bytes, the beginning and the end.
+    """Return what a process prints until it closes its output; of more than MAX_OUTPUT bytes, the beginning and the
+    end.
 
-    `end`: when to stop, by the monotonic clock. A process in the background may hold the output open for ever.
+    `end`: when to stop reading, by the monotonic clock. A process in the background may never close the output.
     """
     assert process.stdout is not None
     head, tail, left_out = bytearray(), bytearray(), 0
@@ -246,5 +249,6 @@ def _output(process: subprocess.Popen[bytes], end: float) -> str:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with all processes that it has started. Does nothing if it has ended."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
