@@ -220,7 +220,7 @@ def test_window_as_text(run):
 @pytest.mark.parametrize("budget", [6_000, 16_000, 200_000])
 def test_window_explains_its_entries_and_their_tokens_add_up(budget):
     with open_log(None, "demo") as log:
-        found = explained_window("demo", open_conversation(log, Budget(context=budget), "default", None).window())
+        found = explained_window("demo", open_conversation(log, Budget(context=budget), "default").window())
     shown = sum(row.shown_tokens for row in found.rows) + sum(found.folds.values()) + found.head
     assert shown + REQUEST_TOKENS == found.tokens <= found.limit == budget
 

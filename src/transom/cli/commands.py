@@ -11,7 +11,7 @@ from transom.cli.app import command
 from transom.cli.help_pages import block_text, explained, help_text
 from transom.reports.figures import COMPARE, REPLAY, VERDICT
 
-STATES = {
+STATES_OF_ENTRIES = {
     "kept": "In the window as it was logged.",
     "shortened": "In the window, with a marker in place of a part.",
     "folded": "The text of a fold is in the window in its place.",
@@ -19,11 +19,11 @@ STATES = {
 }
 
 NAMES = "A name is a path, URL, identifier, id, number of 4 digits or more, or quoted string."
-"""The end of `compare --help`."""
+"""What the figures of `compare` count as a name: the end of its --help."""
 
 EXPLAIN = (
     "\b\nStates of an entry:\n"
-    + "\n".join(explained(state, meaning, indent=13) for state, meaning in STATES.items())
+    + "\n".join(explained(state, meaning, indent=13) for state, meaning in STATES_OF_ENTRIES.items())
     + "\n\nTokens: 19,240 → 8,522 means 19,240 tokens in the log, and 8,522 in this window. The bar is the whole log "
     "from left to right, by tokens. Edits save tokens in every later request. An edit before the end of the last "
     "request breaks the cached prefix: everything behind it must be written to the provider's cache again. "
@@ -317,8 +317,8 @@ class Doctor(Struct, frozen=True, kw_only=True):
 
 
 IMPORTED = (
-    "Lines on stderr say what was left out, and what of a file no window shows: lines that hold no message are kept as "
-    "text, and messages that the user had taken back are stored but never sent."
+    "Lines on stderr say what was left out. Below a conversation stands what of its file no window shows: lines that "
+    "hold no message are not stored, and messages that the user had taken back are stored but never sent."
 )
 """What `import` reports: the end of its --help."""
 
@@ -470,7 +470,6 @@ class Compact(Struct, frozen=True, kw_only=True):
     note: o.Notes = None
     model: o.SummaryModel = None
     dry_run: o.DryRun = False
-    dialect: o.AnyDialect = None
     store: o.AnyStore = None
     json: o.Json = False
 
@@ -623,10 +622,8 @@ class Search(Struct, frozen=True, kw_only=True):
     query: o.Query
     conversation: o.InConversation = None
     user: o.User = None
-    session: o.Session = None
     role: o.Roles = None
     tool: o.Tools = None
-    run: o.RunId = None
     file: o.File = None
     since: o.Since = None
     until: o.Until = None

@@ -24,7 +24,7 @@ def run(options: Compact) -> int:
     with open_log(options.store, options.id, writing=not options.dry_run) as log:
         budget = budget_of(log, options.budget)
         written = ScratchLog(log) if options.dry_run else log
-        conversation = open_conversation(written, budget, options.policy, options.dialect, summarizer=made_by)
+        conversation = open_conversation(written, budget, options.policy, summarizer=made_by)
         with at_work("compacting" if options.model is None else "waiting for the model's summary"):
             done = conversation.compact(focus=options.focus, notes=options.note or [])
         conversation.close()

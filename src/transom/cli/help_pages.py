@@ -14,18 +14,7 @@ HELP_WIDTH = 76
 
 OPTION_GROUPS = {
     "Windows": ("budget", "policy", "policies", "prices", "dialect", "model", "system", "tools", "focus", "note"),
-    "Which conversations": (
-        "conversation",
-        "user",
-        "session",
-        "role",
-        "tool",
-        "run",
-        "file",
-        "since",
-        "until",
-        "format",
-    ),
+    "Which conversations": ("conversation", "user", "role", "tool", "file", "since", "until", "format"),
     "Store": ("store",),
     "Output": ("json", "out", "chart", "html", "form", "full", "limit", "context", "lines", "no_open"),
 }

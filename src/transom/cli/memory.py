@@ -33,9 +33,7 @@ def run(options: Options) -> int:
         raise InvalidSetting(f"memory: --{asked[0]} needs the label of a block")
     writing = bool(asked) and asked[0] in WRITES
     if writing and options.store is None:
-        raise InvalidSetting(
-            f"memory: --{asked[0]} needs --store: memory is not written into the store of the last replay or import"
-        )
+        raise InvalidSetting(f"memory: --{asked[0]} needs --store: memory is written only into a store that is named")
     url = store_url(options.store)
     with existing_store(url, writing=writing) as store:
         memory = Memory.open(store, user_id=options.user, name=options.name, agent="command line")

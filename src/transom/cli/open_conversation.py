@@ -33,7 +33,7 @@ def last_limit(log: StoredLog) -> int | None:
 
 
 def open_conversation(
-    log: StoredLog, budget: Budget, policy: str, dialect: str | None, *, summarizer: SummarizedBy | None = None
+    log: StoredLog, budget: Budget, policy: str, *, dialect: str | None = None, summarizer: SummarizedBy | None = None
 ) -> Conversation:
     """Open the conversation of a log. `dialect` None: the one for which its entries were counted, else OpenAI Chat."""
     if dialect is None:

@@ -197,10 +197,7 @@ SummaryModel = Annotated[
 ]
 AnyStore = Annotated[
     str | None,
-    Option(
-        metavar="URL",
-        help="The store of the log: a URL or a path. Default: the store of the last replay or import in this folder.",
-    ),
+    Option(metavar="URL", help="The store: a URL or a path. Default: the one that was filled last in this folder."),
 ]
 DoctorStore = Annotated[
     str | None, Option(metavar="URL", help="The store to look at. Default: the stores of this folder and of .transom.")
@@ -327,12 +324,10 @@ InConversation = Annotated[
     str | None, Option(metavar="ID", help="Only this conversation: its id, or an unambiguous part of it.")
 ]
 User = Annotated[str | None, Option(metavar="ID", help="Only conversations of the user with this id.")]
-Session = Annotated[str | None, Option(metavar="ID", help="Only conversations of the session with this id.")]
 Roles = Annotated[
     list[str] | None, Option("--role", metavar="ROLE", help="Only entries of this role: user, assistant, tool, note, …")
 ]
 Tools = Annotated[list[str] | None, Option("--tool", metavar="NAME", help="Only calls and results of this tool.")]
-RunId = Annotated[str | None, Option("--run", metavar="ID", help="Only entries of the run with this id.")]
 File = Annotated[str | None, Option(metavar="PATH", help="Only entries that name this file, or part of its path.")]
 Since = Annotated[
     datetime | None,

@@ -32,10 +32,8 @@ def run(options: Search) -> int:
         filters = SearchFilters(
             conversations=None if name is None else (name,),
             user_id=options.user,
-            session_id=options.session,
             roles=tuple(options.role or ()),
             tools=tuple(options.tool or ()),
-            run_id=options.run or "",
             file=options.file or "",
             since=_seconds(options.since),
             until=_seconds(options.until),

@@ -32,7 +32,7 @@ def _print_window(log: StoredLog, options: Window) -> None:
     """Plan the window and print it: as JSON, as the text that the model reads, or as a table of entries."""
     budget = budget_of(log, options.budget, Prices.named(options.prices))
     with at_work("planning the window"):
-        conversation = open_conversation(log, budget, options.policy, options.dialect)
+        conversation = open_conversation(log, budget, options.policy, dialect=options.dialect)
         window, edits = conversation.window(), conversation.edit_costs()
     if options.json:
         request = render(window, conversation.dialect)
