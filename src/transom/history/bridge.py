@@ -1,5 +1,5 @@
-"""Two adapters: `managed_policy` makes a policy of a history manager, `EngineManager` is Transom's planning as a
-manager."""
+"""Uses a history manager as a policy (`managed_policy`), and Transom's planning as a history manager
+(`EngineManager`)."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ from transom.policies import policy_named
 
 
 class NotCurated(UserWarning):
-    """Warns that a manager made a change that no edit can make. The change is not made; the window is valid without
+    """Warns that a manager made a change that no edit can make. The change is left out; the window is valid without
     it."""
 
 
 def _warn(message: str) -> None:
-    """Warn with `NotCurated`."""
+    """Give a warning of the class `NotCurated`."""
     warnings.warn(message, NotCurated, stacklevel=2)
 
 
 class ManagedStrategy(Struct, frozen=True):
-    """A strategy that gives copies of a view's messages to a manager, and proposes the edits that make the same
-    changes.
+    """A strategy that gives copies of a view's messages to a manager, and proposes the edits that make its changes.
 
-    A turn that the manager removes is folded; a text that it puts in the place of removed turns becomes the text of the
-    fold. A text that it shortens is trimmed. A result that it removes without its call is trimmed to its reference.
-    Both kinds of edits name the entries.
+    A turn that the manager removes is folded. A text that it puts in the place of removed turns becomes the text of the
+    fold. A text that it shortens is trimmed. A result that it removes without its call is trimmed to a reference. Folds
+    and trims name the entries that they hide.
 
     Other changes are not made, and `on_ignored` is called with a line for each: a call removed without its results,
     another order, new messages, longer texts, other calls, a removed system message. An exception of the manager is
-    passed on.
+    passed on. `session`: given to the manager at each call.
     """
 
     manager: HistoryManager
@@ -70,24 +69,25 @@ def managed_policy(
     session: object = None,
     on_ignored: Callable[[str], None] = _warn,
 ) -> Policy:
-    """A policy in which a manager curates the messages before every request that has new ones.
+    """Return a policy in which a manager chooses what the model sees, before every request that has new messages.
 
-    The manager gets the messages of the window as it is, with earlier folds and trims. What it removes stays out of
-    later windows; `undo` brings it back. If the window is over the budget all the same, the policy `base` makes it
-    smaller: every window is valid and within the budget. `session`: given to the manager at each call. `on_ignored` is
-    called with a line for each change that no edit can make; by default these are `NotCurated` warnings. Raises
-    InvalidSetting for an unknown base.
+    The manager gets the messages of the window, with earlier folds and trims. What it removes stays out of later
+    windows, until an undo brings it back. If the window is over the budget all the same, the policy `base` makes it
+    smaller, so every window is valid and within the budget.
+
+    `session`: given to the manager at each call. `on_ignored`: called with a line for each change that no edit can
+    make; by default it gives a `NotCurated` warning. Raises InvalidSetting for an unknown base.
     """
     name, strategy = f"managed by {strategy_name(manager)}", ManagedStrategy(manager, session, on_ignored)
     return replace(policy_named(base), name=name, arrival=(strategy,))
 
 
 class EngineManager(Struct, frozen=True):
-    """A history manager that calls `transom.fit`: its result is valid and within the budget. A list
-    with nothing to show gives an empty list. The session is not used.
+    """A history manager that calls `transom.fit`, so that its result is valid and within the budget.
 
-    Raises InvalidSetting for an unknown policy. `curate` raises BudgetImpossible if nothing fits, and InvalidMessage if
-    an item is not an OpenAI chat message.
+    A list without a message that can be shown gives an empty list. The session is not used. Raises InvalidSetting for
+    an unknown policy. `curate` raises BudgetImpossible if nothing fits, and InvalidMessage if an item is not an OpenAI
+    Chat message.
     """
 
     policy: str | Policy = "default"

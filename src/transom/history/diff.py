@@ -1,8 +1,8 @@
-"""Turns what a manager did to the messages of a window into edits of the log.
+"""Compares the messages of a window with those that a history manager returned, and makes edits of the difference.
 
-A turn that the manager removed is folded, and a text that it shortened is trimmed. Anything else that a manager may do
-has no edit: it is not done, and reported. The first task, the newest user message, the newest turn, pinned units and
-slots that the user has restored stay in the window, whatever the manager did.
+A turn that the manager removed is folded, and a text that it shortened is trimmed. There is no edit for anything else
+that a manager may do: that is not done, and reported. The first task, the newest user message, the newest turn, pinned
+units and slots that the user has restored stay in the window, whatever the manager did.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ ChangedPart = tuple[m.Address, m.Addressed, m.Addressed | None]
 
 
 class TracedRole(str):
-    """The role of a message as a string that also knows the seq of the message's entry (`entry`).
+    """The role of a message, as a string that also has the seq of the message's entry (`entry`).
 
-    A manager copies the role when it copies or changes a message. So the entry is known afterwards, even in a later
-    call. All other code sees an ordinary string.
+    A manager copies the role when it copies or changes a message. So the entry of a returned message is known, also if
+    it is of an earlier call of the manager. For all other code this is an ordinary string.
     """
 
     __slots__ = ("entry",)
@@ -47,14 +47,15 @@ class TracedRole(str):
 
 
 FOR_MANAGERS = OpenAIChatDialect(media_in_results=True)
-"""A manager gets one message for each entry."""
+"""Renders messages for managers: one for each entry, as images and files stay in the results."""
 
 
 class ViewMessage(Struct, frozen=True):
     """A message of a view as a manager gets it, with what it was rendered from.
 
-    `fact`: the message read again. `entry`: the seq of its entry. `slot`: the index of its slot (HEAD_SLOT for the
-    head). `unit`: None for the head and for the text of a fold.
+    `fact`: the fact that is read from the message. `entry`: the seq of its entry; for a message of the head a number
+    below 0. `slot`: the index of its slot; HEAD_SLOT for the head. `unit`: its unit; None for the head and for the text
+    of a fold.
     """
 
     message: m.Raw
@@ -65,7 +66,7 @@ class ViewMessage(Struct, frozen=True):
 
 
 def view_messages(view: View) -> list[ViewMessage]:
-    """The messages of a view, the head first."""
+    """Return the messages of a view, those of the head first."""
     head = OPENAI_CHAT.render_head(view.head)
     messages = [_view_message(message, -1 - index, HEAD_SLOT, None) for index, (message, _) in enumerate(head)]
     for index, slot in enumerate(view.slots):
@@ -77,17 +78,17 @@ def view_messages(view: View) -> list[ViewMessage]:
 
 
 def _view_message(message: m.Raw, entry: int, slot: int, unit: Unit | None) -> ViewMessage:
-    """One message, with a role that knows its entry."""
+    """Return one message of a view. Its role is a `TracedRole`."""
     role = TracedRole(message["role"])
     role.entry = entry
     return ViewMessage({**message, "role": role}, parse(message), entry, slot, unit)
 
 
 def removed_runs(view: View, is_removed: Callable[[int], bool]) -> Iterator[list[Slot]]:
-    """The runs of neighbouring slots that can be folded, of those for which `is_removed(index of the slot)` is true.
+    """Yield the runs of neighbouring slots that can be folded. `is_removed`: true for the index of a slot that may be.
 
-    A slot that the user has restored ends a run. Required and pinned units are not at the ends of a run: they would
-    show beside the fold in any case.
+    A slot that the user has restored ends a run. A run neither begins nor ends with a required or pinned unit, which
+    would show beside the fold in any case, and has at least one other unit.
     """
 
     def must_stay(slot: Slot) -> bool:
@@ -104,11 +105,10 @@ def removed_runs(view: View, is_removed: Callable[[int], bool]) -> Iterator[list
 
 
 class Difference:
-    """Compares the messages of a view with the list that a manager returned, and gives the edits that lead from one to
-    the other.
+    """The difference between the messages of a view and the list that a manager returned, as edits.
 
-    `ignored` has a line for each change that no edit can make. Every edit is valid, whatever the list contains. Call
-    `trims` once, then `folds` once; both may add to `ignored`.
+    Call `trims` once, then `folds` once. Every edit is valid, whatever the list contains. Afterwards `ignored` has a
+    line for each change that no edit can make. `why`: the reason that the edits have.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Difference:
             self.ignored.append("the order of the messages is not changed")
 
     def trims(self) -> Iterator[Trim]:
-        """A trim for each part that the manager shortened or removed, of messages whose turn is still in its list."""
+        """Yield a trim for each part that the manager shortened or removed from a turn that is still in its list."""
         facts = {source: self.facts[index] for index, source in self.sources.items()}
         units = {unit.key for source in facts if (unit := self.messages[source].unit) is not None}
         for index, before in enumerate(self.messages):
@@ -144,7 +144,7 @@ class Difference:
                 yield from self._trims_of(before, before.unit, after, reference)
 
     def _trims_of(self, before: ViewMessage, unit: Unit, after: m.Fact, reference: str) -> Iterator[Trim]:
-        """The trims that make one message as short as the manager made it (`after`)."""
+        """Yield the trims that make one message as short as the manager made it (`after`)."""
         logged, earlier_trims = self.view.fetch(before.entry).body, unit.effective_trims()
         assert isinstance(logged, m.Fact)
         for address, part, new in self._changed_parts(logged, before.fact, after, reference):
@@ -159,7 +159,11 @@ class Difference:
                 self.ignored.append(f"{reference}: {address[0]}[{address[1]}] is not changed: {refusal}")
 
     def _changed_parts(self, logged: m.Fact, before: m.Fact, after: m.Fact, reference: str) -> Iterator[ChangedPart]:
-        """The parts of one message that the manager changed. Changes without an edit are added to `ignored`."""
+        """Yield the parts of one message that the manager changed. Changes without an edit are added to `ignored`.
+
+        `logged`: the message in the log; `before`: as the manager got it, with earlier trims; `after`: as it returned
+        it.
+        """
         addressed = m.addressed_parts(logged)
         for field, name in (("parts", "parts"), ("calls", "calls"), ("reasoning", "reasoning")):
             whole, old, new = (getattr(fact, field, ()) for fact in (logged, before, after))
@@ -174,9 +178,9 @@ class Difference:
             self.ignored.append(f"{reference}: other fields are not changed")
 
     def folds(self) -> Iterator[Fold]:
-        """A fold for each run of slots of which the manager's list has no message.
+        """Yield a fold for each run of slots of which the manager's list has no message.
 
-        New messages that the manager put in their place become the text of the fold.
+        The texts of new messages in their place become the text of the fold, if the fold is then still valid.
         """
         slots = {index: self.messages[source].slot for index, source in self.sources.items()}
         present = {*slots.values(), self.view.slot_index(self.view.newest_unit)}
@@ -203,10 +207,10 @@ class Difference:
 
 
 def _sources(messages: list[ViewMessage], result: Sequence[object], facts: list[m.Fact | None]) -> dict[int, int]:
-    """For each message of a manager's list that came from the view, the index of that message in the view.
+    """Return which messages of a manager's list came from the view: their index in the list, with that in `messages`.
 
-    It is found by its role. A message that the manager wrote anew is found by its calls or its text. Of several equal
-    messages the last ones are taken, because managers remove old messages.
+    A message is recognised by its role. One that the manager wrote anew is recognised by its calls or its text. If
+    several messages are equal, the last ones are taken, because managers remove old messages.
     """
     index_of = {message.entry: index for index, message in enumerate(messages)}
     roles = [as_dict(item).get("role") for item in result]
@@ -226,14 +230,15 @@ def _sources(messages: list[ViewMessage], result: Sequence[object], facts: list[
 
 
 def _likeness(fact: m.Fact) -> str:
-    """A key that is equal for messages of one class with the same call ids, the same result id, or the same parts."""
+    """Return a key that is equal for messages of one kind with the same call ids, the same result id, or the same
+    parts."""
     ids = [call.id for call in fact.calls] if isinstance(fact, m.Assistant) else ()
     call = fact.call if isinstance(fact, m.ToolResult) else ""
     return repr((type(fact), ids or call or fact.parts))
 
 
 def _parse_leniently(item: object) -> m.Fact | None:
-    """The fact of a message; if its calls are invalid, without them; None if it is not a message."""
+    """Return the fact of a message, without its calls if they are invalid. None for a value that is no message."""
     try:
         return parse(item)
     except InvalidMessage:
@@ -243,31 +248,36 @@ def _parse_leniently(item: object) -> m.Fact | None:
 
 
 def _text_of(fact: m.Fact | None) -> str:
-    """The text of a message; empty if it has parts that are not texts."""
+    """Return the text of a message; empty if it has a part that is no text, and for None."""
     parts = fact.parts if fact is not None else ()
     pieces = [part.text for part in parts if isinstance(part, m.Text)]
     return "\n".join(pieces).strip() if len(pieces) == len(parts) else ""
 
 
 def _align(before: Sequence[m.Addressed], after: Sequence[m.Addressed]) -> list[m.Addressed | None] | None:
-    """For each part the one that it became, or None if it was removed. None for all if they cannot have become
-    these."""
+    """Return for each part of `before` the part of `after` that it became, or None if it was removed.
+
+    Return None if the parts cannot have become these.
+    """
     same_number, rest = len(before) == len(after), list(reversed(after))
     aligned = [rest.pop() if rest and (same_number or type(rest[-1]) is type(part)) else None for part in before]
     return None if rest or not all(map(_may_become, before, aligned)) else aligned
 
 
 def _may_become(old: m.Addressed, new: m.Addressed | None) -> bool:
-    """Whether a manager may turn one part into the other: a call keeps its name, reasoning stays whole or is removed,
-    any other part may become a text."""
+    """True if a manager may turn one part into the other: a call keeps its name, reasoning stays whole or is removed
+    (None), any other part is removed or becomes a text."""
     if isinstance(old, m.Call):
         return isinstance(new, m.Call) and new.name == old.name
     return new is None or isinstance(new, m.Text) or new == old
 
 
 def _kept_spans(part: m.Addressed, new: m.Addressed | None, reference: str) -> tuple[tuple[Span, ...], str]:
-    """The spans that a trim keeps of a part so that it shows `new`, and its note. The note names the entry (not for
-    reasoning)."""
+    """Return the spans that a trim keeps of a part so that it shows `new`, and the note of the trim.
+
+    The note has the new text that the spans do not cover, and a marker with the reference. For reasoning both are
+    empty.
+    """
     if isinstance(part, m.Reasoning):
         return (), ""
     if isinstance(new, m.Call):
@@ -285,6 +295,6 @@ def _kept_spans(part: m.Addressed, new: m.Addressed | None, reference: str) -> t
 
 
 def _common_prefix(a: str, b: str) -> int:
-    """The number of characters that two texts share at their start."""
+    """Return the number of characters that two texts share at their beginning."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((index for index, (x, y) in pairs if x != y), min(len(a), len(b)))

@@ -1,8 +1,8 @@
-"""The protocol of a history manager, which makes one list of messages from another, and managers for common cases.
+"""The protocol of a history manager, and managers for common cases.
 
-The managers here do not change their input, and give the same result for the same input. The result is a new list that
-shares nothing with the input, and in which every call is followed by its results. The exception is
-`PassthroughManager`: its list has the very messages that it was given.
+The managers here do not change their input, and return the same for the same input. The result is a new list of copies,
+in which every call is followed by its results. `PassthroughManager` is the exception: its list has the messages that it
+was given, as they are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Messages = Sequence[dict[str, Any]]
 
 
 class HistoryManager(Protocol):
-    """Decides which messages of a conversation the model sees."""
+    """An object that decides which messages of a conversation the model sees."""
 
     def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:
         """Return the messages that the model shall see, as a new list.
@@ -43,34 +43,35 @@ class HistoryManager(Protocol):
 
 
 def strategy_name(manager: object) -> str:
-    """The name of a manager in policies: "sliding_window" for a SlidingWindowManager."""
+    """Return the name of a manager in policies: "sliding_window" for a SlidingWindowManager."""
     name = type(manager).__name__.removesuffix("Manager") or "manager"
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def coherent(messages: Sequence[object]) -> list[Raw]:
-    """A copy of the messages in which every call is followed by its results. A valid request comes back unchanged.
+    """Return a copy of the messages in which every call is followed by its results. It is equal for a valid request.
 
     A result without a call, and an empty message, are left out. A call without a result gets a synthetic one. A result
-    in another place is moved to its call. Raises InvalidMessage if an item is not an OpenAI chat message.
+    in another place is moved to its call. Raises InvalidMessage if an item is not an OpenAI Chat message.
     """
     return [*chain.from_iterable(_turns(messages))]
 
 
 class PassthroughManager(Struct, frozen=True):
-    """Returns a new list of the same messages."""
+    """A manager that returns a new list of the same messages."""
 
     def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
         return list(messages)
 
 
 class SlidingWindowManager(Struct, frozen=True):
-    """Keeps the system messages at the beginning, and the newest turns with at most `window_size` messages together.
+    """A manager that keeps the system messages at the beginning, and the newest turns with at most `window_size`
+    messages.
 
     A turn is kept or left out as a whole, so there may be fewer messages. If `window_size` is 0, or less than the
     newest turn has, only the system messages are left. (An `EngineManager` with `max_messages` always keeps the first
     task and the newest turn.) Raises InvalidSetting for a size below 0; `curate` raises InvalidMessage if an item is
-    not an OpenAI chat message.
+    not an OpenAI Chat message.
     """
 
     window_size: int
@@ -86,10 +87,10 @@ class SlidingWindowManager(Struct, frozen=True):
 
 
 class ToolResultTruncator(Struct, frozen=True):
-    """Cuts tool results to `max_length` characters, the `suffix` that marks the cut included.
+    """A manager that cuts longer tool results to `max_length` characters, with the `suffix` that marks the cut.
 
     All texts of a result share the limit, in order; images are kept. A suffix longer than the limit is cut too. Raises
-    InvalidSetting for a length below 0; `curate` raises InvalidMessage if an item is not an OpenAI chat message.
+    InvalidSetting for a length below 0; `curate` raises InvalidMessage if an item is not an OpenAI Chat message.
     """
 
     max_length: int = 2000
@@ -102,7 +103,7 @@ class ToolResultTruncator(Struct, frozen=True):
         return [*chain.from_iterable(_turns(messages, self._shortened))]
 
     def _shortened(self, fact: Fact) -> Fact:
-        """The result within the limit. Texts behind the suffix are left out."""
+        """Return a result within the limit, without the texts behind the suffix; any other fact as it is."""
         size = sum(len(part.text) for part in fact.parts if isinstance(part, Text))
         if not isinstance(fact, ToolResult) or size <= self.max_length:
             return fact
@@ -120,11 +121,11 @@ class ToolResultTruncator(Struct, frozen=True):
 
 
 class ComposedManager(Struct, frozen=True):
-    """Runs several managers, each on the result of the one before. Without managers it returns a new list of the same
+    """A manager that runs several, each on the result of the one before. Without any, it returns a new list of the same
     messages."""
 
     managers: tuple[HistoryManager, ...] = ()
-    """In the order in which they run."""
+    """The managers, in the order in which they run."""
 
     def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:
         result = list(messages)
@@ -134,7 +135,7 @@ class ComposedManager(Struct, frozen=True):
 
 
 class _NoCounter:
-    """Counts every text as 0 tokens: for a plan without limits."""
+    """A token counter that counts 0 for every text, because a plan without limits needs no counts."""
 
     name = "uncounted"
 
@@ -143,9 +144,10 @@ class _NoCounter:
 
 
 def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda fact: fact) -> list[list[Raw]]:
-    """The leading system messages, then the turns, each with all its results. `change` is applied to every fact.
+    """Return the leading system messages, and then the messages of each turn with all its results.
 
-    The units of a view decide what belongs together, so calls and results are not paired here.
+    `change` is applied to every fact. A conversation in memory decides what belongs to a turn, so that calls and
+    results are paired as everywhere.
     """
     head, facts = split_head(messages)
     log, budget = MemoryStore().open("turns"), Budget(context=UNLIMITED)
