@@ -121,6 +121,19 @@ def test_every_door_over_stdio(url: str) -> None:
     assert over_stdio(url, every_door) == []
 
 
+def test_every_argument_of_every_tool_is_described(http: str) -> None:
+    async def undescribed(client: Client) -> list[str]:
+        listed = (await client.list_tools()).tools
+        assert all(tool.description for tool in listed)
+        arguments = [
+            (tool.name, name, about) for tool in listed for name, about in tool.input_schema["properties"].items()
+        ]
+        assert len(arguments) > 15
+        return [f"{tool}: {name}" for tool, name, about in arguments if not about.get("description")]
+
+    assert over_http(http, undescribed) == []
+
+
 HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("read", {"conversation": "private", "ref": "0"}),
     ("search", {"conversation": "private", "query": "TANGERINE"}),

@@ -1,7 +1,7 @@
 """The tools of an MCP server in a run: `tools=[McpServer("npx -y some-server")]`.
 
-The official client is async and belongs to one event loop. So each open server has a thread with a loop of its own, and
-its tools are plain functions that wait for that loop: the same in a sync and in an async run.
+The official client is async and belongs to one event loop. So each open server has a thread with an event loop of its
+own, and its tools are plain functions that wait for that thread. They are the same in a sync and in an async run.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ class McpServer(Toolset):
             yield await stack.enter_async_context(Client(target))
 
     def _must_have(self, listed: Sequence[Any]) -> None:
-        """Raises InvalidSetting if `allowed_tools` or `needs_approval` name a tool that the server has not: a name that
-        is misspelt would let a call run without approval."""
+        """Raise InvalidSetting if `allowed_tools` or `needs_approval` name a tool that the server does not have: a
+        misspelt name would let a call run without approval."""
         known = {each.name for each in listed}
         named = {"allowed_tools": self._allowed or (), "needs_approval": self._needs_approval}
         for setting, names in named.items():
@@ -192,8 +192,8 @@ class McpServer(Toolset):
                 raise InvalidSetting(f"{setting}: {self!r} has no tool {quote(unknown[0])}; it has: {there}")
 
     def _function_tools(self, listed: Sequence[Any], connection: _Connection) -> Iterator[FunctionTool]:
-        """The tools, with names that providers take. One whose name or schema no provider would take is left out, with
-        a warning."""
+        """The tools that the model may have, with names that providers take. A tool whose name or schema no provider
+        would take is left out, with a warning."""
         used: set[str] = set()
         for each in listed:
             if self._allowed is not None and each.name not in self._allowed:
@@ -215,7 +215,8 @@ class McpServer(Toolset):
 
 
 class _Connection:
-    """A client that is connected to a server, in a thread with an event loop of its own."""
+    """One connection to a server, in a thread with an event loop of its own: `open` once, `call` often, `close`
+    once."""
 
     def __init__(self, client: Callable[[], AbstractAsyncContextManager[Any]], timeout: float) -> None:
         self._make_client, self._timeout = client, timeout
@@ -226,7 +227,8 @@ class _Connection:
         self._stop: anyio.Event | None = None
 
     def open(self, timeout: float) -> tuple[str, Sequence[Any]]:
-        """Connect; the server's name and its tools. Raises whatever the client raises, TimeoutError."""
+        """Start the thread, and connect. Returns the server's name and its tools. Raises what the client raises, and
+        TimeoutError after this many seconds. After an error `close` must be called too."""
         from anyio.from_thread import start_blocking_portal  # noqa: PLC0415 - only where a server is used
 
         portal = self._portal = self._stack.enter_context(start_blocking_portal())
@@ -239,7 +241,7 @@ class _Connection:
             raise TimeoutError(f"no answer within {timeout:g} seconds") from None
 
     async def _serve(self, opened: Future[tuple[str, Sequence[Any]]]) -> None:
-        """Stay connected until `close`."""
+        """Connect, put the name and the tools (or the error) into `opened`, and stay connected until `close`."""
         import anyio  # noqa: PLC0415 - as above
 
         self._stop = anyio.Event()
@@ -256,8 +258,8 @@ class _Connection:
             opened.set_exception(error if isinstance(error, Exception) else ConnectionError("it was stopped"))
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
-        """The result of a call, as the client gives it; a failed one that says so after too much time. Raises what the
-        client raises."""
+        """Call a tool of the server. Returns its result as the client gives it; if it takes too long, a failed result
+        that says so. Raises what the client raises."""
         assert self._portal is not None
         try:
             return self._portal.call(
@@ -269,7 +271,8 @@ class _Connection:
             raise
 
     def close(self) -> None:
-        """End the connection, and the server that was started for it. Calls that wait fail."""
+        """End the connection, and the server if it was started as a command. Calls that still wait fail. A second call
+        does nothing."""
         if self._portal is None:
             return
         try:
@@ -287,7 +290,7 @@ class _Connection:
 
 
 async def _listed(client: Any) -> list[Any]:
-    """All tools of a server. Raises ValueError if they are too many."""
+    """All tools of a server, page by page. Raises ValueError if there are more than `MAX_TOOLS`."""
     tools: list[Any] = []
     cursor: str | None = None
     while True:
@@ -306,14 +309,15 @@ def _is_timeout(error: Exception) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A name with the characters that providers take; empty if nothing of it is left."""
+    """A name in which other characters than letters, digits, `_` and `-` are `_`, cut to the longest that providers
+    take. Empty if it has no letter and no digit."""
     plain = re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:MAX_NAME]
     return plain if plain.strip("_-") else ""
 
 
 def _label(server: object) -> str:
-    """The server in a message: a URL without user and query, the words of a command, or its type. Never `env` or
-    `headers`."""
+    """How messages name a server: its URL without user and query, its command, or the type of the object. Raises
+    InvalidSetting for what can be no server."""
     if _is_url(server):
         return re.sub(r"//[^/@]*@", "//", str(server).split("?")[0])
     if isinstance(server, (list, tuple)) and server:
@@ -335,13 +339,14 @@ def _is_command(server: object) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """Why a server did not start, in one line: of a group of exceptions, its first one."""
+    """Why a server did not start, in one line. A group of exceptions is named by its first one."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return " ".join(error_text(error).split())
 
 
 def _names(setting: str, given: object) -> frozenset[str]:
+    """These names of tools, checked. Raises InvalidSetting."""
     if isinstance(given, (list, tuple, set, frozenset)):
         names = cast("Collection[object]", given)
         if all(isinstance(name, str) for name in names):

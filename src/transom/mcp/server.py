@@ -3,8 +3,8 @@
 Every call names its conversation. With a `user_id` only the conversations of that user are served, without one only
 those that have no `user_id`. Any other conversation is answered as if it did not exist.
 
-Nothing of a store is changed without `write`; with it, a client may edit the memory. What a client sends never raises
-anything but a tool error of one line, and an answer has a limit.
+Without `write` no conversation and no memory changes; with it, a client may edit the memory. Whatever a client sends,
+an error is a tool error of one line, and an answer has a limit.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 import hmac
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import wraps
-from typing import Any, cast
+from typing import Annotated, Any, cast
 from urllib.parse import quote as url_quote
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ToolAnnotations
+from pydantic import Field
 
 from transom.conversation.search import ConversationSearch
 from transom.core.log import owner_of
@@ -31,6 +32,7 @@ from transom.evaluation.explain import explain
 from transom.memory import Memory
 from transom.readback import answer_call, read
 from transom.readback.pages import MAX_BYTES, utf8_prefix
+from transom.readback.references import FORMS
 from transom.stores import Store, StoredLog
 from transom.texts import GREP, LIST, READ, SEARCH
 from transom.tokenizer import o200k
@@ -48,8 +50,37 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
+Name = Annotated[str, Field(description="The name of the conversation, as the tool list gives it.")]
+Query = Annotated[str, Field(description="Words; no character has a special meaning.")]
+Role = Annotated[str, Field(description="Only entries of this role: user, assistant, tool.")]
+ToolName = Annotated[str, Field(description="Only calls and results of this tool.")]
+File = Annotated[str, Field(description="Only entries that name this file, or part of its path.")]
+Ref = Annotated[str, Field(description=f"What to read: {FORMS}.")]
+FirstLine = Annotated[int, Field(description="The line of the (first) entry to begin at, from 1.")]
+Lines = Annotated[int, Field(description="The most lines to show.")]
+Pattern = Annotated[str, Field(description="A regular expression (RE2), within a line; (?i): any case.")]
+Where = Annotated[str, Field(description="Where to look, as for read. Default: everywhere.")]
+Matches = Annotated[int, Field(description="The most matches to show.")]
+Context = Annotated[int, Field(description="The lines to show before and after each match.")]
+NameOrNone = Annotated[
+    str, Field(description="The conversation whose entries are listed. Default: list conversations.")
+]
+First = Annotated[int, Field(description="The entry or the conversation to begin at, from 0.")]
+Rows = Annotated[
+    int, Field(description=f"The most rows to show: at most 1,000 entries, or {MAX_LISTED} conversations.")
+]
+Newest = Annotated[int, Field(description="How many of the newest entries to explain, at most 1,000.")]
+AtCall = Annotated[
+    int | None, Field(description="A call of the model: from 1, or from the last if negative. Default: as it is now.")
+]
+Label = Annotated[str, Field(description="The block to show whole. Default: the labels of all blocks.")]
+
+
 class StoreTools:
-    """What the tools answer. Each raises ToolError with one line for what it cannot do."""
+    """The tools of the server: each method is a tool, and its docstring and annotations tell the client what it does.
+
+    A method raises ToolError, or a TransomError, of one line for what it cannot do.
+    """
 
     def __init__(self, store: Store, *, user_id: str | None = None, memory: str = "memory") -> None:
         self._store, self._user_id = store, user_id or ""
@@ -65,6 +96,7 @@ class StoreTools:
         return log
 
     def _answer(self, conversation: str, tool: str, arguments: Mapping[str, object]) -> str:
+        """The answer of one of the readback tools. An argument that is wrong is answered with a line that says why."""
         log = self.log(conversation)
         found = ConversationSearch(log, self._store, self._user_id)
 
@@ -73,20 +105,22 @@ class StoreTools:
 
         return answer_call(log, tool, dict(arguments), search=cast("Any", search))
 
-    def search(self, conversation: str, query: str, role: str = "", tool: str = "", file: str = "") -> str:
+    def search(self, conversation: Name, query: Query, role: Role = "", tool: ToolName = "", file: File = "") -> str:
         """Find what was said in a conversation by words, names, parts of names or the text of an error, best first."""
         return self._answer(conversation, SEARCH, {"query": query, "role": role, "tool": tool, "file": file})
 
-    def read(self, conversation: str, ref: str, start: int = 1, lines: int = 400) -> str:
-        """Read entries of a conversation whole: `ref` is "412", or "412 to 420". The first line says how to go on."""
+    def read(self, conversation: Name, ref: Ref, start: FirstLine = 1, lines: Lines = 400) -> str:
+        """Read entries of a conversation whole. The first line of the answer says how to get the next page."""
         return self._answer(conversation, READ, {"ref": ref, "start": start, "lines": lines})
 
-    def grep(self, conversation: str, pattern: str, ref: str = "", limit: int = 50, context: int = 0) -> str:
-        """Find lines of a conversation by a regular expression (RE2)."""
+    def grep(
+        self, conversation: Name, pattern: Pattern, ref: Where = "", limit: Matches = 50, context: Context = 0
+    ) -> str:
+        """Find lines of a conversation by a regular expression, also in entries that no window shows any more."""
         given = {"pattern": pattern, "ref": ref, "limit": limit, "context": context}
         return self._answer(conversation, GREP, given)
 
-    def list(self, conversation: str = "", first: int = 0, limit: int = 100) -> str:
+    def list(self, conversation: NameOrNone = "", first: First = 0, limit: Rows = 100) -> str:
         """List the entries of a conversation, a line each; without a conversation, the conversations."""
         if conversation:
             return self._answer(conversation, LIST, {"first": first, "limit": limit})
@@ -98,13 +132,13 @@ class StoreTools:
         return "\n".join([f"[{len(names):,} {noun}, {len(shown):,} of them from {max(0, first):,}]", *shown])
 
     def _names(self) -> Iterator[str]:
+        """The names of this user's conversations."""
         for name in self._store.names():
             if owner_of(self._store.open(name)).user_id == self._user_id:
                 yield name
 
-    def explain(self, conversation: str, limit: int = 200, at: int | None = None) -> str:
-        """Say for the newest entries of a conversation whether the model's window has them, and why. `at`: at this call
-        of the model, counted from 1, or from the last if negative; by default now."""
+    def explain(self, conversation: Name, limit: Newest = 200, at: AtCall = None) -> str:
+        """Say for the newest entries of a conversation whether the model's window has them, and why."""
         rows = explain(self.view(conversation, at))[-max(1, min(limit, 1_000)) :]
         lines = [
             f"entry {row.entry} {row.role} {row.state}{f' ({row.why})' if row.why else ''}: "
@@ -113,7 +147,7 @@ class StoreTools:
         ]
         return utf8_prefix("\n".join(lines), MAX_BYTES)
 
-    def notes(self, conversation: str) -> str:
+    def notes(self, conversation: Name) -> str:
         """The announced state of a conversation (goal, plan, mode): the newest note of each key."""
         found = {
             entry.body.key: entry.body.text
@@ -122,8 +156,8 @@ class StoreTools:
         }
         return utf8_prefix("\n".join(f"{key}: {text}" for key, text in found.items()), MAX_BYTES) or "[no notes]"
 
-    def show_memory(self, label: str = "") -> str:
-        """The memory blocks that outlive conversations: all labels, or one block."""
+    def show_memory(self, label: Label = "") -> str:
+        """The memory blocks that outlive conversations: all labels, or the text of one block."""
         if label:
             if label not in self.memory.labels():
                 raise ToolError(f"there is no block {quote(label)}")
@@ -131,8 +165,8 @@ class StoreTools:
         return "\n".join(self.memory.labels()) or "[no blocks]"
 
     def view(self, conversation: str, at: int | None = None) -> View:
-        """What the log of a conversation shows now, or at a call of the model. Raises InvalidSetting if there was no
-        such call."""
+        """The view of a conversation now, or at a call of the model. Raises ToolError if there is no such conversation,
+        InvalidSetting if there was no such call."""
         log = self.log(conversation)
         calls = [] if at is None else sent_requests(log)
         upto = None if at is None else calls[call_number(at, len(calls), log.name) - 1].seq
@@ -143,7 +177,7 @@ class StoreTools:
         return compact_json(render_messages(self.view(conversation), OPENAI_CHAT))
 
     def entry(self, conversation: str, number: str) -> str:
-        """One entry, whole."""
+        """One entry of a conversation, at most ten times as long as the answer of a tool."""
         return str(read(self.log(conversation), number, max_bytes=MAX_BYTES * 10))
 
     def summary(self, conversation: str) -> str:
@@ -184,7 +218,7 @@ def make_server(store: Store, *, user_id: str | None = None, write: bool = False
 
 
 def _guarded(function: Callable[..., str]) -> Callable[..., str]:
-    """A tool whose errors are one line."""
+    """This function as a tool: a TransomError becomes a ToolError of one line."""
 
     @wraps(function)
     def call(*given: Any, **arguments: Any) -> str:
@@ -197,7 +231,8 @@ def _guarded(function: Callable[..., str]) -> Callable[..., str]:
 
 
 def _refusing(function: Callable[..., str]) -> Callable[..., str]:
-    """A resource or prompt whose errors are one line of the protocol: the SDK keeps the text of no other exception."""
+    """This function as a resource or a prompt: its errors become an MCPError of one line, because the SDK hides the
+    text of all other exceptions."""
 
     @wraps(function)
     def call(*given: Any, **arguments: Any) -> str:
@@ -214,7 +249,7 @@ App = Callable[[Any, Receive, Callable[[Any], Awaitable[None]]], Awaitable[None]
 
 
 def with_token(app: App, token: str) -> App:
-    """An HTTP app that answers only requests with this bearer token."""
+    """An ASGI app that hands requests with this bearer token to `app`, and answers all others with 401."""
     expected = f"Bearer {token}".encode()
 
     async def checked(scope: Any, receive: Receive, send: Callable[[Any], Awaitable[None]]) -> None:
