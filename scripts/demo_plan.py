@@ -148,7 +148,7 @@ PLAN: tuple[Turn, ...] = (
         "strategies/shorten/clip_new.py). The whole text stays in the log; bodies over 64 KiB are stored apart, in "
         "the blob store; and the marker names the entry. The model gets the rest with the tools of `transom.readback`, "
         "you with `transom read`. When the window is full later, the policy folds old turns; `default` quotes passages "
-        "of them (`Digest`, strategies/fold/record.py)."
+        "of them (`Digest`, strategies/fold/layered_records.py)."
     ),
     user(
         "Then here is the change I want: reasoning is the first thing I would give up. `OldReasoning` goes by the "

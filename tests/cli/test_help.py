@@ -135,7 +135,7 @@ def test_the_start_is_fast(folder, code, most):
 
 def test_the_import_loads_no_strategy_index_or_summarizer():
     """They are loaded by the first conversation that needs them."""
-    later = ("transom.search.sqlite_index", "transom.summaries.llm", "transom.strategies.fold.record")
+    later = ("transom.search.sqlite_index", "transom.summaries.llm", "transom.strategies.fold.layered_records")
     code = f"import sys, transom; print(sorted(set({later!r}) & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
 

@@ -6,7 +6,7 @@ import pytest
 
 from transom.core.edit import Fold, Undo
 from transom.core.reducer import build_view
-from transom.strategies.fold.record import Digest
+from transom.strategies.fold.layered_records import Digest
 from transom.testing import says, talk
 from transom.testing.fakes import Entries
 from transom.testing.laws.shared import COUNTER

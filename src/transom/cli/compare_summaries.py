@@ -18,7 +18,7 @@ from transom.evaluation.summary_costs import summary_costs
 from transom.policies import policy_named
 from transom.prices import PRICES, Prices
 from transom.providers import provider_named
-from transom.strategies.fold.record import Digest
+from transom.strategies.fold.layered_records import Digest
 from transom.tokenizer import o200k
 
 WITH_MODEL = " + model"

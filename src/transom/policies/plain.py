@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from transom.core.policy import Choice, Policy, Strategy
 from transom.recall import DropRecalled, Recall
 from transom.strategies.fold import last_resort
+from transom.strategies.fold.layered_records import Digest
 from transom.strategies.fold.omission import Omit
-from transom.strategies.fold.record import Digest
 from transom.strategies.fold.summary_choices import NewSummary, OldSummary
 from transom.strategies.shorten.clip_new import ClipNew
 from transom.strategies.shorten.forms import ClipToFit, Stub, gone, marked_arguments, marker

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from transom.core.policy import Policy, Strategy
 from transom.errors import InvalidSetting, quote
-from transom.strategies.fold.record import LEAST_RECORD, Digest
+from transom.strategies.fold.layered_records import LEAST_RECORD, Digest
 from transom.strategies.fold.rolling_record import RollingRecord
 from transom.strategies.shorten.clip_new import ClipNew
 

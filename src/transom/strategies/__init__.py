@@ -68,8 +68,8 @@ if TYPE_CHECKING:
         unsent_units,
     )
     from transom.strategies.digest.visible import visible_texts
+    from transom.strategies.fold.layered_records import Digest
     from transom.strategies.fold.omission import HeadTail, Omit, Rounds
-    from transom.strategies.fold.record import Digest
     from transom.strategies.fold.rolling_record import RollingRecord
     from transom.strategies.fold.summary_choices import NewSummary, OldSummary
     from transom.strategies.keep import KeepBest, KeepTools, KeepUsers
@@ -172,7 +172,7 @@ __getattr__, __dir__ = lazy_exports(
             "stays_visible",
             "unsent_units",
         ),
-        "strategies.fold.record": ("Digest",),
+        "strategies.fold.layered_records": ("Digest",),
         "strategies.digest.visible": ("visible_texts",),
         "strategies.actions.tools": ("TOOLS", "ToolRow"),
         "strategies.keep": ("KeepBest", "KeepTools", "KeepUsers"),

@@ -1,7 +1,7 @@
-"""The questions that strategies ask before they propose an edit. Each has one definition, here.
+"""What strategies ask before they propose an edit: which units may be folded or trimmed, which results are large, how
+many slots fit into some room, and whether an edit is worth a break of the cached prefix.
 
-Which units may be folded, which may be trimmed? Which results are large? How many slots fit into some room? Is what an
-edit saves worth a break of the cached prefix?
+Each question has one definition, here.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ RECALLED = "recalled before"
 
 
 def stands_for_turns(slot: Slot) -> bool:
-    """Whether a slot is a fold that stands for turns. One over recalled text does not: it is a mark in its place."""
+    """Whether a slot is a fold that stands for turns. False for a unit, and for a fold over recalled text, which only
+    marks where that text was."""
     return isinstance(slot, FoldedSlot) and slot.why != RECALLED
 
 
 def is_user_pinned(view: View, unit: Unit) -> bool:
-    """Whether a person pinned this unit. Pins that a plan placed go with the plan's folds."""
+    """Whether a person pinned this unit. A pin that a plan placed does not count."""
     if not unit.pins:
         return False
     pins = (view.fetch(seq).body for seq in unit.pins)
@@ -50,24 +51,23 @@ def stays_visible(view: View, target: Target, unit: Unit) -> bool:
 
 
 def slots_before_newest(view: View, target: Target) -> int:
-    """How many slots precede the newest unit, every open unit, and every unit that waits for a tool of the provider; 0
-    if there are only notes."""
+    """The number of slots in front of the first of these: the newest unit, the open units, and the units that wait for
+    a tool of the provider. Only these slots may be folded. 0 if the window has only notes."""
     return max(0, min(map(view.slot_index, (target.newest_unit, *view.open_units, *view.waiting.values()))))
 
 
 def leading_slots(view: View, target: Target) -> int:
-    """How many slots at the front no fold may take: the provider's own compaction with what precedes it, and the first
-    task, where it leads the conversation."""
+    """The number of slots at the front that no fold may take: the provider's own compaction with what precedes it, and
+    behind it the required units up to the first other one (mostly the first task)."""
     start, stop = view.fixed_slots, slots_before_newest(view, target)
     return next((at for at in range(start, stop) if view.slots[at].first not in target.required), max(start, stop))
 
 
 def foldable_runs(view: View, target: Target, slots: Sequence[Slot]) -> list[list[Slot]]:
-    """The runs of adjacent slots that a fold may take.
+    """Divide slots into runs of adjacent slots, each of which one fold may take.
 
-    What the user restored is left alone, so it ends a run; where the window does not fit, it is taken too. No run
-    begins or ends between a call of the provider's own tool and its result, unless that would leave out too many slots
-    (`whole_spans`).
+    A slot that the user restored is in no run, unless the window does not fit. No run begins or ends between a call of
+    the provider's own tool and its result, unless that would leave out too many slots (see `whole_spans`).
     """
     found: list[list[Slot]] = [[]]
     for slot in slots:
@@ -96,11 +96,11 @@ def whole_spans(view: View, run: list[Slot]) -> list[Slot]:
 
 
 def cut_before_user(view: View, slots: Sequence[Slot], most: float) -> int:
-    """How many of `slots`, which follow a fold, the fold should take too, so that it ends before a message of the user.
-    They may have `most` tokens together; 0 if no such message comes within these.
+    """How many of `slots`, which follow a fold, the fold should take too, so that a message of the user follows it.
 
-    It is 0 unless reasoning is bound to its prefix. Every turn behind a fold loses its bound reasoning. A turn that is
-    also cut off from its user message would lose its task as well.
+    0 if no message of the user comes within the first `most` tokens of `slots`, and 0 unless the window has reasoning
+    that is bound to its prefix. Every turn behind a new fold loses such reasoning; a turn that is also cut off from its
+    user message would lose its task as well.
     """
     if not view.prefix.has_signed:
         return 0
@@ -120,8 +120,9 @@ def hides_a_unit(view: View, target: Target, slots: Iterable[Slot]) -> bool:
 
 
 def freed_by_folding(view: View, target: Target, slots: Iterable[Slot]) -> Size:
-    """The size that a fold over these slots frees, before its own text: all but the units that stay visible. A unit
-    of which an older fold has an excerpt counts as visible, because a new fold shows it whole again."""
+    """The size that a fold over these slots frees, without the size of the fold's own text: all but the units that stay
+    visible. A unit of which an older fold has an excerpt counts as visible, because a new fold shows it whole
+    again."""
     return reduce(Size.plus, (_freed(view, target, slot) for slot in slots), ZERO)
 
 
@@ -155,9 +156,11 @@ def may_trim(
 ) -> bool:
     """Whether a strategy may shorten a unit while the window fits.
 
-    Not the newest unit, which the model needs now; no open unit; none that the user restored; no protected and no
-    pinned one. Strategies that differ say why: `newest` allows the newest unit, also while it is open, `protected`
-    replaces `target.protected`, and without `implied_pins` the pins that plans place do not count.
+    False for the newest unit, which the model needs now; for a unit with open calls; and for a unit that is restored by
+    the user, protected or pinned.
+
+    `newest`: allow the newest unit, also while it has open calls. `protected`: the keys of the protected units, in
+    place of `target.protected`. `implied_pins`: whether the pins that plans place count too.
     """
     is_newest = unit.key == target.newest_unit
     if (is_newest and not newest) or (unit.open_calls and not is_newest) or view.user_restored(unit):
@@ -168,11 +171,10 @@ def may_trim(
 
 
 def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Unit]:
-    """The units of more than `over` tokens that no request has carried, and that no edit has touched since their last
-    result.
+    """The units of more than `over` tokens that no request has carried yet, the newest one included: a trim of them
+    breaks no cached prefix.
 
-    The newest unit is one of them: on arrival everything is new, and a trim costs nothing. So is a unit whose results
-    come one by one, as long as the newest of them is behind the edits of the others.
+    A unit that has a trim already is left out, until another result of it comes.
     """
     for slot in view.slots[max(0, view.shared_slots) :]:
         if not isinstance(slot, Unit) or slot.size.tokens <= over or _is_trimmed_since_last_result(slot):
@@ -203,10 +205,11 @@ MERGED = 0.42
 
 
 def free_room(limit: float, fixed: float) -> float:
-    """The tokens that a conversation has beside its `fixed` part: head, first task, newest user message.
+    """The tokens of a limit that are left for the conversation beside its `fixed` part (head, first task and newest
+    user message), but at least a quarter of the limit.
 
-    The docstrings of strategies call it F: most of their shares are shares of it. Due notes are not in `fixed`: the
-    next plan sees them as newest turns, so this one counts them there (law 8).
+    The docstrings of strategies call it F: most of their shares are shares of it. Notes that are due are not in
+    `fixed`: the next plan sees them as newest turns, so this one counts them there (law 8).
     """
     return max(MIN_ROOM * limit, limit - fixed)
 
@@ -242,26 +245,27 @@ def how_many_fit(
 
 
 def is_worth_a_break(view: View, target: Target, saved: Size, least: float) -> bool:
-    """Whether folds that save so much are worth a break of the cached prefix: they lower the pressure by `least`, or
-    the window does not fit without them."""
+    """Whether folds that save this size are worth a break of the cached prefix: they lower the pressure by at least
+    `least`, or the window does not fit."""
     return target.over_limit or target.pressure(view) - target.pressure(view, saved) >= least
 
 
 def relieves(view: View, target: Target, saved: Size) -> bool:
-    """Whether edits save something of which there is too much: tokens, bytes, images or messages.
+    """Whether edits that save this size save something of which the window has too much: tokens, bytes, images or
+    messages.
 
-    A trim does not help where only messages are too many. And a marker of fewer bytes than a few short messages, which
-    the log would take, may have more tokens than they have (law 7).
+    An edit may not: a trim saves no message, and a marker of fewer bytes than a few short messages, which the log would
+    take, may have more tokens than they have (law 7).
     """
     return any(size > goal and part > 0 for size, goal, part in zip(view.total, target.goal, saved, strict=True))
 
 
 def is_worth_a_batch(view: View, target: Target, saved: Size, least: float) -> bool:
-    """Whether trims that save so much are worth a break: they relieve the window, and save the share `least` of the
-    limit, in tokens or bytes.
+    """Whether trims that save this size are worth a break of the cached prefix: they relieve the window (see
+    `relieves`), and save at least the share `least` of the limit, in tokens or in bytes.
 
-    This is not the question for folds. A fold goes as deep as it has to, and is judged by how far the pressure falls;
-    a batch of trims has what it finds, and is judged by its own size.
+    Folds are judged by `is_worth_a_break`: they go as deep as they must, so what counts is how far the pressure falls.
+    A batch of trims has what it finds, so what counts is its own size.
     """
     shares = ((saved.tokens, target.limit.tokens), (saved.bytes, target.limit.bytes))
     return relieves(view, target, saved) and any(part >= least * limit for part, limit in shares)

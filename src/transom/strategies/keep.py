@@ -1,7 +1,7 @@
 """Keep rules: they name the units that a compaction protects, beside those that every window has.
 
-A keep rule (see `core.policy.KeepRule`) names the most important unit first, with a trim that makes it smaller if it
-needs one.
+A keep rule (see `core.policy.KeepRule`) yields a `KeptUnit` for each of them, the most important first. A `KeptUnit`
+may have a trim, which makes its unit smaller.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from transom import texts
 from transom.core.budget import UNLIMITED, fits
 from transom.core.edit import Trim
 from transom.core.message import Assistant, Instruction, Text, User
@@ -24,29 +24,34 @@ from transom.core.view import View
 from transom.strategies.digest.index import Index
 from transom.strategies.text.parts import shown_parts
 from transom.strategies.text.terms import signal_count
-from transom.strategies.text.truncation import shorten
+from transom.strategies.text.truncation import excerpt
 
-WHY = "user messages"
+USER_MESSAGES = "user messages"
+"""Why `KeepUsers` keeps a unit."""
 
 RECENT_UNITS = 6
 """The newest units, whose names tell what the conversation works on."""
 
-SHARED, MOST_SHARED = 2.0, 3
-"""What each name that the newest turns use adds to the score of a unit, and how many of them count."""
+SCORE_OF_SHARED_NAME = 2.0
+"""What each name that the newest turns use too adds to the score of a unit."""
 
-SHORT = 40
-"""Tokens that a unit counts at least, where scores are compared: a short one says little."""
+MOST_SHARED_NAMES = 3
+"""How many such names count."""
 
-LARGE = 1_000
+LEAST_SIZE = 40
+"""Tokens that a unit counts at least, where scores per token are compared: a short one says little."""
+
+LARGE_RESULTS = 1_000
 """A unit with more tokens of results is mostly material, so its score falls."""
 
 
 class KeepUsers(Struct, frozen=True, kw_only=True):
-    """Protects the user's messages (and instructions in the middle), newest first, within min(`tokens`, `fraction` of
-    the usable tokens) and the same fraction of every other limit.
+    """Protects the user's messages, and instructions between them, the newest first.
 
-    The message that would exceed the tokens is excerpted if `least` tokens are left for it. A message of over `each`
-    tokens is not protected. Messages that every window has are not counted.
+    Together they may have min(`tokens`, `fraction` of the usable tokens), and the same fraction of every other limit.
+    The first message that does not fit is shortened to an excerpt if at least `least` tokens are left for it; it is the
+    last one in any case. A message of more than `each` tokens is passed over. Messages that every window has are not
+    counted.
     """
 
     tokens: int = 20_000
@@ -63,22 +68,25 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
                 continue
             if fits(unit.size, left):
                 left = left.minus(unit.size)
-                yield KeptUnit(unit.key, WHY)
+                yield KeptUnit(unit.key, USER_MESSAGES)
                 continue
             if left.tokens >= self.least and left.messages > 0:
                 trim = _excerpt(view, target, unit, left.tokens)
                 if trim is not None:
-                    yield KeptUnit(unit.key, WHY, trim)
+                    yield KeptUnit(unit.key, USER_MESSAGES, trim)
             return
 
 
 class KeepBest(Struct, frozen=True, kw_only=True):
-    """Protects the `newest` units within half of `share` of the goal's room, then units by score per token, within all
-    of it.
+    """Protects the units with the best scores, in the share `share` of what the goal leaves beside the units that must
+    stay.
+
+    Half of it goes to the `newest` newest units, as far as they fit; the rest to all units by score per token. A unit
+    that does not fit is passed over.
 
     A unit gets a point for each name, number, request or prohibition in its author's own words, and two for each name
-    that it shares with the newest turns, for three names at most. Requests and prohibitions are found in English only.
-    The score falls with the age of the unit, and where most of the unit is what tools gave.
+    that it shares with the six newest units, for three names at most. Requests and prohibitions are found in English
+    only. The score falls with the age of the unit, and if its results have more than 1,000 tokens.
     """
 
     share: float = 0.5
@@ -94,11 +102,11 @@ class KeepBest(Struct, frozen=True, kw_only=True):
         scores = dict[int, float]()
         for at, unit in enumerate(units):
             shared = len(recent & names[at]) if at < len(units) - RECENT_UNITS else 0  # not with themselves
-            score = _own_score(unit) + SHARED * min(MOST_SHARED, shared)
+            score = _own_score(unit) + SCORE_OF_SHARED_NAME * min(MOST_SHARED_NAMES, shared)
             results = sum(sum(entry.tokens) for entry in view.entries_of(unit)[1:])
-            scores[unit.key] = score * min(1.0, LARGE / max(1, results)) * (0.5 + at / len(units))
+            scores[unit.key] = score * min(1.0, LARGE_RESULTS / max(1, results)) * (0.5 + at / len(units))
         best = [unit for unit in units if scores[unit.key]]
-        best.sort(key=lambda unit: (-scores[unit.key] / max(SHORT, unit.size.tokens), -unit.key))
+        best.sort(key=lambda unit: (-scores[unit.key] / max(LEAST_SIZE, unit.size.tokens), -unit.key))
         room = [max(0, goal - fixed) * self.share for goal, fixed in zip(target.goal, target.fixed_size, strict=True)]
         half, whole, used = Size(*(int(part / 2) for part in room)), Size(*map(int, room)), ZERO
         kept = set[int]()
@@ -111,14 +119,16 @@ class KeepBest(Struct, frozen=True, kw_only=True):
 
 
 def _own_score(unit: Unit) -> int:
-    """How many names, numbers, requests and prohibitions the words of a unit's author have."""
+    """Count the names, numbers, requests and prohibitions in the words of a unit's author; 0 if no author has words, as
+    in a note."""
     fact = unit.first_fact
     parts = fact.parts if isinstance(fact, (User, Instruction, Assistant)) else ()
     return sum(signal_count(part.text) for part in parts if isinstance(part, Text))
 
 
 def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None:
-    """The trim of the longest text of a message that brings the whole message down to this many tokens."""
+    """The trim of the longest text of a message that brings the whole message down to this many tokens; None if the
+    message has no text, or its other parts have as many already."""
     parts = list(shown_parts(view, unit, "text"))
     if not parts:
         return None
@@ -126,26 +136,19 @@ def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None
     most = tokens - (unit.size.tokens - part.shown_tokens)
     if most <= 0:
         return None
-    reference = target.reference(part.entry)
-    keep, note = shorten(
-        part,
-        most,
-        target.counter,
-        lambda removed: texts.excerpt_marker(reference, removed),
-        texts.bare_marker(reference),
-    )
-    return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why=WHY)
+    return replace(excerpt(target, part, most), why=USER_MESSAGES)
 
 
 class KeepTools(Struct, frozen=True):
-    """Protects the newest turn that called each of these tools: a todo list, a plan.
+    """Protects the newest turn that called each of some tools, such as the tool of a todo list.
 
-    A name is a tool's; "tool:argument" protects the newest turn for each value of that argument ("read_file:path"). At
-    most `most` turns, none of over min(`tokens`, `fraction` of the usable tokens).
+    At most `most` turns. A turn of more than min(`tokens`, `fraction` of the usable tokens) is passed over, and so is a
+    turn with calls that have no result yet: then the next older one is protected.
     """
 
     names: tuple[str, ...]
-    """Tools, or "tool:argument"."""
+    """The names of tools; or "tool:argument", such as "read_file:path", which protects the newest turn for each value
+    of that argument."""
     most: int = UNLIMITED
     tokens: int = UNLIMITED
     fraction: float = 1.0
@@ -169,7 +172,8 @@ class KeepTools(Struct, frozen=True):
 
 
 def _value(args: str, name: str) -> str:
-    """The value of an argument, as JSON; empty without an argument, or if the arguments are not an object."""
+    """The value of the argument `name`, as JSON ("null" if the call does not have it); empty if `name` is empty, or if
+    the arguments are no JSON object."""
     try:
         read: Any = json.loads(args) if name else None
     except (ValueError, RecursionError):

@@ -1,5 +1,7 @@
-"""What follows a fold that could not reach the goal, because too much must stay: previews of results, outlines of long
-texts, and at the worst only the last rounds. Each step shrinks the window, or it changes nothing."""
+"""What a policy does if a fold could not reach the goal, because too much must stay: large results become previews,
+long texts become outlines, and at the worst only the last rounds stay.
+
+Each step makes the window smaller, or changes nothing."""
 
 from __future__ import annotations
 
@@ -36,16 +38,17 @@ _POINT = re.compile(r"\s*(?:[-*•#]|\d+[.)])\s")
 
 
 def _large_results(view: View, target: Target) -> Iterator[ShownPart]:
-    """Large results, also those of protected units: what is protected did not leave enough room."""
+    """The large results (see `is_large`), also those of protected units: what is protected did not leave enough
+    room."""
     for slot in view.slots:
         if isinstance(slot, Unit) and may_trim(view, target, slot, protected=()):
             yield from (part for parts in result_texts(view, slot) for part in parts if is_large(part, PREVIEW_TOKENS))
 
 
 def _long_texts(view: View, target: Target) -> Iterator[ShownPart]:
-    """Long texts, those of the newest unit and of protected ones included.
+    """The texts of more than `OUTLINED_FROM` tokens, also those of the newest unit and of protected ones.
 
-    Those of required units and of units that a person pinned only if the window does not fit without.
+    Those of required units and of units that a person pinned are named only if the window does not fit.
     """
     for unit in view.visible_units():
         if target.over_limit:
@@ -57,14 +60,17 @@ def _long_texts(view: View, target: Target) -> Iterator[ShownPart]:
 
 
 def _outlines(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
-    """The first paragraph of each text, and every line after it that is a bullet, a numbered point or a heading."""
+    """A form: the first paragraph of each text, and every line after it that is a bullet, a numbered point or a
+    heading."""
     return (_outline(target, part) for part in parts)
 
 
 def last_rounds(view: View, target: Target) -> Iterator[Edit]:
-    """Everything before the last rounds becomes one slot with excerpts of what must stay.
+    """Folds everything before the last four rounds into one slot, with excerpts of what must stay.
 
-    A round begins with a user message; if there are too few of these, with any unit.
+    A round begins with a message of the user. If there are no more than four of these, a round is any unit but a note.
+    If the window does not fit, the folds are proposed one by one with shorter and shorter excerpts; else only the
+    first, if it saves something of which there is too much and the user has restored nothing.
     """
     units = [slot for slot in view.slots if isinstance(slot, Unit) and not isinstance(slot.first_fact, Note)]
     starts = [unit.key for unit in units if unit.by_user]
@@ -82,7 +88,7 @@ def last_rounds(view: View, target: Target) -> Iterator[Edit]:
 
 
 def _saved(view: View, target: Target, fold: Fold) -> Size:
-    """What a fold saves whose text carries all that would surface."""
+    """What a fold saves after which no unit of its range is shown but in its text."""
     slots = view.slots[view.slot_index(fold.first) : view.slot_index(fold.last) + 1]
     return reduce(Size.plus, (slot.size for slot in slots), ZERO).minus(fold_texts_size(target, [fold.text]))
 

@@ -1,7 +1,7 @@
-"""The last steps when a window does not fit: whole turns become excerpts in the text of a fold.
+"""The last steps for a window that does not fit: folds whose text has excerpts of the turns that must stay.
 
-Their order, and the other steps of a last resort, are in `policies/plain.py:LAST_RESORT`. If even the last step is too
-large, no window fits: `BudgetImpossible`.
+The order of these and of the other steps is in `policies/plain.py:LAST_RESORT`. If the window does not fit after the
+last one either, no window does: `BudgetImpossible`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXCERPTS = (200, 60, 20, 8)
 
 
 def late_notes(view: View, target: Target) -> Iterator[Edit]:
-    """Replaces the notes that give late results by references to these."""
+    """Replaces each note that gives a late result with a reference to that result."""
     for slot in view.slots:
         if isinstance(slot, Unit) and isinstance(slot.first_fact, Note) and slot.first_fact.refs:
             yield Fold(
@@ -37,14 +37,15 @@ def late_notes(view: View, target: Target) -> Iterator[Edit]:
 
 
 def before_newest(view: View, target: Target) -> Iterator[Fold]:
-    """Everything before the newest turn becomes one slot with excerpts of what must stay: for many short messages."""
+    """Folds everything before the newest turn into one slot, with excerpts of the required and the pinned units. It
+    helps where many short messages must stay."""
     slots = view.slots[view.fixed_slots : slots_before_newest(view, target)]
     keys = (*target.required, *_pinned(slots))
     yield from _folds(view, target, slots, [key for key in keys if _first(slots) <= key < target.newest_unit])
 
 
 def newest_turn(view: View, target: Target) -> Iterator[Edit]:
-    """A newest turn that is still too large becomes one slot with excerpts of its entries."""
+    """Folds the newest turn into one slot with excerpts of its entries. Nothing if it is required or has open calls."""
     at = view.slot_index(target.newest_unit)  # or, if there are only notes, the last of them
     slot = view.slots[at]
     is_foldable = at < 0 or at >= view.fixed_slots
@@ -53,7 +54,7 @@ def newest_turn(view: View, target: Target) -> Iterator[Edit]:
 
 
 def bare_omissions(view: View, target: Target) -> Iterator[Edit]:
-    """Shortens the texts of folds to their references."""
+    """Replaces each fold by one whose text is only its reference. A fold with excerpts stays."""
     for slot in view.slots:
         if isinstance(slot, FoldedSlot) and not slot.excerpted and not slot.sealed:
             text = texts.bare_marker(range_reference(view, target, (slot,)))
@@ -61,7 +62,7 @@ def bare_omissions(view: View, target: Target) -> Iterator[Edit]:
 
 
 def everything(view: View, target: Target) -> Iterator[Edit]:
-    """Everything becomes one slot with excerpts of the required and the pinned units and the newest turn."""
+    """Folds the whole window into one slot with excerpts of the required and the pinned units and the newest turn."""
     slots = view.slots[view.fixed_slots :]
     keys = (*target.required, *_pinned(slots), target.newest_unit)
     yield from _folds(view, target, slots, [key for key in keys if key >= _first(slots)])
@@ -76,10 +77,10 @@ def _pinned(slots: Sequence[Slot]) -> list[int]:
 
 
 def _folds(view: View, target: Target, slots: Sequence[Slot], keys: Sequence[int]) -> Iterator[Fold]:
-    """Folds of the same range, each smaller than the one before: the planner stops at the first that fits.
+    """Yield folds over these slots, each smaller than the one before: the planner stops at the first that fits.
 
-    The last has excerpts of the first and the last required unit alone; of the others its reference is left. It stops
-    early where a smaller text does not help, because only messages or images are too many.
+    `keys`: the units that get excerpts. The last fold has excerpts of the first and the last required unit alone. The
+    folds end early where a smaller text does not help, because only messages or images are too many.
     """
     if not slots:
         return
@@ -98,14 +99,15 @@ def _folds(view: View, target: Target, slots: Sequence[Slot], keys: Sequence[int
 
 
 def _quotes(view: View, target: Target, keys: Sequence[int], most: int) -> Iterator[str]:
-    """An excerpt of each fact of these units."""
+    """Yield an excerpt of each fact of these units, at most `most` tokens of each, under its reference and role."""
     for seq in (seq for key in keys for seq in view.unit(key).seqs):
         if isinstance(fact := view.fetch(seq).body, Fact):
             yield texts.quoted(target.reference(seq), role_of(fact), _excerpt(target, seq, fact, most), view.notes)
 
 
 def _excerpt(target: Target, seq: int, fact: Fact, most: int) -> str:
-    """At most this many tokens of a fact's texts and calls; a part of another kind is named."""
+    """The texts and calls of a fact in at most `most` tokens: their start and end if they have more. An image or
+    another part without a text is only named; reasoning is left out."""
     pieces = [own_text(fact)] if own_text(fact) else []
     for _, part in addressed_parts(fact):
         if isinstance(part, Text):

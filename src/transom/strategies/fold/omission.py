@@ -1,4 +1,5 @@
-"""Omission: units are left out, behind a marker: the oldest, those between both ends, or all before the last rounds."""
+"""Omission: a fold that leaves units out, with a marker as its text: the oldest units, those between both ends, or all
+before the last rounds."""
 
 from __future__ import annotations
 
@@ -36,10 +37,10 @@ MARKER = Size(60, 300, 0, 1)
 
 
 class Omit(Struct, frozen=True, kw_only=True):
-    """Leaves out the oldest units, behind the leading task, until the goal is met. The newest unit always stays.
+    """Leaves out the oldest units behind the first task until the goal is met. The newest unit always stays.
 
-    An older omission becomes part of the new one, so that there is one marker. What the user restored is left alone
-    until the window does not fit. While it fits, nothing happens if that lowers the pressure by less than `least`.
+    An older omission becomes part of the new one, so that there is one marker. As long as the window fits, what the
+    user restored is left alone, and nothing happens if the omission lowers the pressure by less than `least`.
     """
 
     least: float = 0.1
@@ -55,8 +56,10 @@ class Omit(Struct, frozen=True, kw_only=True):
 
 
 def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> tuple[list[list[Slot]], Size]:
-    """The oldest slots of these runs, as many as the goal asks for, and what leaving them out saves. A few more are
-    taken so that the omission ends at no place between a call of the provider's own tool and its result."""
+    """The oldest slots of these runs, as many as must go to meet the goal, run by run; and what leaving them out saves.
+
+    A few more are taken so that the omission does not end between a call of the provider's own tool and its result, and
+    so that a user message follows it (`cut_before_user`). All slots if even they do not meet the goal."""
     enough: tuple[list[list[Slot]], Size] | None = None
     taken, saved, hides = list[list[Slot]](), ZERO, False
     for run in found:
@@ -81,8 +84,8 @@ def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> t
 
 
 def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
-    """The fold that leaves these slots out. Where they are few and short, the marker is only their reference: the whole
-    sentence would be longer than they are."""
+    """The fold that leaves these slots out. Its text says how many turns and tokens they have; if that would be longer
+    than they are, it is only their reference."""
     units = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in slots)
     tokens = sum(slot.untrimmed_size.tokens for slot in slots)
     where = range_reference(view, target, slots)
@@ -93,10 +96,11 @@ def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
 
 
 class HeadTail(Struct, frozen=True, kw_only=True):
-    """Keeps the `first` and the `last` units, and the newest; leaves out what is between, an older omission included.
+    """Keeps the first `first` and the last `last` units, and always the newest. It leaves out what is between, an older
+    omission included.
 
-    With `tokens`, `first` and `last` count tokens instead of units: whole units stay as long as they fit. While the
-    window fits, nothing happens if that lowers the pressure by less than `least`.
+    With `tokens`, `first` and `last` count tokens instead of units: whole units stay as long as they fit. As long as
+    the window fits, nothing happens if the omission lowers the pressure by less than `least`.
     """
 
     first: int = 4
@@ -114,8 +118,8 @@ class HeadTail(Struct, frozen=True, kw_only=True):
 
 
 class Rounds(Struct, frozen=True, kw_only=True):
-    """Keeps the `last` rounds and leaves out what is older. A round is a user message and everything up to the next
-    one. While the window fits, nothing happens if that lowers the pressure by less than `least`."""
+    """Keeps the last `last` rounds and leaves out what is older. A round is a user message and everything up to the
+    next one. As long as the window fits, nothing happens if the omission lowers the pressure by less than `least`."""
 
     last: int = 4
     least: float = 0.1
@@ -126,7 +130,8 @@ class Rounds(Struct, frozen=True, kw_only=True):
 
 
 def _leave_out(view: View, target: Target, start: int, stop: int, least: float) -> Iterator[Edit]:
-    """Omissions of these slots, but for the leading task, the newest unit and what follows it."""
+    """Leave out the slots from index `start` to `stop`, but not the required units at their beginning, the newest unit,
+    and what follows that. Nothing if it is not worth a break (see `is_worth_a_break`)."""
     start, stop = max(start, view.fixed_slots), max(0, min(stop, slots_before_newest(view, target)))
     while start < stop and view.slots[start].first in target.required:
         start += 1

@@ -1,4 +1,5 @@
-"""The rolling digest: the one summary that many systems keep, made without a model."""
+"""The strategy `RollingRecord`: one record of all old turns, as other systems keep one summary of them, made without a
+model."""
 
 from __future__ import annotations
 
@@ -43,17 +44,21 @@ SPAN_TOKENS = 40
 
 
 class RollingRecord(Struct, frozen=True, kw_only=True):
-    """Folds everything between both ends into one covering digest. Each compaction makes it again from the original
-    entries: an older digest goes into the new one, and nothing is summarised twice.
+    """Folds everything between both ends of the window into one record. Each compaction makes it again from the
+    original entries: an older record goes into the new one, and nothing is summarised twice.
 
-    The digest has min(`size`, `share` of F) tokens, and at most half of what it frees. F is the room beside what must
-    stay. Whole turns stay at both ends. At the front, behind the leading task: `first` messages, within the size of
-    the digest. At the end: the newest turn, or everything from the `rounds`-th newest user message on, and before it
-    the newest turns of min(`tail`, `tail_share` of F) tokens and `last` messages. Nothing happens if that lowers the
-    pressure by less than `least`. `tools`: the table by which the lines of calls are written.
+    The record has min(`size`, `share` of F) tokens, and at most half of what it frees. F is the room beside what must
+    stay (`free_room`). Nothing happens if the fold would lower the pressure by less than `least`. `tools`: the table by
+    which the lines of calls are written.
 
-    Where the conversation has a summarizer, its summary of the same turns takes the place of the digest. An older one,
-    or one that code made of notes, stands in front of the digest.
+    Whole turns stay at both ends:
+
+    - at the front, behind the first task, `first` messages, as far as they have no more tokens than the record;
+    - at the end, the newest turn, or with `rounds` everything from the `rounds`-th newest user message on; and before
+      it the newest turns of min(`tail`, `tail_share` of F) tokens together, at most `last` messages.
+
+    If the conversation has a summarizer, a summary that a model made of the same turns takes the place of the record. A
+    summary of fewer turns, or one that no model made, stands in front of the record.
     """
 
     size: int = 4_000
@@ -71,7 +76,8 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable, indexes, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """A summary in the place of the digest: of all turns up to the last that it would fold."""
+        """The summary that is wanted in place of the record: of all turns up to the last that would be folded now; if
+        nothing would be, of the turns that are folded, to replace their summary."""
         found, folded, size, saved = self._choice(view, target)
         if found and is_worth_a_break(view, target, saved, self.least):
             free = free_room(target.limit.tokens, target.fixed_size.tokens)
@@ -112,7 +118,7 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         return min(self.size, self.share * free)
 
     def _choice(self, view: View, target: Target) -> tuple[Sequence[Sequence[Slot]], Sequence[Slot], float, Size]:
-        """The runs of slots to fold, all of their slots, the tokens of the digest, and what is saved."""
+        """The runs of slots to fold, all of their slots, the tokens of the record, and about what the fold saves."""
         Index.of(view, target.budget.usable, target.indexes, self.tools)
         free = free_room(target.limit.tokens, target.fixed_size.tokens)
         size = self._most(free)
@@ -126,7 +132,7 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         return found, folded, size, freed.minus(Size(int(size), 0, 0, len(found)))
 
     def _between_ends(self, view: View, target: Target, size: float, free: float) -> Sequence[Slot]:
-        """The slots between both ends."""
+        """The slots between both ends, as the docstring of the class defines these."""
         stop = slots_before_newest(view, target)
         if self.rounds:
             users = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and slot.by_user]
@@ -144,12 +150,12 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
 
 
 def _is_of_all(shown: ShownSummary, folded: Sequence[Slot]) -> bool:
-    """Whether a model made the summary of all these turns."""
+    """Whether a model made the summary, and it covers all these turns."""
     return not shown.summary.degraded and shown.summary.last >= folded[-1].last
 
 
 def _summary_fold(view: View, target: Target, run: Sequence[Slot], shown: ShownSummary) -> Fold:
-    """The fold with the summary, and which turns it stands for."""
+    """The fold that shows the summary in place of a record, and behind it one line that says for which turns."""
     count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run)
     tokens = sum(slot.untrimmed_size.tokens for slot in run)
     span = texts.summarised_turns(range_reference(view, target, run), count, tokens)

@@ -1,5 +1,5 @@
-"""Two ways to use a digest with a rolling summary, for a policy whose choices are priced: with the summary that there
-is, or with a new one."""
+"""Two ways to run a `Digest`, for a policy that compares the prices of both (`Policy.choices`): with the newest summary
+that there is, or with a new one."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from transom.core.log import IndexCache
 from transom.core.policy import Target
 from transom.core.summary import Summarise
 from transom.core.view import View
-from transom.strategies.fold.record import Digest
+from transom.strategies.fold.layered_records import Digest
 from transom.strategies.summary.folds import shows_summary
 
 
 class OldSummary(Struct, frozen=True):
-    """A digest that wants no new summary. It shows the one that there is."""
+    """Runs a digest without its `wants`: no summary is asked for, and the records show the newest one that there is."""
 
     digest: Digest
     """The digest that it runs."""
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
-        """Warm the index, as the digest does."""
+        """Index the entries that came since the last call, as the digest does."""
         self.digest.prepare(view, budget, indexes)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
@@ -32,14 +32,14 @@ class OldSummary(Struct, frozen=True):
 
 
 class NewSummary(Struct, frozen=True):
-    """A digest that wants a new summary, and does nothing without one: until there is a summary that no fold of the
-    window shows."""
+    """Runs a digest that wants a new summary. It proposes no edit until there is a summary that no fold of the window
+    shows."""
 
     digest: Digest
     """The digest that it runs."""
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
-        """Warm the index, as the digest does."""
+        """Index the entries that came since the last call, as the digest does."""
         self.digest.prepare(view, budget, indexes)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:

@@ -21,11 +21,11 @@ LEAST_KEPT = 16
 
 
 def clip_arguments(target: Target, part: ShownPart, most: int) -> Trim:
-    """Trims a call's arguments to at most `most` tokens, still as JSON: the longest texts in them are cut to their
-    ends.
+    """The trim that leaves at most `most` tokens of a call's arguments, still as JSON: the longest texts in them are
+    cut to their ends.
 
-    If that is not enough, the names of files stay (`PATHS`) as far as they fit, beside a note of what was left out. Of
-    arguments that are not JSON the note stays alone, also if it is over `most`.
+    If that is not enough, only the arguments that name files stay (`PATHS`), as far as they fit, beside a note of what
+    was left out. Of arguments that are not JSON the note stays alone, even if it has more than `most` tokens.
     """
     reference = target.reference(part.entry)
     try:
@@ -35,7 +35,7 @@ def clip_arguments(target: Target, part: ShownPart, most: int) -> Trim:
         value = note = None
     if note is None:
         note = _paths_alone(target, part, value, most, reference)
-    return Trim(entry=part.entry, part=part.part, note=note, why="clip")
+    return Trim(entry=part.entry, part=part.part, note=note)
 
 
 def _shortened(target: Target, part: ShownPart, value: object, most: int, reference: str) -> str | None:

@@ -1,4 +1,5 @@
-"""A strategy for arrival: what is new in one turn may not fill the room that a compaction has made."""
+"""A strategy for arrival (`Policy.arrival`): it clips what is new in a turn, so that one turn does not fill the room
+that a compaction has made."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from itertools import chain
 from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom import texts
 from transom.core.edit import Edit, Trim
@@ -22,7 +24,7 @@ from transom.strategies.digest.passages import Passage, with_margins
 from transom.strategies.shorten.clip_arguments import clip_arguments
 from transom.strategies.text.parts import ShownPart, result_texts, shown_parts
 from transom.strategies.text.spans import joined
-from transom.strategies.text.truncation import Shortened, level, shorten
+from transom.strategies.text.truncation import Shortened, excerpt, level, shorten
 
 LEAST_CLIPPED = 100
 """Results of fewer tokens are never clipped: the marker would be a good part of them."""
@@ -35,21 +37,22 @@ TRIES, RETRY_SHARE = 4, 0.98
 
 
 class ClipNew(Struct, frozen=True, kw_only=True):
-    """Clips the new results of a turn that together take more than `share` of F, the longest first. F is the room
-    beside what must stay.
+    """Clips the new results of a turn if together they take more than the share `share` of F, the longest first. F is
+    the room beside what must stay (`free_room`).
 
     As long as the window is below the trigger, nothing is clipped. A clipped result keeps its ends and the passages
     with most of its names. Images stay.
 
-    Two other things that are new in a full window are clipped too, so that records and other turns keep their room:
-    what the model wrote in one turn, its text and the arguments of its calls, if it is more than `written` of F; and
-    the newest message of the user, the first task aside, if it is more than `asked` of the limit beside the head. Of
-    them the ends stay; arguments stay JSON.
+    Two other new things are clipped in the same way, but only their ends stay; arguments stay JSON:
+
+    - what the model wrote in one turn, its text and the arguments of its calls, if it takes more than `written` of F;
+    - the newest message of the user, unless it belongs to the first task, if it takes more than `asked` of the limit
+      beside the head.
     """
 
     share: float = 0.25
     to: float = 0.64
-    """What is clipped keeps this part of what it may take, so that a clip is worth its marker."""
+    """What is clipped is clipped to this part of what it may take, so that a clip is worth its marker."""
     written: float = 0.5
     asked: float = 0.9
 
@@ -84,7 +87,7 @@ class ClipNew(Struct, frozen=True, kw_only=True):
         for part in parts:
             if part.tokens > most:
                 is_call = part.part[0] == "args"
-                yield clip_arguments(target, part, int(most)) if is_call else _clip_text(target, part, int(most))
+                yield replace((clip_arguments if is_call else excerpt)(target, part, int(most)), why="clip")
 
     def _longest(self, parts: Sequence[ShownPart], room: float) -> float:
         """How many tokens each of these parts may have; infinity if they all fit."""
@@ -93,7 +96,7 @@ class ClipNew(Struct, frozen=True, kw_only=True):
 
 
 def _required_tokens(view: View) -> int:
-    """Tokens of the units that every window has. (On arrival the target names none.)"""
+    """Tokens of the units that every window has. On arrival `Target.fixed_size` does not have them yet."""
     return sum(view.unit(key).size.tokens for key in view.required)
 
 
@@ -105,18 +108,9 @@ def _by_text(passages: Sequence[Passage]) -> dict[int, list[Passage]]:
     return of
 
 
-def _clip_text(target: Target, part: ShownPart, most: int) -> Trim:
-    """Trims a text to its two ends."""
-    reference = target.reference(part.entry)
-    keep, note = shorten(
-        part, most, target.counter, partial(texts.excerpt_marker, reference), texts.bare_marker(reference)
-    )
-    return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why="clip")
-
-
 def _clip(target: Target, index: Index, part: ShownPart, passages: Sequence[Passage], size: int) -> Trim:
-    """Trims a text to its ends and the passages that cover most of its names; to two halves if it has too few
-    passages."""
+    """The trim that leaves the ends of a text and the passages that cover most of its names; its two ends alone if it
+    has too few passages, or these do not fit."""
     reference, lines = target.reference(part.entry), part.text.count("\n") + 1
     marker = partial(texts.clip_marker, reference, lines=lines)
     keep, note = _covering_passages(target, index, part, passages, size, marker) or shorten(
@@ -128,8 +122,9 @@ def _clip(target: Target, index: Index, part: ShownPart, passages: Sequence[Pass
 def _covering_passages(
     target: Target, index: Index, part: ShownPart, passages: Sequence[Passage], size: int, marker: Callable[[int], str]
 ) -> Shortened | None:
-    """The first and the last passage, those with most of the other names, and what is next to the ends, if room is
-    left. The result is counted; if it is too large, fewer passages are chosen."""
+    """The spans of the first and the last passage, of those with most of the other names, and, if room is left, of what
+    is next to the ends; and the marker. What they come to is counted: if it is too much, fewer passages are chosen.
+    None for a text of fewer than `MIN_PASSAGES`, and if no choice fits."""
     room = float(size)
     for _ in range(TRIES if len(passages) >= MIN_PASSAGES else 0):
         spans = joined(

@@ -6,7 +6,6 @@ Each takes the parts that a selector names, and gives a trim for each that gets 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Literal, get_args
@@ -24,15 +23,15 @@ from transom.errors import InvalidSetting
 from transom.strategies.candidates import stub_size
 from transom.strategies.text.parts import ShownPart
 from transom.strategies.text.stubs import outcome, stub
-from transom.strategies.text.truncation import level, shorten
+from transom.strategies.text.truncation import excerpt, level, shorten
 
 ClipUnit = Literal["tokens", "bytes", "none"]
 
 TOKEN_BYTES = 4
 """Bytes of UTF-8 that count as one token where bytes are counted."""
 
-EXCERPT = 200
-"""Tokens that a deep compaction leaves of a message that must stay."""
+LEAST_IF_DEEP = 200
+"""Tokens that `ClipToFit(deep=True)` leaves of each text, at least."""
 
 
 class _ByteCounter:
@@ -97,15 +96,19 @@ class Clip(Struct, frozen=True, kw_only=True):
 
 
 class ClipToFit(Struct, frozen=True):
-    """The start and the end of each text, as much as the goal has room for. The longest texts are clipped first, to one
-    length. `deep`: clip down to the deep goal, so that the next request need not shorten them again. `keep`: the share
-    of the limit beside the head that they keep together, whatever the goal."""
+    """The start and the end of each text, as much of them as the goal leaves. The longest texts are clipped first, to
+    one length.
+
+    `deep`: clip down to the deep goal (`Target.deep_goal`), so that the next request need not shorten them again, but
+    to no fewer than 200 tokens each. `keep`: the share of the limit beside the head that they keep together, even if
+    the goal leaves less.
+    """
 
     deep: bool = False
     keep: float = 0.0
 
     def __call__(self, view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:
-        goal, least = (target.deep_goal, EXCERPT) if self.deep else (target.goal, 0)
+        goal, least = (target.deep_goal, LEAST_IF_DEEP) if self.deep else (target.goal, 0)
         over, over_bytes = view.total.tokens - goal.tokens, view.total.bytes - goal.bytes
         sizes = [text_bytes(part.text) * part.shown_tokens // max(1, part.tokens) for part in parts]
         room = target.limit.minus(view.head_size)
@@ -116,14 +119,12 @@ class ClipToFit(Struct, frozen=True):
             share = min(1.0, most / max(1, part.shown_tokens), most_bytes / max(1, size))
             tokens = max(least, int(part.shown_tokens * share))
             if share < 1.0 and tokens < part.shown_tokens:
-                reference = target.reference(part.entry)
-                excerpt = partial(texts.excerpt_marker, reference)
-                keep, note = shorten(part, tokens, target.counter, excerpt, texts.bare_marker(reference))
-                yield Trim(entry=part.entry, part=part.part, keep=keep, note=note)
+                yield excerpt(target, part, tokens)
 
 
 class Stub(Struct, frozen=True):
-    """A reference to a tool result, its outcome, and its most informative lines: `preview` tokens of them."""
+    """A marker with the reference of a tool result and its outcome, and `preview` tokens of its most informative
+    lines."""
 
     preview: int = 200
 
@@ -131,7 +132,7 @@ class Stub(Struct, frozen=True):
         return (stub(view, target, part, self.preview) for part in parts)
 
     def estimate(self, part: ShownPart) -> Size:
-        """What a stub of this part saves, about."""
+        """About how much a stub of this part saves, before it is made."""
         tokens = part.shown_tokens - stub_size(self.preview)
         return Size(tokens, text_bytes(part.text) * tokens // max(1, part.tokens))
 
@@ -148,13 +149,15 @@ def line(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Tri
 
 
 def marker(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
-    """A marker with the reference, or what the selector says in the part's place (`ShownPart.marker`)."""
+    """What the selector says in the part's place (`ShownPart.marker`); if it says nothing, a marker with the
+    reference."""
     for part in parts:
         yield Trim(entry=part.entry, part=part.part, note=part.marker or _bare(target, part))
 
 
 def marked_arguments(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
-    """A marker that is still JSON for the arguments of each call, the longest first; then the shortest there is."""
+    """For the arguments of each call a marker that is still JSON, the longest arguments first. Then, for all of them
+    again, the shortest marker there is: the target may not be reached before."""
     longest_first = sorted(parts, key=lambda part: (-part.tokens, part.entry, part.part))
     for part in longest_first:
         note = texts.trimmed_arguments(target.reference(part.entry), part.tokens)
@@ -164,7 +167,8 @@ def marked_arguments(view: View, target: Target, parts: Sequence[ShownPart]) -> 
 
 
 def gone(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
-    """Nothing, for reasoning; a bare marker for any other part, since what is left out needs a reference (law 9)."""
+    """Of reasoning nothing; of any other part a marker with its reference alone, since what is left out must be
+    named (law 9)."""
     for part in parts:
         note = "" if part.part[0] == "reasoning" else _bare(target, part)
         yield Trim(entry=part.entry, part=part.part, note=note)

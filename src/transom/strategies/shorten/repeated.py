@@ -14,21 +14,24 @@ from transom.core.message import Assistant
 from transom.core.policy import Target
 from transom.core.trims import effective_trim, find_part
 from transom.core.view import View
-from transom.strategies.shorten.observations import Observation, observations
+from transom.strategies.actions.arguments import PATHS
+from transom.strategies.shorten.visible_results import VisibleResult, visible_results
 from transom.strategies.text.parts import ShownPart
 from transom.strategies.text.stubs import ending, tool_words
 
-PATHS = ("file_path", "path", "filepath", "filename", "file_name", "file", "target_file", "notebook_path", "uri")
+FILE_ARGUMENTS = (*PATHS, "uri")
+"""Names of arguments that hold the file of a call."""
 
 
 class Duplicates(Struct, frozen=True):
-    """Results with the same text as a newer one, if they have `tokens` or more. Their markers name the newest."""
+    """Results with the same text as a newer one, if they have `tokens` or more. Their markers name the newest result
+    with this text. A result stays if the window shows less of that one."""
 
     tokens: int = 100
 
     def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
         newest: dict[str, ShownPart] = {}
-        for one in reversed(list(observations(view, target))):
+        for one in reversed(list(visible_results(view, target))):
             for part in reversed(one.parts):
                 copy = newest.setdefault(part.text, part)
                 shown = copy.shown_tokens >= part.shown_tokens
@@ -38,27 +41,29 @@ class Duplicates(Struct, frozen=True):
 
 
 class Superseded(Struct, frozen=True, kw_only=True):
-    """Results of reads, and arguments of writes, that later calls made useless.
+    """Results of reads, and arguments of writes, that later calls have made useless.
 
-    A read is superseded if the very same call was made again, or if its file was written and then read again. The
-    arguments of a write or a change are superseded if its file was later written as a whole. Two reads of one file
-    without a write between are two texts, since each may have its own range. A failed call has done nothing.
+    The result of a read is useless if the same call with the same arguments was made again, or if its file was written
+    and then read again. Two reads of one file without a write between them both stay, since each may have its own
+    range. The arguments of a write or a change are useless if its file was later written as a whole. Failed calls are
+    ignored: they have done nothing.
 
-    What a call does follows from the words in the tool's name, or in the command it is given (an editor's "view"):
-    `reads`, `writes` (of a whole file) or `changes`. Its file is the first of `paths` among its arguments.
+    Whether a call reads (`reads`), writes a whole file (`writes`) or changes one (`changes`) is decided by the words in
+    the name of its tool, or in its argument `command` if that is one word (an editor's "view"). Its file is the first
+    of `paths` among its arguments.
     """
 
     reads: tuple[str, ...] = ("read", "view", "cat", "open", "get", "show", "fetch", "load")
     writes: tuple[str, ...] = ("write", "create", "save", "overwrite")
     changes: tuple[str, ...] = ("edit", "update", "patch", "replace", "insert", "append", "delete", "move", "rename")
-    paths: tuple[str, ...] = PATHS
+    paths: tuple[str, ...] = FILE_ARGUMENTS
 
     def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
         # from the newest call back, so that it is known what was done later
         newest: dict[tuple[str, str], tuple[int, int]] = {}  # by call, the entry that answered it last, and its tokens
         read: dict[str, int] = {}  # by path, the entry that read it last
         rewritten, whole = set[str](), set[str]()  # paths: written after a read and before another; written as a whole
-        for one in reversed(list(observations(view, target))):
+        for one in reversed(list(visible_results(view, target))):
             args = _object(one.call.args)
             verb, path = self._verb(one, args), next(iter(_path_arguments(args, self.paths).values()), "")
             if not verb or ending(one.result, one.call.name)[1]:
@@ -80,8 +85,9 @@ class Superseded(Struct, frozen=True, kw_only=True):
                 if verb == "write":
                     whole.add(path)
 
-    def _verb(self, one: Observation, args: dict[str, Any]) -> str:
-        """What a call does: "read", "write" (a whole file) or "change"; empty for anything else."""
+    def _verb(self, one: VisibleResult, args: dict[str, Any]) -> str:
+        """What a call does: "read", "write" (a whole file) or "change"; empty for anything else. A write that appends
+        is a change."""
         command = args.get("command")
         name = tool_words(command if isinstance(command, str) and command.isidentifier() else one.call.name)
         if name & {*self.writes}:
@@ -90,28 +96,29 @@ class Superseded(Struct, frozen=True, kw_only=True):
 
 
 class FailedArguments(Struct, frozen=True, kw_only=True):
-    """The arguments of failed calls, if they have `tokens` or more and `turns` newer turns of the model follow.
+    """The arguments of failed calls, if they have `tokens` or more and at least `turns` newer turns of the model
+    follow.
 
-    The result, which stays, says what went wrong. The marker of the arguments still names the file.
+    The result stays and says what went wrong. The marker in place of the arguments names the file.
     """
 
     turns: int = 4
     tokens: int = 100
-    paths: tuple[str, ...] = PATHS
+    paths: tuple[str, ...] = FILE_ARGUMENTS
     """Names of arguments that hold the file; these stay."""
 
     def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
         turns = [unit.key for unit in view.visible_units() if isinstance(unit.first_fact, Assistant)]
         border = turns[-self.turns] if len(turns) >= self.turns else -1
-        for one in observations(view, target):
+        for one in visible_results(view, target):
             if one.unit.key < border and one.free and ending(one.result, one.call.name)[1]:
                 part = _arguments(view, target, one, self.paths)
                 if part.tokens >= self.tokens:
                     yield part
 
 
-def _arguments(view: View, target: Target, one: Observation, paths: tuple[str, ...]) -> ShownPart:
-    """The arguments of a call. Their marker names the file."""
+def _arguments(view: View, target: Target, one: VisibleResult, paths: tuple[str, ...]) -> ShownPart:
+    """The arguments of a call, as a part whose marker names the file."""
     turn, address = view.entries_of(one.unit)[0], ("args", one.index)
     _, tokens = find_part(turn, address) or (None, 0)
     trim = effective_trim(one.unit.trims, (turn.seq, address))
@@ -121,7 +128,7 @@ def _arguments(view: View, target: Target, one: Observation, paths: tuple[str, .
 
 
 def _object(args: str) -> dict[str, Any]:
-    """Arguments as an object; empty if they are not one."""
+    """Parse arguments. Returns an empty dict if they are no JSON object."""
     try:
         read: Any = json.loads(args)
     except (ValueError, RecursionError):
@@ -130,5 +137,5 @@ def _object(args: str) -> dict[str, Any]:
 
 
 def _path_arguments(args: dict[str, Any], paths: tuple[str, ...]) -> dict[str, str]:
-    """The arguments that name a file."""
+    """Those of the arguments `paths` that are texts of 1 to 299 characters, in the order of `paths`."""
     return {name: args[name] for name in paths if isinstance(args.get(name), str) and 0 < len(args[name]) < 300}

@@ -14,16 +14,17 @@ from transom.core.policy import Target
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.candidates import is_large, is_user_pinned, may_trim, unsent_units
-from transom.strategies.shorten.observations import observations
+from transom.strategies.shorten.visible_results import visible_results
 from transom.strategies.text.parts import PartKind, ShownPart, is_read_back, result_texts, shown_parts
 
 Where = Literal["newest", "required", "required before newest", "others"]
 
 
 class FreshResults(Struct, frozen=True, kw_only=True):
-    """Results that no request has carried yet, of more than min(`characters`, `fraction` × usable tokens) characters.
+    """Results that no request has carried yet and that have more than min(`characters`, `fraction` × usable tokens)
+    characters.
 
-    For `Policy.arrival`: no cache knows these results, so a trim breaks none.
+    For `Policy.arrival`: these results are in no cached prefix, so a trim breaks none.
     """
 
     characters: int = 0
@@ -38,10 +39,11 @@ class FreshResults(Struct, frozen=True, kw_only=True):
 
 
 class OldResults(Struct, frozen=True, kw_only=True):
-    """Results older than the `last` ones, oldest first. Images stay; `Media` names them.
+    """The texts of old results, the oldest first. Images are not named; `Media` names them.
 
-    The border between old and new moves `polling` results at a time (SWE-agent's word), so that the prefix stays cached
-    in between. The `first` results stay, and those of `tools`.
+    The number of results is rounded down to a multiple of `polling` (SWE-agent's word). Of that many results, all but
+    the last `last` are old. So the border between old and new moves `polling` results at a time, and the prefix stays
+    cached in between. The first `first` results are never named, nor those of the tools `tools`.
     """
 
     last: int = 5
@@ -50,7 +52,7 @@ class OldResults(Struct, frozen=True, kw_only=True):
     tools: frozenset[str] = frozenset()
 
     def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
-        found = list(observations(view, target))
+        found = list(visible_results(view, target))
         stop = len(found) // max(1, self.polling) * self.polling - self.last
         for one in found[self.first : max(stop, 0)]:
             if one.free and one.call.name not in self.tools:
@@ -58,8 +60,10 @@ class OldResults(Struct, frozen=True, kw_only=True):
 
 
 class LargeOldResults(Struct, frozen=True, kw_only=True):
-    """Results that are more than twice as long as a stub with a preview of `preview` tokens (opencode). The newest
-    results are left alone, up to min(`keep`, `keep_share` of the usable tokens) tokens. The newest parts come first.
+    """Results that are more than twice as long as a stub with a preview of `preview` tokens would be (as opencode
+    does), the newest first.
+
+    The newest results are left out until they have more than min(`keep`, `keep_share` of the usable tokens) tokens.
     """
 
     keep: int = 40_000
@@ -80,10 +84,11 @@ class LargeOldResults(Struct, frozen=True, kw_only=True):
 
 
 class OldReasoning(Struct, frozen=True, kw_only=True):
-    """The reasoning of turns before the newest user message; with `current` of later turns too.
+    """The reasoning of turns before the newest user message; with `current` also that of the turns since, the newest
+    one aside.
 
-    The model wrote it itself, and its conclusions are in what the model did. Providers that want reasoning back want it
-    byte for byte, and only that of the turn at work, so its calls keep it.
+    What the model concluded is in what it did afterwards. Providers that want reasoning back want it byte for byte, and
+    only that of the turns since the newest user message.
     """
 
     current: bool = False
@@ -102,9 +107,10 @@ class OldReasoning(Struct, frozen=True, kw_only=True):
 
 
 class Media(Struct, frozen=True):
-    """Images and files, oldest first. Those of units that a person pinned come last.
+    """Images and files, the oldest first. Those of units that a person pinned come last.
 
-    `old`: only if there are too many images or bytes, and not those of the newest, protected or pinned units.
+    With `old`, none are named unless the window has too many images or bytes, and those of the newest, the protected
+    and the pinned units never are.
     """
 
     old: bool = False
@@ -120,9 +126,14 @@ class Media(Struct, frozen=True):
 
 
 class PartsOf(Struct, frozen=True):
-    """All parts of one kind, `kind`, in some units. `where` says in which: "newest" is the newest unit, "required" the
-    first task and the newest user message, "required before newest" these without the newest unit, "others" all the
-    rest. No parts where shorter texts do not help, because only messages or images are too many.
+    """All parts of one kind in some units, also of protected ones: for the last resort.
+
+    `kind`: see `PartKind`. `where`: in which units. "newest" is the newest unit; "required" the first task and the
+    newest user message; "required before newest" these without the newest unit; "others" all units but these and the
+    newest. While the newest unit belongs to a first task of several messages, "newest" and "required before newest" are
+    empty: the messages of the task are shortened together, as "required".
+
+    No part is named if only messages or images are too many: shorter texts would not help.
     """
 
     kind: PartKind

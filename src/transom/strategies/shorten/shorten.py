@@ -41,9 +41,12 @@ MIN_SAVING = 20
 class Shorten(Struct, frozen=True):
     """Shortens the parts that `which` names to what `form` leaves of them.
 
-    Without `worth` the trims are proposed one by one, until the target is reached. With it all of them are made at
-    once, or none: `worth` decides whether what they save together is worth a break of the cached prefix. If the form
-    has a method `estimate(part)`, `worth` gets the estimated saving, before any trim is made.
+    Without `worth` the trims are proposed one by one, and the planner stops when the target is reached. With `worth`
+    all trims are made or none: `worth` gets what they save together and decides. Then a trim that leaves a note must
+    save at least 20 tokens.
+
+    A form may have a method `estimate(part)`, the size that a trim of this part saves, about. Then `worth` decides by
+    the sum of the estimates, before any trim is made; if it agrees, the trims are proposed one by one.
     """
 
     which: Selector
@@ -86,7 +89,8 @@ class Shorten(Struct, frozen=True):
 
 
 class Together(Struct, frozen=True):
-    """Worth a break if the trims save what the window has too much of, and at least the share `least` of its limit."""
+    """The trims are worth a break of the cached prefix if they save some of what the window has too much of (tokens,
+    bytes, images or messages), and at least the share `least` of the limit in tokens or in bytes."""
 
     least: float = 0.05
 
@@ -98,9 +102,10 @@ class Together(Struct, frozen=True):
 
 
 class Enough(Struct, frozen=True, kw_only=True):
-    """Worth a break if the trims reach the goal, and save at least min(`tokens`, `share` of the usable tokens).
+    """The trims are worth a break of the cached prefix if with them the window meets the goal, and they save at least
+    min(`tokens`, `share` of the usable tokens) tokens.
 
-    If they do not reach the goal, a fold must follow, and it breaks the prefix again.
+    If they do not meet the goal, a fold must follow, and it breaks the prefix again.
     """
 
     tokens: int = 20_000
@@ -122,7 +127,7 @@ def _check_share(name: str, share: object) -> None:
 
 
 def _saved(view: View, target: Target, trim: Trim) -> Size:
-    """What a trim saves of its part as the window shows it now."""
+    """What a trim saves, compared with the part as the window shows it now; nothing if there is no such part."""
     found = find_part(view.fetch(trim.entry), trim.part)
     if found is None:
         return ZERO

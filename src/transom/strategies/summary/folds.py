@@ -1,5 +1,5 @@
-"""A record that begins with the rolling summary: how one is made, how the summary leaves it again, and how another
-one takes its place."""
+"""Folds that show a summary in front of their record: how such a fold is made, how it loses the summary again, and how
+another summary takes its place."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ takes."""
 
 
 def with_summary(fold: Fold, seq: int, summary: Summary) -> Fold:
-    """The fold of a record, with the summary with this seq in front of it."""
+    """The fold with the summary in front of its record. `seq`: of the summary in the log."""
     text = texts.summary_and_record(summary.text, fold.text)
     return replace(fold, text=text, summary=seq, summary_end=len(summary.text), why=WHY)
 
 
 def without_summary(view: View, slot: Slot) -> Fold | None:
-    """A fold with the same record and without its summary; None if it has no summary, or no record."""
+    """The fold with the record of this slot and without its summary; None if the slot has no summary, or no record."""
     fold = fold_of(view, slot)
     if fold is None or fold.summary is None or not (record := _record_of(fold)):
         return None
@@ -53,32 +53,33 @@ def shows_summary(view: View, slot: Slot, seq: int) -> bool:
 
 
 def _record_of(fold: Fold) -> str:
-    """The record of a fold, without its summary; empty if it has none, but an omission or the line of a summary that
-    stands in place of its turns."""
+    """The record of a fold, without its summary; empty if the rest of its text is no record: an omission, or the line
+    behind a summary that has no record."""
     text = fold.text[fold.summary_end :].removeprefix("\n")
     return text if texts.is_record(text) else ""
 
 
 def folded_before(slots: Sequence[Slot], target: Target) -> Sequence[Slot]:
-    """The slots up to the last fold: the turns whose summary may be made again, if the target says so."""
+    """The slots up to the last fold of turns: their summary may be made again. None if the target does not allow it, or
+    nothing is folded."""
     if not target.may_replace_summary:
         return ()
     return slots[: 1 + max((at for at, slot in enumerate(slots) if stands_for_turns(slot)), default=-1)]
 
 
 def whole_room(view: View, target: Target) -> float:
-    """F as the budget has it. A compaction that was asked for has the limit where the window ends now, but the next
-    request has the whole room."""
+    """F by the limit of the budget. The limit of the target may be lower: a compaction that somebody asks for gets the
+    present size of the window as its limit, but the next request has the whole room."""
     limit = target.budget.limits(view.calibration).tokens
     return free_room(limit, target.fixed_size.tokens)
 
 
 def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: float) -> Iterator[Edit]:
-    """The edits after which these folds show the newest summary of their turns: in the place of the one that shows now,
-    or in front of the newest record that has room for it. None if it shows already.
+    """Yield the edits after which these folds show the newest summary of their turns: in place of the summary that they
+    show now, else in front of the newest record that has room for it. Nothing if they show it already, or no fold can.
 
     A fold must be shorter than what it stands for, and a newer summary may be longer than the older one. So the folds
-    of the same turns are taken back, and the new one stands for the turns themselves.
+    of the same turns are undone first, and the new one stands for the turns themselves.
     """
     found = shown_summary(view, slots[-1].last + 1, most, target) if slots else None
     folds = [(slot, fold) for slot in reversed(slots) if (fold := fold_of(view, slot)) is not None]
@@ -94,8 +95,8 @@ def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: fl
 
 
 def _that_could_show(view: View, new: ShownSummary, folds: Sequence[tuple[Slot, Fold]]) -> Iterator[tuple[Slot, Fold]]:
-    """The slots that could show a summary, each with its fold if it does, the best first: those that show an older one,
-    the newest of these first; then records."""
+    """Yield the slots that could show a summary, each with the fold that would, the best first: those that show an
+    older summary, the newest of these first; then those with a record."""
     seq, summary, _ = new
     for older, _ in view.newest_summaries():
         for slot, fold in folds:
@@ -108,7 +109,8 @@ def _that_could_show(view: View, new: ShownSummary, folds: Sequence[tuple[Slot, 
 
 
 def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
-    """A fold and those right under it that stand for the same turns, by their seqs."""
+    """Yield the seqs of the fold that made this slot, and of the folds under it that stand for the same turns. None for
+    a unit."""
     while isinstance(slot, FoldedSlot):
         yield slot.seq
         slot, *others = slot.children
@@ -117,7 +119,7 @@ def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
 
 
 def tokens_of_summaries(view: View, slots: Sequence[Slot], counter: TokenCounter) -> int:
-    """Tokens of the summaries with which the records among these slots begin."""
+    """Tokens of the summaries that the folds among these slots show."""
     tokens = 0
     for slot in slots:
         if isinstance(slot, FoldedSlot) and (fold := fold_of(view, slot)) is not None and fold.summary is not None:
@@ -126,10 +128,11 @@ def tokens_of_summaries(view: View, slots: Sequence[Slot], counter: TokenCounter
 
 
 def short_end(run: Sequence[Slot], of_summary: int, share: float, least: int) -> tuple[int, float]:
-    """Where the end of a run begins that is long enough for the summary, and the part of the run's tokens it has. The
-    turns before it become a record that stays when the summary changes. (0, 1) if nothing would be left before it.
+    """Find the short end of a run that is long enough for a fold with the summary: the index where it begins, and the
+    part of the run's tokens that it has. (0, 1), all of the run, if too little would be left before it for a record.
 
-    `share`: the tokens of the run's record, as a share of its turns, untrimmed. `least`: tokens of a record.
+    `of_summary`: tokens of the summary. `share`: the tokens of the run's record, as a share of its turns, untrimmed.
+    `least`: tokens of the smallest record.
     """
     at, left = len(run), SPARE * of_summary / (1 - min(share, 0.5)) + least
     while at > 0 and left > 0:
@@ -142,7 +145,8 @@ def short_end(run: Sequence[Slot], of_summary: int, share: float, least: int) ->
 
 
 def why_not_shown(view: View) -> str:
-    """Why the window does not show the newest summary, as a sentence for people; empty if it does, or there is none."""
+    """Say, in a sentence for people, why the window does not show the newest summary; empty if it does, or if there is
+    none."""
     if (newest := view.summary) is None or any(shows_summary(view, slot, newest[0]) for slot in view.slots):
         return ""
     seq, summary = newest

@@ -1,7 +1,7 @@
-"""The provider's own compaction in place of old turns, with a record of them beside it.
+"""The strategy of the policy `native`: the provider's own compaction stands in place of old turns.
 
-The fold has the record as its text, and names the summary with the compaction. In the dialect of the compaction the
-window shows that; in any other, and once no fold names it any more, the record. So search, reading back and undo need
+The fold has a record of the same turns as its text, and names the summary that holds the compaction. In the dialect of
+the compaction the window shows the compaction; in any other it shows the record. So search, reading back and undo need
 nothing of the provider.
 """
 
@@ -29,12 +29,14 @@ WHY = "compaction"
 
 
 class NativeCompaction(Struct, frozen=True, kw_only=True):
-    """Folds everything that the provider's newest compaction stands for.
+    """Folds the turns that the provider's newest compaction covers.
 
-    It wants one of the whole request, made in the background on the very messages that are sent. Once there is one, the
-    first compaction of a full window folds the turns that it covers, and those that came since stay whole. It does
-    nothing without one, if the provider has compacted the conversation by itself, or if an older fold reaches further
-    than the compaction.
+    It wants a compaction of the whole request, which the provider makes in the background from the messages that are
+    sent. When the window is full next, the turns that the compaction covers are folded, and those that came since stay
+    whole.
+
+    It does nothing if there is no such compaction, if the provider has compacted the conversation by itself, or if an
+    older fold reaches further than the compaction.
     """
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
@@ -42,7 +44,8 @@ class NativeCompaction(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable, indexes).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """A compaction of all that the next request sends, if enough of it is new."""
+        """The want for a compaction of everything in the window, if at least a quarter of F is new since the last
+        one."""
         if view.compaction is not None or view.waiting or not view.slots:
             return
         last, covered = view.slots[-1].last, next((one.last for _, one in compactions(view)), -1)
@@ -74,15 +77,16 @@ class NativeCompaction(Struct, frozen=True, kw_only=True):
 
 
 def compactions(view: View) -> Iterator[tuple[int, Summary]]:
-    """The summaries that the provider made itself, in the dialect of the view, each with its seq, the newest first."""
+    """Yield the compactions that the provider made in the dialect of the view: the summaries that hold them, each with
+    its seq, the newest first."""
     for seq, summary in view.newest_summaries():
         if summary.compaction is not None and summary.compaction.dialect == view.counter.dialect:
             yield seq, summary
 
 
 def without_compaction(view: View, seq: int, why: str) -> Iterator[Edit]:
-    """The edits after which no fold shows the compaction of the summary with this seq, now or later: a record takes its
-    place."""
+    """Yield the edits that take the compaction in the summary `seq` out of use: each fold that shows it is replaced by
+    one with its record alone, and the summary itself is undone."""
     for slot in view.slots:
         if isinstance(slot, FoldedSlot) and shows_summary(view, slot, seq) and (record := without_summary(view, slot)):
             yield from (Undo(edit=slot.seq, why=why), record)

@@ -29,29 +29,29 @@ MAX_TYPED_NAMES = 12
 MOST_TOKENS = 4_096
 """The longest summary, however large the window is."""
 
-LEAST_TOKENS, MOST_SHARE = 160, 0.25
-"""Tokens that a summary may have, since its title, its end and its first item need half as many; unless they are more
-than this share of the room, where the record holds more in as many."""
+LEAST_TOKENS = 160
+"""Tokens that a summary may always have, since its title, its end and its first item need half as many."""
+
+MOST_SHARE = 0.25
+"""But not if these are more than this share of the room: there a record holds more in as many tokens."""
 
 LEAST_SUMMARY = LEAST_TOKENS // 2
-"""Tokens without which a summary holds nothing, if its summarizer does not say otherwise: nobody is asked for a shorter
-one."""
+"""No summary of fewer tokens is asked for, since it could hold nothing. A summarizer may say another number."""
 
 
 def summary_cap(share: float, room: float) -> float:
-    """Tokens that a summary may have which gets this share of a room: more in a small room, so that it can hold
-    something, but not in one that is too small for it."""
+    """The most tokens of a summary: `share` of `room`, but at least 160 if these are no more than a quarter of it."""
     return max(share * room, LEAST_TOKENS if MOST_SHARE * room >= LEAST_TOKENS else 0)
 
 
 def summary_want(
     view: View, target: Target, slots: Sequence[Slot], *, free: float, most: float, beside_record: bool = False
 ) -> Iterator[Summarise]:
-    """The want for a summary of everything up to the end of these slots, which a compaction folds. None if there is too
-    little that no summary covers, or if nobody makes one.
+    """Yield the want for a summary of everything up to the end of `slots`, which are the slots that a compaction folds.
 
-    If the target says so, the summary of the same turns is made again then, from its sources: the summary that it went
-    on from, and the turns since.
+    Nothing is yielded if nobody makes summaries, or if too few turns came since the newest summary: less than a quarter
+    of F, unless the target waits for the summary. If no turn came at all and the target allows it
+    (`may_replace_summary`), the same turns are summarised again, from the summary before that one and the turns since.
 
     `free`: the tokens of F. `most`: the tokens that the summary may have. `beside_record`: whether a record of the same
     turns stands behind it.
@@ -81,7 +81,7 @@ def summary_want(
 
 
 class ShownSummary(NamedTuple):
-    """A summary that a fold may show: its seq, and the tokens that its text takes."""
+    """A summary that a fold may show. `seq`: of its entry; `tokens`: of its text, redacted as the fold shows it."""
 
     seq: int
     summary: Summary
@@ -89,8 +89,8 @@ class ShownSummary(NamedTuple):
 
 
 def shown_summary(view: View, before: int, most: float, target: Target) -> ShownSummary | None:
-    """The newest summary whose turns all come before the unit with the key `before`: what comes after it is in the
-    window. None if it has more than `most` tokens, or no words."""
+    """The newest summary that covers only turns before the unit with the key `before`. The provider's own compactions
+    do not count. None if there is none, or if its text is blank or has more than `most` tokens."""
     for seq, summary in view.newest_summaries():
         if summary.last < before and summary.compaction is None:
             text = summary.text if target.redact is None else target.redact(summary.text)  # as the fold will show it
@@ -100,14 +100,16 @@ def shown_summary(view: View, before: int, most: float, target: Target) -> Shown
 
 
 def _to_go_on_from(view: View, last: int) -> Iterator[tuple[int, Summary]]:
-    """The summaries that a new one may go on from, the newest first. What no model made is made again, and what
-    the provider has compacted nobody can read."""
+    """Yield the summaries from which a new summary up to the unit `last` may go on, the newest first. Left out are
+    those that no model made, since they are made again, and the provider's own compactions, which nobody else can
+    read."""
     readable = ((seq, one) for seq, one in view.newest_summaries() if not one.degraded and one.compaction is None)
     return ((seq, one) for seq, one in readable if one.last <= last)
 
 
 def _units_after(view: View, prior: Summary | None, last: int) -> list[Unit]:
-    """The units that a summary does not cover, up to the one with the key `last`."""
+    """The units behind those that `prior` covers (None: all), up to the one with the key `last`. Notes and recalled
+    texts are left out."""
     after = -1 if prior is None else prior.last
     units = [unit for slot in view.slots for unit in units_in(slot, after + 1) if after < unit.key <= last]
     return [unit for unit in units if not isinstance(view.fetch(unit.seqs[0]).body, (Note, Recalled))]
@@ -122,10 +124,13 @@ def _source(view: View, unit: Unit) -> SourceTurn:
 def _exact_values(
     view: View, target: Target, units: Sequence[Unit], tokens: float
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of these turns that something still refers to, in this many tokens: those that the user typed, then the
-    user's others, then by weight, the newest first; and those of them that were typed. What the user did not type must
-    be named again in a turn that stays. Names of tools and of their arguments are none: every request has them in its
-    tools."""
+    """The names of these turns that the summary must hold to the letter, in `tokens` tokens; and those of them that the
+    user typed.
+
+    First come the names that the user typed, then those in longer messages of the user, then all others; each group by
+    weight. A name that the user did not type must occur again in a turn behind these. Names of tools and of their
+    arguments are left out: every request has them in its tools.
+    """
     index = Index.of(view, target.budget.usable, target.indexes)
     typed, users, others = dict[str, None](), dict[str, None](), dict[str, None]()
     for unit in reversed(units):

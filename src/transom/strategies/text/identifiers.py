@@ -29,7 +29,8 @@ INDENT = 8
 
 
 def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The names of a text, with the position where each run of them begins. `talk`: somebody wrote it in own words."""
+    """Yield the names of a text, run by run: the position at which the run begins, and its names. A quoted text is a
+    run too. `talk`: the text is somebody's own words, so what is in quotes must be one word or look like code."""
     for match in _RUN.finditer(text):
         run = match.group()
         if len(run) <= MAX_NAME and (found := names_of(run)) and not _is_line_number(text, match):
@@ -46,7 +47,7 @@ def all_names(text: str) -> frozenset[str]:
 
 
 def _is_line_number(text: str, match: re.Match[str]) -> bool:
-    """Whether a run is the number of the line that it begins, as readers of files and searches print it."""
+    """Whether a run is the number in front of a line, as tools print it that read or search files."""
     start, run = match.start(), match.group()
     if not run[0].isdecimal() or not run.rstrip("-").isdecimal():
         return False
@@ -58,17 +59,18 @@ def _is_line_number(text: str, match: re.Match[str]) -> bool:
 
 
 def is_between_strings(name: str) -> bool:
-    """Whether a "quoted" name is the code between two strings of a line, as in `" if x else "`.
+    """Whether a name that was found in quotes is really the code between two strings, as in `" if x else "`: it begins
+    or ends with a blank, or begins with a comma, a semicolon or a closing bracket.
 
-    It begins or ends with a blank, or begins with a comma or a closing bracket. Reports leave it out. Digests count it
-    like any other name; it changes little in what they choose, and windows stay as they are.
+    Reports leave such names out. Records count them like any other: it changes little in what they choose.
     """
     return name != name.strip() or name[0] in ",;)]}"
 
 
 @lru_cache(maxsize=1 << 16)
 def names_of(run: str) -> tuple[str, ...]:
-    """The names in a run of name characters: itself without its outer punctuation, and the parts that are names."""
+    """The names in a run of name characters: the run without the punctuation around it, and its parts that are names
+    themselves. None if the run is no name."""
     whole = run.rstrip(_OUTER) if run[0] in "~/.$@#" else run.strip(_OUTER)
     if not whole.startswith("__"):
         whole = whole.strip("_")  # _emphasis_

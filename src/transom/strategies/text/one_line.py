@@ -9,19 +9,22 @@ LONGEST_PATH = 400
 
 
 def one_line(text: str, most: int) -> str:
-    """A text in one line of at most `most` characters, cut behind a word, with a mark where it is cut."""
+    """A text in one line of at most `most` characters. A longer one is cut behind a word and ends with " …"; it may
+    have one character more."""
     line = " ".join(text[: 8 * most].split())
     return line if len(line) <= most else cut_at_word(line, most)
 
 
 def cut_at_word(text: str, most: int) -> str:
-    """The beginning of a text, cut behind a word within `most` characters, with a mark that the text goes on."""
+    """The beginning of a text, with " …" behind it: cut behind the last word that ends within `most` characters, or
+    within a word if that would leave less than half of them."""
     at = max(text.rfind(blank, most // 2, most) for blank in " ,;\n")
     return text[: at if at > 0 else most - 1].rstrip(" ,;\n") + " …"
 
 
 def values_in_a_line(values: Sequence[str], most: int) -> str:
-    """Values in one line of about this many characters; of a long path the end, which tells the most."""
+    """Values in one line, with commas, each in about `most` characters and all of them too. Of a long path the end
+    stays, which tells the most."""
     shown: list[str] = []
     for value in values:
         is_path = len(value) <= LONGEST_PATH and "/" in value and len(value.split()) == 1

@@ -1,4 +1,4 @@
-"""The parts of a view that an edit could shorten."""
+"""The parts of units that a trim can shorten, with their sizes as the window shows them now."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ PartKind = Literal["results", "text", "arguments", "reasoning", "media"]
 
 
 class ShownPart(Struct, frozen=True):
-    """One part of an entry: its address, its `tokens` untrimmed, and its `shown_tokens` as the window has it now."""
+    """One part of an entry in the window. `tokens`: of the whole part; `shown_tokens`: of what the window shows of it
+    now."""
 
     entry: int
     """The seq of the entry."""
@@ -28,12 +29,12 @@ class ShownPart(Struct, frozen=True):
     tokens: int
     shown_tokens: int
     marker: str = ""
-    """What a marker says in its place; empty: its reference."""
+    """What the form `marker` puts in its place; if empty, a marker with its reference."""
 
 
 def shown_parts(view: View, unit: Unit, kind: PartKind) -> Iterator[ShownPart]:
-    """The parts of one kind in a unit. Reasoning and media that are trimmed are not among them: nothing is left to
-    shorten."""
+    """Yield the parts of one kind in a unit. Reasoning and media that are trimmed are left out: nothing of them is left
+    to shorten."""
     trims = unit.effective_trims() if unit.trims else {}
     for entry in view.entries_of(unit):
         fact = entry.body
@@ -56,7 +57,8 @@ def _kind(fact: Fact, part: Addressed) -> PartKind | None:
 
 
 def result_texts(view: View, unit: Unit) -> Iterator[list[ShownPart]]:
-    """The texts of each result of a unit, but for results that were read back from the log: see `is_read_back`."""
+    """Yield for each result of a unit the list of its texts; it is empty for a result without one. Results that were
+    read back from the log are left out (see `is_read_back`)."""
     parts: dict[int, list[ShownPart]] = {seq: [] for seq in unit.seqs[1:]}
     for part in shown_parts(view, unit, "results"):
         parts[part.entry].append(part)

@@ -8,7 +8,7 @@ from transom.core.edit import Span
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """The spans in order, those that touch as one."""
+    """The spans in order. Those that touch or overlap become one."""
     whole: list[Span] = []
     for start, end in sorted(spans):
         if whole and start <= whole[-1][1]:
@@ -19,7 +19,7 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def without(span: Span, others: Iterable[Span]) -> Iterator[Span]:
-    """What is left of a span where others are taken out of it, in order."""
+    """Yield what is left of a span without the others, in order."""
     start, stop = span
     for first, last in sorted(others):
         if start < first:

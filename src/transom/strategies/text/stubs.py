@@ -1,4 +1,8 @@
-"""Stubs of tool results: a marker with the outcome, the lines that matter, and the start and end if there is room."""
+"""Stubs of tool results: a marker with the outcome, the lines that matter, and the start and the end if there is room.
+
+And what the words of a result say of how its call ended: `ending` and `outcome`, by which selectors and stubs judge it.
+Records judge it more closely, by what the call did: `strategies/actions/outcome.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,18 @@ from transom.strategies.text.parts import ShownPart
 from transom.strategies.text.spans import joined
 from transom.strategies.text.truncation import Counter, Shortened, halves, shorten
 
-FILES = frozenset(("read", "view", "cat", "open"))  # words in the names of tools that show files
-_OF_FILES = frozenset(("read", "view", "cat", "edit", "write"))  # and of those in whose results files stand
-NEAR_ENDS = 1_000  # characters at either end of a result that name its outcome
-KEY_LINES_SHARE = 2 / 3  # of a stub's room, for lines that matter
-MAX_LINE = 160  # characters kept of a long line
-SCANNED = 20_000  # characters of a failure in which its first error is looked for
+SHOW_FILES = frozenset(("read", "view", "cat", "open"))
+"""Words in the names of tools that show files."""
+_QUOTE_FILES = frozenset(("read", "view", "cat", "edit", "write"))
+"""Words in the names of tools whose results have lines of files."""
+NEAR_ENDS = 1_000
+"""Characters at either end of a result in which it may name its exit code."""
+KEY_LINES_SHARE = 2 / 3
+"""The share of a stub's room for lines that matter."""
+MAX_LINE = 160
+"""Characters that are kept of a long line."""
+SCANNED = 20_000
+"""Characters of a failure in which its first error is looked for."""
 
 # Literals, in both cases of letters: this pattern runs over every character of a result, the next ones only over the
 # lines that it finds.
@@ -55,33 +65,33 @@ def tool_words(name: str) -> set[str]:
 
 
 def ending(result: ToolResult, tool: str = "") -> tuple[int | None, bool]:
-    """The exit code that a result names near its start or its end, if any, and whether the tool failed. What the name
-    of the `tool` says of reading or editing files counts: a code in a file is not the tool's, unless it stands in the
-    first line.
+    """The exit code that a result names near its start or its end (None if it names none), and whether the call failed.
 
-    It failed if the caller says so, if the exit code does, or if the text begins like an error.
+    The call failed if the result is marked as failed, if its exit code is not 0, or, without an exit code, if its text
+    begins like an error. `tool`: if its name says that it reads or edits files, an exit code counts only in the first
+    line: on others it is a line of the file.
     """
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
     found = stated_code(text)
-    if found is not None and not (tool_words(tool) & _OF_FILES and "\n" in text[: found[1][0]].lstrip()):
+    if found is not None and not (tool_words(tool) & _QUOTE_FILES and "\n" in text[: found[1][0]].lstrip()):
         return found[0], result.failed or found[0] != 0
     return None, result.failed or begins_as_error(text)
 
 
 def stated_code(text: str) -> tuple[int, Span] | None:
-    """The exit code that a result names near its start or its end, and the span of the text that names it; None if it
-    names none."""
+    """The exit code that a text names near its start or its end, and the span that names it; None if it names none."""
     found = _EXIT.search(text[:NEAR_ENDS]) or _EXIT.search(text, max(0, len(text) - NEAR_ENDS))
     return None if found is None else (int(found[1]), found.span())
 
 
 def begins_as_error(text: str) -> bool:
-    """Whether the first words of a result say that the tool failed."""
+    """Whether a text begins with words by which tools say that a call failed, such as "Error:" or "Traceback"."""
     return bool(_FAILS.match(text[:NEAR_ENDS]))
 
 
 def key_line(text: str) -> str:
-    """The line that tells most of a failure: its first error, else its first line; empty if there is none."""
+    """The line that tells most of a failure: the first line with a summary or an exception, else with an error, else
+    the first that is not blank; empty if there is none."""
     for lines in _lines(text[:SCANNED])[:2]:
         if lines:
             return text[slice(*lines[0])].strip()
@@ -89,15 +99,15 @@ def key_line(text: str) -> str:
 
 
 def outcome(result: ToolResult, tool: str = "") -> str:
-    """The outcome of a call in a word or two; empty if it is not known."""
+    """How a call ended: "exit code 1", or "failed" if no exit code says so; empty if nothing is known."""
     code, failed = ending(result, tool)
     return "failed" if failed and not code else "" if code is None else f"exit code {code}"
 
 
 def stub(view: View, target: Target, part: ShownPart, preview: int) -> Trim:
-    """The trim that replaces a result's text by a stub: a marker, and `preview` tokens of its most informative lines.
+    """The trim that leaves of a result's text a marker and `preview` tokens: lines that matter, its start and its end.
 
-    In a file "error" is a word like others; of a success only the summaries are informative.
+    In a file no line matters more than others ("error" is a word there), and of a success only summaries matter.
     """
     reference, result = target.reference(part.entry), view.fetch(part.entry).body
     call = view.call_of(view.unit(view.unit_of[part.entry]), part.entry)
@@ -105,7 +115,7 @@ def stub(view: View, target: Target, part: ShownPart, preview: int) -> Trim:
     name = call.name if call is not None else ""
     marker = texts.stub_marker(reference, name, part.tokens, part.text.count("\n") + 1, outcome(result, name))
     most = preview + target.counter.count(marker)
-    ranks = 0 if tool_words(name) & FILES else 1 if ending(result, name)[0] == 0 else 3
+    ranks = 0 if tool_words(name) & SHOW_FILES else 1 if ending(result, name)[0] == 0 else 3
     lines = chain(*_lines(part.text)[:ranks])
     keep, note = shorten_to_lines(part, most, target.counter, marker, texts.bare_marker(reference), lines)
     return Trim(entry=part.entry, part=part.part, keep=keep, note=note)
@@ -114,10 +124,10 @@ def stub(view: View, target: Target, part: ShownPart, preview: int) -> Trim:
 def shorten_to_lines(
     part: ShownPart, most: int, counter: Counter, note: str, bare: str, lines: Iterable[Span]
 ) -> Shortened:
-    """A text in at most `most` tokens, marker included.
+    """Shorten a text to some of its lines, its start and its end, in at most `most` tokens, the marker `note` included.
 
-    First come `lines`, in their order, until `KEY_LINES_SHARE` of the room is full. The start and the end of the text
-    get the rest. Without any such line, it is a plain `shorten`.
+    The lines are taken from `lines`, in their order, until two thirds of the room are full. The start and the end of
+    the text get the rest. If no line fits, this does what `shorten` does; `bare` is its shorter marker.
     """
     text, room = part.text, most - counter.count(note)
     left, chosen = KEY_LINES_SHARE * room, list[Span]()
@@ -135,7 +145,7 @@ def shorten_to_lines(
 
 
 def _lines(text: str) -> tuple[list[Span], ...]:
-    """The lines that matter, by rank: summaries and exceptions, errors, the rest."""
+    """The lines that matter, in three lists: summaries and exceptions; errors; warnings and what passed."""
     ranked: tuple[list[Span], ...] = ([], [], [])
     hit = _HINT.search(text)
     while hit is not None:

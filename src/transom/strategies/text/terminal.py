@@ -1,4 +1,4 @@
-"""Texts as a terminal shows them."""
+"""Removes what a terminal would not show: control codes, and lines that were drawn again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ REDRAWN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
 
 
 def without_controls(text: str) -> str:
-    """A text as a terminal shows it: without control codes, and of a line that was drawn again the last one."""
+    """A text as a terminal shows it: without control codes; of a line that was drawn several times (with a carriage
+    return), only what was drawn last."""
     if "\x1b" in text:
         text = CONTROL.sub("", text)
     return REDRAWN.sub("", text) if "\r" in text else text

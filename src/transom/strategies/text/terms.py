@@ -1,4 +1,4 @@
-"""Words: a digest of prose is chosen by them, where there are no names. Rare words tell the most."""
+"""The words of a text. Where prose has no names, a record chooses what it quotes by them: rare words tell the most."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def words_in(text: str) -> dict[str, bool]:
 
 
 def words_of(run: str) -> tuple[str, ...]:
-    """The words in a run of letters or digits."""
+    """The words in a run of letters or digits: its stem; of Chinese, Japanese or Korean every two adjacent letters."""
     if run[0] >= "\u3040" and _JOINED.match(run):
         return tuple(run[at : at + 2] for at in range(len(run) - 1))
     return (stem(run.lower()),)
@@ -49,7 +49,7 @@ def words_of(run: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """An English word without its commonest endings."""
+    """A word without one of the commonest English endings: "ing", "ed", "es" or "s"."""
     for ending, least in (("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
         if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
             return word[: -len(ending)]
@@ -57,5 +57,5 @@ def stem(word: str) -> str:
 
 
 def signal_count(text: str, start: int = 0, stop: int | None = None) -> int:
-    """How many numbers, names, and English words that ask or forbid this part of a text has."""
+    """Count the digits, names, and English words that ask or forbid, in a text from `start` to `stop`."""
     return len(_SIGNALS.findall(text, start, len(text) if stop is None else stop))

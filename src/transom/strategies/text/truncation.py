@@ -1,18 +1,21 @@
-"""Shortens a text to a number of tokens: one half from its start, one half from its end, a marker between."""
+"""Shortens a text to a number of tokens: its start and its end stay, half and half, with a marker between them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
-from transom.core.edit import Span
+from transom import texts
+from transom.core.edit import Span, Trim
+from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
 from transom.strategies.text.parts import ShownPart
 
-SNAP = 0.15
+LINE_WITHIN = 0.15
 """A half ends at the end of a line, if there is one within this share of the half."""
 
-WORD = 32
+BLANK_WITHIN = 32
 """Otherwise it ends at a blank, if there is one within this many characters: half a number is another number."""
 
 Shortened = tuple[tuple[Span, ...], str]
@@ -20,17 +23,18 @@ Shortened = tuple[tuple[Span, ...], str]
 
 
 class Counter(Protocol):
-    """Counts a text, in the unit of `ShownPart.tokens`."""
+    """Counts a text, in the unit that `ShownPart.tokens` has here: tokens, or bytes (see `Clip`)."""
 
     def count(self, text: str, /) -> int: ...
 
 
 def halves(text: str, keep: int) -> tuple[Span, ...]:
-    """The first and the last span, of at most `keep` characters in all, up to ends of lines or words where near."""
+    """The first and the last span of a text, half of `keep` characters each, or a little less: a span ends at the end
+    of a line or a word if one is near. An empty span is left out."""
     first = keep // 2
     last = len(text) - (keep - first)
-    slack = int(first * SNAP)
-    word = min(WORD, first)
+    slack = int(first * LINE_WITHIN)
+    word = min(BLANK_WITHIN, first)
     first = text.rfind("\n", first - slack, first) + 1 or text.rfind(" ", first - word, first) + 1 or first
     line, blank = text.find("\n", last, last + slack), text.find(" ", last, last + word)
     last = next((at + 1 for at in (line, blank) if 0 <= at < len(text) - 1), last)
@@ -39,9 +43,10 @@ def halves(text: str, keep: int) -> tuple[Span, ...]:
 
 
 def shorten(part: ShownPart, most: int, counter: Counter, marker: Callable[[int], str], bare: str) -> Shortened:
-    """A text in at most `most` tokens, marker included; only `bare` if nothing more fits.
+    """Shorten a text to its two ends, in at most `most` tokens, marker included.
 
-    `marker` makes the marker from the number of removed tokens.
+    `marker` makes the marker from the number of removed tokens. If no character fits beside it, no text is left but
+    `bare`, a shorter marker; that may be over `most`.
     """
     note = marker(part.tokens - most)
     room = most - counter.count(note)
@@ -58,8 +63,17 @@ def shorten(part: ShownPart, most: int, counter: Counter, marker: Callable[[int]
     return (), bare
 
 
+def excerpt(target: Target, part: ShownPart, most: int) -> Trim:
+    """The trim that leaves the two ends of a text, in at most `most` tokens, as `shorten` does."""
+    reference = target.reference(part.entry)
+    marker = partial(texts.excerpt_marker, reference)
+    keep, note = shorten(part, most, target.counter, marker, texts.bare_marker(reference))
+    return Trim(entry=part.entry, part=part.part, keep=keep, note=note)
+
+
 def level(weights: Sequence[int], total: int) -> float:
-    """The height to which the largest weights must be levelled so that their sum is at most `total` (water-filling)."""
+    """The height to which the largest weights must be cut so that the sum of all is `total` (water-filling); infinity
+    if it is `total` or less already."""
     rest, left = total, len(weights)
     for weight in sorted(weights):
         if weight * left > rest:

@@ -1,9 +1,10 @@
-"""The covering digest: old turns fold into a record of what happened, which quotes passages of their own text. The
-passages are chosen so that as many names as possible stay in the window: each name once, and the names of the
-greatest weight first. A name stands with the text around it as far as there is room, and alone otherwise.
+"""The strategy `Digest`: old turns are folded into records of what happened, which quote passages of their own text.
 
-Records are frozen layers. A compaction adds a layer and leaves the older ones as they are, so that the prefix stays
-cached. When the layers are full they become one layer, which is made again from the original entries.
+Records are layers. A compaction adds one and leaves the older ones as they are, so that the prefix stays cached. When
+the layers are full they become one layer, which is made again from the original entries.
+
+What a record says is chosen in `strategies/digest`; here is decided which turns are folded and how large the records
+are.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ from transom.strategies.summary.folds import (
 )
 from transom.strategies.summary.wants import MOST_SHARE, ShownSummary, shown_summary, summary_cap, summary_want
 
-MAX_SHARE = 0.85
-"""The most tokens of a digest, as a share of the tokens of the slots that it replaces."""
+MAX_RECORD_SHARE = 0.85
+"""The most tokens of a record, as a share of the tokens of the slots that it replaces."""
 
-REMADE_SHARE = 0.96
-"""The same share where a digest replaces only one older record, and no new turn: it may then save less."""
+MAX_REMADE_SHARE = 0.96
+"""The same share where a record replaces only one older record, and no new turn: it may then save less."""
 
 MIN_LAYER = 3 * HEADER
 """Tokens of the smallest layer that can hold anything."""
@@ -142,11 +143,12 @@ class Digest(Struct, frozen=True, kw_only=True):
         yield from self.scaled(target.policy_trigger, target.policy_target)._edits(view, target)
 
     def scaled(self, trigger: float, target: float | None = None) -> Digest:
-        """The digest for a policy with this trigger and target. It leaves the window at most as full as `target`, and
-        the sizes of its records change in proportion to the room between that and the newest turns.
+        """The digest with the settings that it has in a policy with this trigger and target: it leaves the window at
+        most as full as `target`, and the sizes of its records change in proportion to the room between that and the
+        newest turns.
 
-        Without a `target`, the target is (1 − `quiet`) × `trigger`, and a trigger of 0, or of 1 and more, changes
-        nothing.
+        Without a `target`, the target is (1 − `quiet`) × `trigger`. Without a target, the digest itself is returned for
+        a trigger of 0, and for one of 1 or more.
         """
         if target is None and not 0 < trigger < 1:
             return self
@@ -156,8 +158,8 @@ class Digest(Struct, frozen=True, kw_only=True):
         return replace(kept, quiet=1 - most, least_quiet=1 - full)
 
     def with_keep_recent(self, keep_recent: float, most: float | None = None) -> Digest:
-        """The digest with another `keep_recent`. The sizes of its records change in proportion to their room. `most`:
-        how full it leaves the window; None: `1 - quiet`, as before."""
+        """The digest with another `keep_recent`. The sizes of its records change in proportion to the room that this
+        leaves them. `most`: how full the digest leaves the window, as a share of F; None: `1 - quiet`, as before."""
         room = (1 - self.quiet if most is None else most) - keep_recent
         scale = max(room, NO_ROOM) / max(1 - self.quiet - self.keep_recent, NO_ROOM)
         return replace(
@@ -193,7 +195,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         yield from self._folds(view, target, cut, shown)
 
     def _folds(self, view: View, target: Target, cut: _Cut, shown: ShownSummary | None) -> Iterator[Fold]:
-        """The folds of the old slots. `shown`: the summary that they show; None: no summary."""
+        """Yield the folds of the old slots. `shown`: the summary that one of them shows; None: no summary."""
         # `room`: what the limit leaves for records. `cap`: the most for all layers. The older layers stay if the new
         # one gets enough of both, and if they are not tiny beside it. Otherwise everything becomes one layer.
         old, free = cut.old, cut.free
@@ -221,8 +223,9 @@ class Digest(Struct, frozen=True, kw_only=True):
             yield from records.folds_with(shown, frozen)
 
     def _summary_tokens(self, view: View, target: Target, free: float) -> float:
-        """Tokens of the summary: its share of the whole room of the budget, also if this compaction has a lower limit;
-        but the records keep some of it. With prices, its share of the room up to the size at which they compact."""
+        """The most tokens of the summary: its share of the room that the whole budget has, but at most a quarter of the
+        room of this compaction, whose limit may be lower (or its share of that, if it is more). With prices, its share
+        of the room of this compaction."""
         if target.budget.prices is not None:
             return summary_cap(self.summary, free)
         most = summary_cap(self.summary, whole_room(view, target))
@@ -246,7 +249,9 @@ class Digest(Struct, frozen=True, kw_only=True):
 
 
 class _Records:
-    """The folds of one compaction: a digest of each run of slots, all of them together in about `size` tokens."""
+    """The folds of one compaction: one record for each run of slots, in about `size` tokens together.
+
+    A run in which no fold would hide anything gets no record."""
 
     def __init__(self, view: View, target: Target, runs: Sequence[Sequence[Slot]], size: float, talk: float) -> None:
         self.view, self.target, self.talk = view, target, talk
@@ -258,15 +263,16 @@ class _Records:
         ]
 
     def folds(self) -> Iterator[Fold]:
-        """One fold for each run of slots that is worth folding."""
+        """Yield one fold for each run of slots, unless its record would have more tokens than it hides."""
         return (fold for run, share in self.shares if self._saves(run, fold := self._fold(run, share)))
 
     def folds_with(self, shown: ShownSummary, layers: Sequence[Slot]) -> Iterator[Fold]:
-        """The same, with the summary in front of the newest record that has turns enough for it.
+        """Yield the same folds, with the summary in front of the newest record that has turns enough for it.
 
-        `layers`: older records, which stay. If one of them begins with an older summary, that summary is taken out
-        first. Then come the fold with the summary and the newer ones, and last the older ones: the plan may stop before
-        these, if the window is small enough by then.
+        `layers`: older records, which stay. If one of them shows this summary already, no other fold gets it. If one of
+        them begins with an older summary, it is folded again without it, first of all. Then come the fold with the
+        summary and the newer ones, and last the older ones: the plan may stop before these, if the window is small
+        enough by then.
         """
         if any(shows_summary(self.view, slot, shown.seq) for slot in layers):
             yield from self.folds()
@@ -293,16 +299,16 @@ class _Records:
         yield from (fold for run, fold in older if self._saves(run, fold))
 
     def _saves(self, run: Sequence[Slot], record: Fold) -> bool:
-        """Whether a record has fewer tokens than what it hides. That of a few short turns may have more."""
+        """Whether a record has fewer tokens than what it hides. The record of a few short turns may have more."""
         return saves_tokens(self.view, self.target, run, record.text)
 
     def _applies(self, fold: Fold) -> bool:
-        """Whether a fold applies when it is redacted, which may make it longer."""
+        """Whether the log would accept a fold as it is stored, that is redacted, which may make it longer."""
         return self.view.refusal(self.target.as_logged(self.view, fold)) is None
 
     def _split(self, of_summary: int) -> None:
-        """Split the newest run in two. Its end gets the record with the summary, which is made again at the next
-        summary; the record of the turns before it stays as it is then."""
+        """Split the newest run in two: a short end for the record that begins with the summary, and the turns before
+        it. Only the record of the end is made again when the summary changes."""
         if not self.shares:
             return
         run, size = self.shares.pop()
@@ -311,18 +317,19 @@ class _Records:
         self.shares += [*before, (run[at:], part * size)]
 
     def _fold(self, run: Sequence[Slot], share: float) -> Fold:
-        most = REMADE_SHARE if len(run) == 1 and stands_for_turns(run[0]) else MAX_SHARE
+        most = MAX_REMADE_SHARE if len(run) == 1 and stands_for_turns(run[0]) else MAX_RECORD_SHARE
         size = min(share, most * sum(slot.size.tokens for slot in run))
         digest = digest_text(self.view, self.target, run, self.folded, size, self.talk)
         return Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=RECORD_ONLY)
 
 
 def _shares(runs: Sequence[Sequence[Slot]], size: float) -> list[float]:
-    """How the tokens `size` are divided among the records of these runs.
+    """Divide `size` tokens among the records of these runs: the tokens of each.
 
     The weight of a run is the geometric mean of two sizes: its tokens in the window now, and those of its turns without
     any edit. By the first alone, older records would lose room to whole turns with every merge; by the second alone,
-    the newest turns would get hardly any beside very many old ones. Each run gets at least what a small record needs.
+    the newest turns would get hardly any beside very many old ones. Each run gets at least `MIN_LAYER` tokens, or an
+    equal part of `size` if there are fewer.
     """
     weights = [
         sqrt(sum(slot.size.tokens for slot in run) * sum(slot.untrimmed_size.tokens for slot in run)) for run in runs
@@ -335,7 +342,7 @@ def _shares(runs: Sequence[Sequence[Slot]], size: float) -> list[float]:
 
 
 class _Cut(NamedTuple):
-    """What of a window is folded, and how its room is shared."""
+    """Which slots of a window are folded, and how the room is divided among what stays, records and free space."""
 
     old: Sequence[Slot]
     """The slots to fold."""
@@ -354,15 +361,16 @@ class _Cut(NamedTuple):
 
 
 def _can_hide_a_unit(view: View, target: Target, slots: Sequence[Slot]) -> bool:
-    """Whether folds over these slots can hide a unit that is visible now. Units that the user restored are skipped
-    while the window fits. Otherwise each plan would make the same records again, a little smaller (law 8)."""
+    """Whether folds over these slots would hide a unit that is visible now. Units that the user restored do not count
+    while the window fits. Without this question each plan would make the same records again, a little smaller
+    (law 8)."""
     return any(hides_a_unit(view, target, run) for run in foldable_runs(view, target, slots))
 
 
 def _runs_to_fold(view: View, target: Target, slots: Sequence[Slot]) -> Sequence[Sequence[Slot]]:
-    """The runs of adjacent slots to fold. A unit that stays visible ends a run: inside a fold it would be shown behind
-    the fold's text, that is, after turns that came later. If no such run is large enough for a record, a record spans
-    these units all the same."""
+    """Divide slots into the runs that are folded, each into one record. A unit that stays visible ends a run: inside a
+    fold it would be shown behind the fold's text, that is, after turns that came later. Runs that are too small for a
+    record are left out. If all are, units that stay visible do not end a run, so that one record spans them."""
     found: list[list[Slot]] = []
     whole = list(foldable_runs(view, target, slots))
     for run in whole:
@@ -376,7 +384,8 @@ def _runs_to_fold(view: View, target: Target, slots: Sequence[Slot]) -> Sequence
 
 
 def _staying_tokens(view: View, target: Target, slots: Sequence[Slot]) -> int:
-    """Tokens of the pinned and protected turns among these slots, required ones aside."""
+    """Tokens of the units among these slots that are pinned or protected and not required, and of the pinned units that
+    their folds cover."""
     size = 0
     for slot in slots:
         if isinstance(slot, FoldedSlot):
@@ -387,8 +396,8 @@ def _staying_tokens(view: View, target: Target, slots: Sequence[Slot]) -> int:
 
 
 def _talk_over_work(units: Iterable[Unit], free: float) -> tuple[float, float]:
-    """How far talk outweighs work with tools: 0 if there is as much work, 1 if there is only talk. And the share of
-    the talk that no digest can hold."""
+    """Two numbers: how far talk outweighs work with tools, from 0 (at least as much work) to 1 (only talk); and the
+    share of the talk that no record in `free` tokens can hold."""
     talk = work = 0
     for unit in units:
         if len(unit.seqs) > 1:

@@ -15,10 +15,11 @@ from transom.strategies.candidates import may_trim
 from transom.strategies.text.parts import ShownPart, shown_parts
 
 
-class Observation(Struct, frozen=True):
-    """A visible tool result, with its call and the index of that call.
+class VisibleResult(Struct, frozen=True):
+    """A tool result in the window, with its call.
 
-    `free`: a strategy may trim it (see `may_trim`), and it was not read back from the log.
+    `entry`: the seq of the result. `index`: of the call in its turn. `parts`: the texts of the result. `free`: whether
+    a strategy may trim it (see `may_trim`); never a result that was read back from the log.
     """
 
     unit: Unit
@@ -30,9 +31,9 @@ class Observation(Struct, frozen=True):
     free: bool
 
 
-def observations(view: View, target: Target) -> Iterator[Observation]:
-    """The tool results of the units that are slots, oldest first, also those that may not be trimmed (see
-    `Observation.free`). Results of pinned units behind folds are not among them."""
+def visible_results(view: View, target: Target) -> Iterator[VisibleResult]:
+    """Yield the tool results of all units outside folds, the oldest first, also those that may not be trimmed (see
+    `VisibleResult.free`). The results of a pinned unit that a fold covers are left out."""
     for unit in view.slots:
         if isinstance(unit, Unit) and isinstance(unit.first_fact, Assistant) and len(unit.seqs) > 1:
             free = may_trim(view, target, unit)
@@ -42,4 +43,4 @@ def observations(view: View, target: Target) -> Iterator[Observation]:
             for seq, index, result in zip(unit.seqs[1:], unit.answered_calls, unit.facts[1:], strict=True):
                 call, own = unit.first_fact.calls[index], tuple(parts.get(seq, ()))
                 assert isinstance(result, ToolResult)
-                yield Observation(unit, seq, result, call, index, own, free and call.name not in texts.READ_BACK)
+                yield VisibleResult(unit, seq, result, call, index, own, free and call.name not in texts.READ_BACK)
