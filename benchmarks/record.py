@@ -41,7 +41,7 @@ from policies import BANK, DIALOGUES, FAMILIES, SHARE, bank, chinese, chosen_of
 from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.core.unit import FoldedSlot
-from transom.evaluation.compare import RecordedCall, compared, tokens_of
+from transom.evaluation.compare import Judge, RecordedCall, tokens_of
 from transom.evaluation.grounding import History, grounding, identifiers, occurrences, texts_of
 from transom.importers import Recorded, read
 from transom.importers.recorded import as_openai_chat
@@ -263,7 +263,10 @@ def names(family: str, records: Sequence[Recorded], name: str) -> dict[str, str]
     seconds: list[float] = []
     for record in records:
         calls = list(calls_of(record, name, budget))
-        one = compared(record.messages, calls, budget=budget, counter=o200k())
+        judge = Judge(record.messages, budget=budget, counter=o200k())
+        for call in calls:
+            judge.add(call)
+        one = judge.result()
         total = one if total is None else total.plus(one)
         anywhere += far_names(record.messages, calls, budget)
         folds = frozenset[int]()

@@ -11,7 +11,7 @@ from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.reducer import build_view
 from transom.core.window import Break, Window
-from transom.evaluation.compare import Compared, RecordedCall, compared
+from transom.evaluation.compare import Compared, Judge, RecordedCall
 from transom.evaluation.grounding import Grounding
 from transom.evaluation.replay_stats import ReplayStats
 from transom.policies import policy_named
@@ -56,11 +56,14 @@ def window(tokens=17, kept=0, broke=False):
 
 
 def judged(*seen, messages=SPOKEN, budget=100):
-    return compared(messages, seen, budget=budget, counter=WordCounter())
+    judge = Judge(messages, budget=budget, counter=WordCounter())
+    for call in seen:
+        judge.add(call)
+    return judge.result()
 
 
 def test_everything_is_sent_and_everything_is_there():
-    found = compared(SPOKEN, played(1_000), budget=1_000, counter=WordCounter())
+    found = judged(*played(1_000), budget=1_000)
     first, second = 3 + 5 + 9, 3 + 5 + 9 + 8 + 8
     assert found.stats == ReplayStats(
         conversations=1,
@@ -79,7 +82,7 @@ def test_everything_is_sent_and_everything_is_there():
 
 
 def test_refused_calls_are_counted_as_such_and_nowhere_else():
-    found = compared(SPOKEN, played(20), budget=20, counter=WordCounter())
+    found = judged(*played(20), budget=20)
     assert found.stats == ReplayStats(
         conversations=1, calls=2, sent=1, refused=1, tokens=17, passthrough=17, shared_tokens=0, seconds=1.0
     )

@@ -4,8 +4,8 @@ runs found."""
 import pytest
 
 from transom.core.edit import Fold, Pin
-from transom.strategies.fold.omission import HeadTail, Omit, Rounds
 from transom.strategies.fold.layered_records import Digest
+from transom.strategies.fold.omission import HeadTail, Omit, Rounds
 from transom.strategies.fold.rolling_record import RollingRecord
 from transom.testing import says, talk
 from transom.testing.laws import check_proposals

@@ -54,7 +54,7 @@ class CallFigures(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CallTable:
-    """The figures of all calls of one log, from its entries in order; `add` takes in those that follow."""
+    """The figures of all calls of one log. `add` takes its entries, from the first one on."""
 
     def __init__(self) -> None:
         self.calls: list[CallFigures] = []
@@ -66,7 +66,7 @@ class CallTable:
         self.total = TotalUsage()
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Take in entries, which must follow those that were added before."""
+        """Add entries of the log, which must follow those that were added before."""
         for entry in entries:
             self.length = entry.seq + 1
             body = entry.body

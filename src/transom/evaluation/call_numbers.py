@@ -13,10 +13,10 @@ def sent_requests(log: StoredLog) -> list[Entry]:
 
 
 def call_number(at: object, calls: int, name: str) -> int:
-    """Convert `at` to the number of a call, from 1 on. -1 means the last call, -2 the one before it.
+    """Check the number of a call, and return it counted from 1: -1 is the last call, -2 the one before it.
 
-    `calls`: how many calls the log has; `name`: of the conversation, for the error. Raises InvalidSetting if `at` is 0,
-    no whole number, or there are fewer calls.
+    `calls`: how many calls the log has. `name`: of the conversation, for the error. Raises InvalidSetting if `at` is no
+    whole number, 0, or beyond the first or the last call.
     """
     if isinstance(at, int):
         number = at if at > 0 else calls + 1 + at

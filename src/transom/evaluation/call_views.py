@@ -1,4 +1,4 @@
-"""Keeps the views of the calls of one log, so that looking at any call is fast, also in a log of many thousands.
+"""Gives the view of any call of a log at once, also in a log of many thousands of calls.
 
 A view is a persistent value: it shares its slots with the views before and after it. So the log is read once, a view is
 kept at every few calls, and the view of any other call is computed from the nearest kept one before it.
@@ -25,9 +25,11 @@ BATCH = 256
 
 
 class CallViews:
-    """The views of all calls of one log, and the view of the log as it is now. Not for several threads at once.
+    """The views of all calls of one log, and the view of the log as it is now. It may not be used by two threads at
+    once.
 
-    `log`: a handle that nobody else uses, because it is refreshed. `counter`: that of the view.
+    `log`: a handle that nobody else uses, because it is refreshed. Call `refresh` first: before it, there are no calls.
+    `counter`: counts the tokens of the views.
     """
 
     def __init__(self, log: StoredLog, counter: TokenCounter) -> None:
@@ -49,9 +51,9 @@ class CallViews:
         return len(self._sent)
 
     def refresh(self, upto: int | None = None) -> int:
-        """Read what the log has behind the entries that were read so far. Returns how many were new.
+        """Read the entries behind those that were read so far, and return their number.
 
-        `upto`: read no further than to this entry, so that a caller can do a long log in pieces. Raises what the store
+        `upto`: read only the entries before this one, so that a long log can be read in pieces. Raises what the store
         raises.
         """
         known = self.log.refresh()
@@ -101,7 +103,8 @@ class CallViews:
             batch.clear()
 
     def _keep(self) -> None:
-        """Keep the view of the newest call. If there are too many, keep every other one, and fewer from now on."""
+        """Keep the view of the newest call. If too many views are kept, drop every other one, and keep only that of
+        every second such call from now on."""
         self._kept.append((self.calls, self._now))
         if len(self._kept) > MOST_KEPT:
             del self._kept[1::2]

@@ -6,7 +6,7 @@ next step needs?
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -16,20 +16,21 @@ from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.unit import Unit
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
-from transom.evaluation.cost import Cost, cost, share
+from transom.evaluation.cost import Cost, cost
 from transom.evaluation.grounding import Grounding, History, grounding, texts_of
 from transom.evaluation.replay_stats import ReplayStats, newest_fold, replay_stats
 from transom.evaluation.requests_kept import UserRequests
+from transom.evaluation.sums import Sums, share
 from transom.prices import ANTHROPIC, OPENAI, Prices, RequestTokens
 from transom.wire.openai import OPENAI_CHAT
 
 
 class RecordedCall(Struct, frozen=True, kw_only=True):
-    """One call of a recorded conversation.
+    """One call of a recorded conversation, with the window that a policy gives it.
 
-    `number`: from 1. `at`: the position of its reply among the messages. `window`: None if it was `refused`. `request`:
-    the part of the request's body that the window gives; empty if the call was refused. `seconds`: of CPU that both
-    took.
+    `number`: from 1. `at`: the position of its reply among the messages. `window`: None if no window fits; then
+    `refused` says why. `request`: the part of the request's body that the window gives; empty without a window.
+    `seconds`: of CPU that building both took.
     """
 
     number: int
@@ -40,7 +41,7 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class Compared(Sums, frozen=True, kw_only=True):
     """Figures of one policy, summed over conversations.
 
     Refused calls are counted as refused and are in no other sum: nothing was sent that could cost or be grounded.
@@ -69,23 +70,6 @@ class Compared(Struct, frozen=True, kw_only=True):
     summaries: int = 0
     failed_summaries: int = 0
 
-    def plus(self, other: Compared) -> Compared:
-        """Return the sum of this and `other`."""
-        return Compared(
-            stats=self.stats.plus(other.stats),
-            anthropic=self.anthropic.plus(other.anthropic),
-            openai=self.openai.plus(other.openai),
-            model_cost=self.model_cost.plus(other.model_cost),
-            requests=self.requests + other.requests,
-            requests_kept=self.requests_kept + other.requests_kept,
-            consecutive_breaks=self.consecutive_breaks + other.consecutive_breaks,
-            reasoning_turns=self.reasoning_turns + other.reasoning_turns,
-            reasoning_kept=self.reasoning_kept + other.reasoning_kept,
-            grounding=self.grounding.plus(other.grounding),
-            summaries=self.summaries + other.summaries,
-            failed_summaries=self.failed_summaries + other.failed_summaries,
-        )
-
     @property
     def append_only(self) -> float | None:
         """The share of sent calls whose window begins with the whole window before; None if nothing was sent."""
@@ -110,32 +94,9 @@ class Compared(Struct, frozen=True, kw_only=True):
 
 
 def tokens_of(message: Raw, counter: TokenCounter) -> int:
-    """Count the tokens of a message's texts, plus a constant for the message.
-
-    Distances in a conversation are measured in these.
-    """
+    """Count the tokens of a message's texts, plus a constant for the message. Distances in a conversation are measured
+    in these tokens."""
     return MESSAGE_TOKENS + sum(map(counter.count, texts_of(message)))
-
-
-def compared(
-    messages: Sequence[Raw],
-    calls: Iterable[RecordedCall],
-    *,
-    budget: int,
-    counter: TokenCounter,
-    injected: Collection[int] = (),
-    prices: Prices | None = None,
-) -> Compared:
-    """Judge the windows of one conversation under one policy.
-
-    `messages`: the conversation, as OpenAI Chat messages; `calls`: its calls, in order; `budget`: tokens that a window
-    may have. `injected`: the positions of messages in the user's role that a program wrote. `prices`: for one cost
-    more.
-    """
-    judge = Judge(messages, budget=budget, counter=counter, injected=injected)
-    for one in calls:
-        judge.add(one)
-    return judge.result(prices)
 
 
 def _is_turn(unit: Unit) -> bool:
@@ -143,7 +104,11 @@ def _is_turn(unit: Unit) -> bool:
 
 
 class Judge:
-    """Judges the windows of one conversation under one policy, one after another. The arguments: see `compared`."""
+    """Judges the windows of one conversation under one policy, one after another.
+
+    `messages`: the conversation, as OpenAI Chat messages. `budget`: the tokens that a window may have. `injected`: the
+    positions of messages in the user's role that a program wrote.
+    """
 
     def __init__(
         self, messages: Sequence[Raw], *, budget: int, counter: TokenCounter, injected: Collection[int] = ()
@@ -158,11 +123,12 @@ class Judge:
         self._total = Compared(stats=ReplayStats(conversations=1))
 
     def add(self, one: RecordedCall) -> None:
-        """Take in the next call."""
+        """Judge the next call. Calls must come in the order of the conversation."""
         self._total = self._total.plus(self._judged(one))
 
     def result(self, prices: Prices | None = None) -> Compared:
-        """The figures of all windows that were added. `prices`: for one cost more."""
+        """Return the figures of all calls that were added. `prices`: those for `Compared.model_cost`; None leaves it
+        0."""
         turns = sum(message.get("role") == "assistant" for message in self._messages)
         anthropic, openai = (cost(self._sent, self._whole, each) for each in (ANTHROPIC, OPENAI))
         skipped = ReplayStats(skipped=turns - self._total.stats.calls)

@@ -9,24 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from msgspec import Struct
-
+from transom.evaluation.sums import Sums, share
 from transom.prices import Prices, RequestTokens
 
 
-class Cost(Struct, frozen=True, kw_only=True):
-    """What requests cost (`paid`), and what the same calls would cost if each sent the whole conversation
-    (`everything`).
-
-    Both in units of one fresh input token.
+class Cost(Sums, frozen=True, kw_only=True):
+    """What requests cost, in units of one fresh input token. `paid`: as they were sent; `everything`: if each had sent
+    the whole conversation so far.
     """
 
     paid: float = 0.0
     everything: float = 0.0
-
-    def plus(self, other: Cost) -> Cost:
-        """Return the sum of this and `other`."""
-        return Cost(paid=self.paid + other.paid, everything=self.everything + other.everything)
 
     @property
     def share(self) -> float | None:
@@ -34,16 +27,11 @@ class Cost(Struct, frozen=True, kw_only=True):
         return share(self.paid, self.everything)
 
 
-def share(part: float, whole: float) -> float | None:
-    """Return `part / whole`; None if `whole` is 0."""
-    return part / whole if whole else None
-
-
 def cost(sent: Iterable[RequestTokens], whole: Sequence[int], prices: Prices) -> Cost:
-    """Compute the cost of one conversation's requests. `sent`: the tokens of each request, in order.
+    """Compute what the requests of one conversation cost.
 
-    `whole`: the tokens that each request would have had if it carried everything so far; such a request begins with the
-    whole one before it.
+    `sent`: of each request, in order, its tokens and those that it shares with the request before. `whole`: the tokens
+    that each would have had if it carried everything so far; such a request begins with all of the one before it.
     """
     growing = ((size, min(before, size)) for before, size in pairwise((0, *whole)))
     return Cost(paid=sum(map(prices.of, sent)), everything=sum(map(prices.of, growing)))

@@ -1,5 +1,5 @@
-"""Computes what edits save in every later request, and what they cost once: tokens of the cached prefix that are
-written again.
+"""Computes what an edit saves in every later request, and what it costs once: the tokens of the cached prefix that must
+be written again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from transom.core.window import shared_prefix_tokens
 class EditCost(Struct, frozen=True, kw_only=True):
     """What an edit costs and saves, in raw tokens.
 
-    `entry`: the seq of the edit. `saved_tokens`: how many tokens fewer every later request has; below 0 if it has more.
-    `broken_tokens`: how many tokens of the last request are no longer part of the shared prefix; 0 if the prefix was
-    broken before that place, or if the edited entries were never sent. `plan`: the plan that the edit belongs to, the
-    same number for all its edits; None if a person decided, a program,
-    or the client that shortened the message.
+    - `entry`: the seq of the edit.
+    - `saved_tokens`: how many tokens fewer every later request has; below 0 if it has more.
+    - `broken_tokens`: how many tokens of the last request are no longer part of the prefix that the next one shares
+      with it; 0 if that prefix ended before the edited place already, or if the edited entries were never sent.
+    - `plan`: the number of the plan that made the edit, the same for all its edits; None if no plan did.
     """
 
     entry: int
@@ -34,9 +34,9 @@ class EditCost(Struct, frozen=True, kw_only=True):
 
 
 def edit_costs(view: View, entries: Sequence[Entry]) -> Iterator[EditCost]:
-    """Compute the cost of each edit among `entries`, which follow the view's last entry.
+    """Yield the cost of each edit among `entries`, which must be the entries behind the view's last one.
 
-    The log of the view need not contain these entries yet.
+    They need not be in the log yet.
     """
     if entries and entries[0].seq >= stored(view.log):
         view = view.with_log(PendingLog(view.log, entries))
@@ -54,7 +54,7 @@ def edit_costs(view: View, entries: Sequence[Entry]) -> Iterator[EditCost]:
 
 
 def edit_costs_since(log: Log, counter: TokenCounter, stop: int) -> list[EditCost]:
-    """Compute the cost of each edit before entry `stop` and after the last request before it; without a request, from
-    the first entry on."""
+    """Return the cost of each edit between the last request before entry `stop` and that entry; without a request, of
+    each edit before it."""
     start = next((seq + 1 for seq in range(stop - 1, -1, -1) if isinstance(log[seq].body, Sent)), 0)
     return list(edit_costs(build_view(log, counter, start), [log[seq] for seq in range(start, stop)]))

@@ -24,7 +24,7 @@ from transom.evaluation.quote_reasons import QuoteReason, RecordShare, record_sh
 from transom.prices import CompactionCosts
 from transom.stores import StoredLog
 
-NOTHING = RecordShare()
+NOT_IN_RECORDS = RecordShare()
 State = Literal["kept", "shortened", "folded", "dropped"]
 
 DROPPED = {
@@ -92,10 +92,11 @@ class Explanations(list[Explanation]):
 
 
 def costs_of_call(log: StoredLog, at: int | None = None) -> CompactionCosts | None:
-    """The costs that decided the compaction of call `at` (from 1, or from the last if negative; None: the last one).
+    """Return the costs that were compared for the compaction at call `at`: its number from 1, or from the last one if
+    it is negative; None for the last call.
 
-    None if that call made no compaction, no prices were given, or there was no call. Raises InvalidSetting if there is
-    no call of this number.
+    None if no compaction was decided at that call, if no prices were given, or if the log has no call and `at` is None.
+    Raises InvalidSetting if there is no call of this number.
     """
     calls = sent_requests(log)
     if at is None and not calls:
@@ -124,7 +125,7 @@ def explain(shown: Window | View, entries: Iterable[int] | None = None) -> list[
     recalled = _recalled(view)
     return [
         _explanation(
-            view, entry, places.get(view.unit_of[seq]), visible, shares.get(seq, NOTHING), recalled.get(seq, "")
+            view, entry, places.get(view.unit_of[seq]), visible, shares.get(seq, NOT_IN_RECORDS), recalled.get(seq, "")
         )
         for seq in seqs
         if isinstance((entry := view.fetch(seq)).body, Fact)
@@ -143,13 +144,13 @@ Place = tuple[Slot, Unit]
 
 
 def _places(view: View, seqs: Iterable[int]) -> dict[int, Place]:
-    """The places of the units of these entries, by key. Looks only at these units."""
+    """Return the places of the units of these entries, by key. An entry without a unit has none."""
     keys = {view.key_of(seq) for seq in seqs}
     return {key: (view.slots[view.slot_index(key)], view.unit(key)) for key in keys if key >= 0}
 
 
 def _recalled(view: View) -> dict[int, str]:
-    """For each entry that recalled text in the window quotes, say in which entry that text is."""
+    """For each entry that a recalled text in the window quotes, name the entry of that text."""
     facts = ((unit.seqs[0], unit.first_fact) for unit in view.visible_units())
     return {ref: f"recalled in entry {seq}" for seq, fact in facts if isinstance(fact, Recalled) for ref in fact.refs}
 
@@ -188,9 +189,8 @@ def _covered(fold: FoldedSlot, key: int) -> str:
 
 
 def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[int, ...], int]:
-    """Return state, reasons, edits and shown tokens of an entry of a visible unit, from its trims, pins and hidden
-    reasoning.
-    """
+    """Return the state of an entry of a visible unit, the reasons, the edits behind it, and the tokens that are
+    shown."""
     trims = effective_trims(trims_of_entry(unit.trims, entry.seq)).values()
     pins = [view.fetch(pin).body for pin in unit.pins]
     hidden = _hidden_reasoning(entry, unit)
@@ -205,8 +205,8 @@ def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[in
 
 
 def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
-    """Say what was changed about a visible entry so that the request is valid: new ids, made-up or moved results. Of a
-    turn also which of its calls wait for approval, and what the provider changed in its request."""
+    """Say what was changed about a visible entry so that the request is valid: new ids of calls, a synthetic or a moved
+    result. Of a turn also which of its calls wait for approval, and what the provider changed in its request."""
     fact = entry.body
     if isinstance(fact, Assistant):
         names = call_labels(fact.calls, unit.key)
@@ -227,18 +227,16 @@ def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
 
 
 def _label_tokens(view: View, entry: Entry, unit: Unit) -> int:
-    """The tokens by which the labels that a request gives to calls and results (`call_7_0` for a call without an id)
-    are longer than their own ids. The sum stands at the turn's first entry; 0 for the others."""
+    """Count the tokens by which the labels of a turn's calls and results (`call_7_0` for a call without an id) are
+    longer than their own ids. The first entry of the turn has the sum, the others 0."""
     if entry.seq != unit.seqs[0]:
         return 0
     return unit.untrimmed_size.tokens - sum(sum(each.tokens) for each in view.entries_of(unit))
 
 
 def _hidden_reasoning(entry: Entry, unit: Unit) -> int:
-    """Count the tokens of reasoning that is hidden: the prefix before it has changed, or a provider refused it.
-
-    Trimmed parts are not counted.
-    """
+    """Count the tokens of an entry's reasoning that is hidden because the prefix before it has changed, or because a
+    provider refused it. Trimmed parts are not counted."""
     if not unit.signature_stale or not isinstance(entry.body, Assistant):
         return 0
     trimmed = unit.effective_trims()

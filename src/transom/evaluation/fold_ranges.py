@@ -1,4 +1,5 @@
-"""Which entries a fold stands for. A fold is stored with the keys of its units; people read numbers of entries."""
+"""Which entries a fold stands for: a fold is stored with the keys of its first and last unit, and people read the
+numbers of entries."""
 
 from __future__ import annotations
 
@@ -10,18 +11,19 @@ from transom.core.view import View
 
 
 def range_text(first: int, last: int) -> str:
-    """Name entries from the first to the last one: "entry 3", or "entries 3–22"."""
+    """Name a range of entries: "entries 3–22", or "entry 3" if it is one."""
     return f"entry {first}" if first == last else f"entries {first}–{last}"
 
 
 def entries_of_fold(fold: FoldedSlot) -> tuple[int, int]:
-    """Return the first and the last entry that a fold of a window stands for."""
+    """Return the seqs of the first and the last entry among all units that a fold in a window stands for."""
     seqs = [seq for unit in units_in(fold) for seq in unit.seqs]
     return min(seqs), max(seqs)
 
 
 class FoldRanges:
-    """The entries of all folds of a log, also of those that are not live. Reads the view once."""
+    """Names the entries of any fold of a log, also of one that is not in the window any more. Making it reads the view
+    once."""
 
     def __init__(self, view: View) -> None:
         self._first, self._last = dict[int, int](), dict[int, int]()
@@ -31,7 +33,8 @@ class FoldRanges:
         self._keys = sorted(self._first)
 
     def text(self, fold: Fold) -> str:
-        """Name the entries of a fold; the numbers that are stored with it if the log has no such units."""
+        """Name the entries that a fold stands for. If the log has none of its units, the keys that are stored with it
+        are named."""
         keys = self._keys[bisect_left(self._keys, fold.first) : bisect_right(self._keys, fold.last)]
         if not keys:
             return range_text(fold.first, fold.last)

@@ -13,14 +13,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from math import inf
-from operator import add
 from typing import Any, cast
 
-from msgspec import Struct
-from msgspec.structs import astuple
-
 from transom.core.message import Raw
-from transom.evaluation.cost import share
+from transom.evaluation.sums import Sums, share
 
 NEAR = 40
 """Characters on either side of an identifier that must be as in the original text (fewer at the beginning or end of
@@ -46,12 +42,13 @@ _IDENTIFIERS = re.compile(
 _QUOTED = re.compile(r"""(?<!\w)(["'`])([^"'`\n]{4,80})\1(?!\w)""")
 
 
-class Grounding(Struct, frozen=True, kw_only=True):
-    """Counts of the identifiers that the next steps use and that occurred before (`needed`).
+class Grounding(Sums, frozen=True, kw_only=True):
+    """Counts of identifiers that the next steps use.
 
-    `present`: how many of these the windows contain with near surroundings (NEAR). `wide`: how many with wide
-    surroundings (WIDE). `far_needed`, `far_present`, `far_wide`: the same three for identifiers whose last mention is
-    further back than the budget has tokens, and that are not in the head.
+    `needed`: those that occurred before. `present`: how many of these the windows contain with 40 characters of their
+    original text on either side (NEAR); `wide`: how many with 240 characters of it around them (WIDE). `far_needed`,
+    `far_present`, `far_wide`: the same three for identifiers whose last mention is further back than the budget has
+    tokens, and that are not in the head.
     """
 
     needed: int = 0
@@ -60,11 +57,6 @@ class Grounding(Struct, frozen=True, kw_only=True):
     far_needed: int = 0
     far_present: int = 0
     far_wide: int = 0
-
-    def plus(self, other: Grounding) -> Grounding:
-        """Return the sum of this and `other`."""
-        sums = map(add, astuple(self), astuple(other))
-        return Grounding(**dict(zip(Grounding.__struct_fields__, sums, strict=True)))
 
     @property
     def shares(self) -> tuple[float | None, float | None, float | None]:
@@ -188,8 +180,9 @@ def grounding(history: History, window: Sequence[str], reply: Raw, total: int, b
 def _surroundings(
     history: History, name: str, places: list[tuple[int, int]], whole: set[str], pieces: list[str]
 ) -> int:
-    """Return how much of the surroundings of a name the window has: 0 not the near ones, 1 the near ones, 2 the wide
-    ones.
+    """Return how much of the original text around a name the window has: 2 if a place of the name stands there with
+    wide surroundings, 1 if only with near ones, 0 if with neither. `places`: where the name occurred. `whole`,
+    `pieces`: the texts of the window that are texts of the conversation, and the others.
     """
     if any(history.texts[text] in whole for text, _ in places):
         return 2
@@ -204,8 +197,8 @@ def _surroundings(
 
 
 def _shown(original: str, place: int, piece: str, at: int, length: int) -> int:
-    """Do the same as `_surroundings`, for one position of the name in an original text and one in a piece of the
-    window.
+    """Return the same as `_surroundings`, for the name at position `place` of an original text and at position `at` of
+    a text of the window. `length`: of the name.
     """
     end, stop = place + length, at + length
     before, after = original[max(0, place - WIDE) : place], original[end : end + WIDE]

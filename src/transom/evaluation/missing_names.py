@@ -1,4 +1,5 @@
-"""Finds missing names: names in what a fold covers that are nowhere in the window any more."""
+"""Finds the names that a fold has taken out of the window: they occur in the turns that it covers, and nowhere in the
+window."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ from transom.strategies.digest.index import Index
 from transom.strategies.digest.visible import visible, visible_names, visible_texts
 from transom.strategies.text.identifiers import is_between_strings
 
-FEW = 8
-"""The most missing names that are listed: those with the greatest weight."""
+MOST_LISTED = 8
+"""The most missing names that are listed."""
 
 
 class MissingNames(Struct, frozen=True, kw_only=True):
-    """How many names a fold covers (`names`), and how many of them the window still contains (`found`).
+    """How many names the turns under a fold have (`names`), and how many of these the window still has (`found`).
 
-    `missing`: the weightiest of the other names, each with the last entry of the fold that contains it. A name has more
-    weight if the user or the model used it, and the more often it occurs (`Index.weight`).
+    `missing`: the others, at most eight, each with the last entry under the fold that has it. Those with the greatest
+    weight come first: a name weighs more if the user or the model used it, and the more often it occurs
+    (`Index.weight`).
     """
 
     names: int
@@ -32,7 +34,7 @@ class MissingNames(Struct, frozen=True, kw_only=True):
 
 
 def missing_names(view: View) -> dict[int, MissingNames]:
-    """Report the missing names of each visible fold; the keys are the seqs of the folds. It reads the whole log."""
+    """Return the missing names of each fold in the window, by the seq of the fold. It reads the whole log."""
     index = Index(reach=view.length * (1 << 30))
     for seq in range(view.length):
         index.add(view, view.fetch(seq))
@@ -44,16 +46,17 @@ def missing_names(view: View) -> dict[int, MissingNames]:
 
 
 def _thoughts(unit: Unit) -> Iterator[str]:
-    """Yield the reasoning that is sent of a turn. Digests do not rely on it, but the model sees it."""
+    """Yield the reasoning that the window shows of a unit: a name in it is not missing, although records do not rely on
+    it."""
     for fact in unit.shown_facts():
         if isinstance(fact, Assistant):
             yield from (thought.text for thought in fact.reasoning)
 
 
 def _missing(index: Index, fold: FoldedSlot, shown: set[str], texts: str) -> MissingNames:
-    """Report the missing names of one fold.
+    """Return the missing names of one fold.
 
-    `shown`: the names in the window; `texts`: its texts, in which the rest is looked for.
+    `shown`: the names in the window. `texts`: all of its texts, in which the other names are looked for.
     """
     seqs = [seq for unit in units_in(fold) for seq in unit.seqs if seq in index.entries]
     passages = (passage for seq in seqs for passage in index.entries[seq].passages)
@@ -62,5 +65,7 @@ def _missing(index: Index, fold: FoldedSlot, shown: set[str], texts: str) -> Mis
     missing = [name for name in names if name not in shown and not occurrences(name, texts)]
     missing.sort(key=lambda name: (-index.weight(name), name))
     return MissingNames(
-        names=len(names), found=len(names) - len(missing), missing=tuple((name, names[name]) for name in missing[:FEW])
+        names=len(names),
+        found=len(names) - len(missing),
+        missing=tuple((name, names[name]) for name in missing[:MOST_LISTED]),
     )

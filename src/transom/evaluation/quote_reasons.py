@@ -1,4 +1,4 @@
-"""Explains why a record quotes what it quotes: by the names and words of a quote that are nowhere else in the
+"""Explains the quotes of records: which entry each is from, and which of its names and words are nowhere else in the
 window.
 """
 
@@ -20,7 +20,7 @@ from transom.strategies.text.identifiers import is_between_strings, names_in
 from transom.strategies.text.terms import stem, words_in
 from transom.texts import quote_marks
 
-FEW = 8
+MOST_LISTED = 8
 """The most names, and the most words, that are listed for a quote."""
 
 _GAP = re.compile("\n…\n| …\n| … ")
@@ -39,9 +39,9 @@ class Mentioned(Struct, frozen=True, kw_only=True):
 class QuoteReason(Struct, frozen=True, kw_only=True):
     """A quote of a record, and the names and words that are in the window only because of it.
 
-    `names`: paths, identifiers, ids and numbers, the most mentioned first. `words`: the rarest first; empty if there
-    are names. Both are empty if everything in the quote is elsewhere in the window too: then the quote is there because
-    of who said it, or a later message has brought its names back.
+    `text`: the quote. `names`: paths, identifiers, ids and numbers, the most mentioned first. `words`: the least
+    mentioned first; empty if there are names. Both are empty if everything in the quote is elsewhere in the window too:
+    then the quote is there because of who said it, or a later message has brought its names back.
     """
 
     text: str
@@ -50,17 +50,16 @@ class QuoteReason(Struct, frozen=True, kw_only=True):
 
 
 class RecordShare(Struct, frozen=True, kw_only=True):
-    """What records contain of one entry: `lines` of the turn that the entry begins, and `quotes` of the entry."""
+    """What the records of a window have of one entry. `lines`: those about the turn, if the entry begins it; `quotes`:
+    those from this entry."""
 
     lines: tuple[str, ...] = ()
     quotes: tuple[QuoteReason, ...] = ()
 
 
 def record_shares(view: View) -> dict[int, RecordShare]:
-    """Collect what the records of a window contain of each folded entry, by seq.
-
-    Entries that no record mentions are not in it.
-    """
+    """Return, for each entry that a record in the window has a line or a quote of, what they are, by the entry's
+    seq."""
     records = {
         slot: record for slot in view.slots if isinstance(slot, FoldedSlot) and (record := parsed_record(slot.text))
     }
@@ -93,7 +92,11 @@ def _begins_a_turn(view: View, seq: int) -> bool:
 
 
 def _entry_of(view: View, quote: Quote, text_of: Callable[[int], str]) -> int | None:
-    """Return the entry that a quote is from; None if the log has no such turn. `text_of`: the text of each entry."""
+    """Return the entry that a quote is from: the first of its turn, and then of the later turns of its line, that has
+    all of its passages; if none has, the first entry of the turn. None if the log has no such turn.
+
+    `text_of`: gives the text of an entry.
+    """
     if not 0 <= quote.first < view.length or view.unit_of[quote.first] < 0:
         return None
     unit = view.unit(view.unit_of[quote.first])
@@ -107,7 +110,7 @@ def _entry_of(view: View, quote: Quote, text_of: Callable[[int], str]) -> int | 
 
 
 def _text_of(view: View, seq: int) -> str:
-    """The texts of a fact as a quote would have them."""
+    """The texts of a fact, written as a quote would have them."""
     return "\n".join(_plain(text) for text in _texts_of(view, seq))
 
 
@@ -121,7 +124,7 @@ def _texts_of(view: View, seq: int) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """A text with the marks that a quote has in place of its own, and without escapes."""
+    """A text with the quotation marks in it changed as `quote_marks` changes them, and without backslashes."""
     return quote_marks(text)[1:-1].replace("\\", "")
 
 
@@ -161,11 +164,11 @@ class _Reasons:
 
 
 def _few(found: Iterable[str], times: Counter[str]) -> tuple[Mentioned, ...]:
-    return tuple(Mentioned(name=one, messages=times[one]) for one in list(found)[:FEW])
+    return tuple(Mentioned(name=one, messages=times[one]) for one in list(found)[:MOST_LISTED])
 
 
 def _pieces(view: View) -> Iterator[str]:
-    """Yield the texts of a window, without those of records."""
+    """Yield the texts of a window: the head, the visible units, and the folds that are no records."""
     for message in view.head.messages:
         yield from (text for text, _ in readable(message))
     for unit in view.visible_units():

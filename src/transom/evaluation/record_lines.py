@@ -19,8 +19,8 @@ _EXCERPT = re.compile(r"^\[entry (\d+), (\w+)\] (.*?)(?=\n\[(?:entry|entries) \d
 
 
 class RecordLine(Struct, frozen=True):
-    """One line of a record, about the turns from entry `first` to entry `last`, which are equal for a line about one
-    turn.
+    """One line of a record, without the quotes in it. It is about the turns that begin with the entries `first` to
+    `last`; both are equal for a line about one turn.
     """
 
     first: int
@@ -98,8 +98,9 @@ def parsed_record(text: str) -> Record | None:
 
 
 def _line_with_quotes(text: str, at: int) -> tuple[str, list[str], int]:
-    """A line from behind its number on, without the quotes in it; these; and where the next line begins. What follows
-    on a colon, a plus or a minus is how a call ended: it stays in the line."""
+    """Read a line from `at` on, which is behind its number. Return the line without its quotes, the quotes, and where
+    the next line begins. What stands in quotation marks behind a colon, a plus or a minus says how a call ended: it
+    stays in the line."""
     shown, quotes = "", list[str]()
     while True:
         opened, end = text.find(OPEN, at), text.find("\n", at)
@@ -116,7 +117,8 @@ def _line_with_quotes(text: str, at: int) -> tuple[str, list[str], int]:
 
 
 def _pieces(line: RecordLine, quote: str) -> list[str]:
-    """A quote; below a line of several turns each of its names, which may be from different ones."""
+    """A quote as a list: of a line about one turn the quote alone; of a line about several turns each of its names,
+    since these may be from different turns."""
     return [quote] if line.first == line.last else quote.split(gap_in_line())
 
 

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from msgspec import Struct
-from msgspec.structs import astuple
 
 from transom.core.unit import FoldedSlot
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
+from transom.evaluation.sums import Sums, share
 
 Span = tuple[int, int]
 """The least and the greatest value."""
 
 
-class ReplayStats(Struct, frozen=True, kw_only=True):
-    """Counts of calls, sums of tokens over the sent calls, and CPU seconds of building windows.
+class ReplayStats(Sums, frozen=True, kw_only=True):
+    """Counts of calls, sums of tokens over the sent calls, and the CPU time of building windows.
 
-    `conversations`, `calls`: how many. `sent`: calls that were not refused. `invalid`: windows that break a rule of the
-    provider; `over`: windows over the limit; `refused`: windows that could not be built within it. `skipped`:
-    assistant messages with no message before them that could be sent.
-
-    Over the sent calls: `tokens`: of the windows; `passthrough`: if each call had carried the whole history;
-    `shared_tokens`: of the prefix shared with the window before. `breaks`: windows that do not begin with the whole
-    window before. `compactions`: windows with a fold that the window before did not have. `seconds`: CPU time, refused
-    windows included.
+    - `conversations`, `calls`: how many. `sent`: the calls that were not refused. `refused`: those for which no window
+      fits. `skipped`: messages of the model with no message before them that could be sent; they are no calls.
+    - `invalid`: windows that break a rule of the provider. `over`: windows over the limit.
+    - `tokens`: of all windows. `passthrough`: the tokens of the same calls if each carried the whole history.
+      `shared_tokens`: of the prefixes that windows share with the window before.
+    - `breaks`: windows that do not begin with the whole window before. `compactions`: windows with a fold that is newer
+      than all folds of the windows before.
+    - `seconds`: of CPU, for refused windows too.
     """
 
     conversations: int = 0
@@ -40,31 +40,26 @@ class ReplayStats(Struct, frozen=True, kw_only=True):
     compactions: int = 0
     seconds: float = 0.0
 
-    def plus(self, other: ReplayStats) -> ReplayStats:
-        """Return the sum of this and `other`."""
-        sums = (a + b for a, b in zip(astuple(self), astuple(other), strict=True))
-        return ReplayStats(**dict(zip(ReplayStats.__struct_fields__, sums, strict=True)))
-
     @property
     def cached_share(self) -> float | None:
         """Tokens shared with the request before, as a share of the tokens sent; None if nothing was sent."""
-        return self.shared_tokens / self.tokens if self.tokens else None
+        return share(self.shared_tokens, self.tokens)
 
     @property
     def sent_share(self) -> float | None:
         """Tokens sent, as a share of what passthrough would send; None if nothing was sent."""
-        return self.tokens / self.passthrough if self.passthrough else None
+        return share(self.tokens, self.passthrough)
 
     @property
     def ms_per_call(self) -> float | None:
         """CPU milliseconds for each window, refused ones included; None if there was none."""
-        return 1e3 * self.seconds / self.calls if self.calls else None
+        return share(1e3 * self.seconds, self.calls)
 
 
 class Needs(Struct, frozen=True, kw_only=True):
-    """What refused calls would have needed, in tokens: each the least and the greatest.
+    """What refused calls would have needed, in tokens: of each figure the least and the greatest over these calls.
 
-    `need`: of the smallest possible window; `head`: the part of it that is the system prompt and the tools.
+    `need`: the size of the smallest possible window; `head`: the part of it that is the system prompt and the tools.
     """
 
     need: Span
@@ -96,9 +91,9 @@ def newest_fold(window: Window) -> int:
 
 
 def replay_stats(window: Window, *, newest_before: int = -1) -> ReplayStats:
-    """Return the figures of one window of a sent call.
+    """Return the figures of one sent call.
 
-    `newest_before`: the newest fold of the windows before it, or -1.
+    `newest_before`: the seq of the newest fold of the windows before it, or -1.
     """
     return ReplayStats(
         calls=1,

@@ -1,4 +1,4 @@
-"""Measures whether windows still have what the user asked: each message of the user, or at least half of it."""
+"""Measures how many messages of the user a window still has, each at least by half."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ MOST_PIECES = 40
 
 
 class UserRequests:
-    """The messages of the user so far. Blanks and line ends count as one blank, since records join lines."""
+    """The messages of the user so far, cut into pieces of 40 characters, which are looked for in windows. Blanks and
+    line ends count as one blank, since records join lines."""
 
     def __init__(self) -> None:
         self._pieces: list[tuple[str, ...]] = []
@@ -20,7 +21,7 @@ class UserRequests:
         return len(self._pieces)
 
     def add(self, texts: Sequence[str]) -> None:
-        """Add a message by its texts. One without a text asks nothing, and does not count."""
+        """Add a message, by its texts. A message without a text is not counted."""
         text = " ".join(" ".join(texts).split())
         if text:
             starts = range(0, max(1, len(text) - PIECE + 1), PIECE)

@@ -14,10 +14,11 @@ from transom.prices import PRICES, Prices
 def summary_costs(
     entries: Iterable[Entry], counter: TokenCounter, prices: Mapping[str, Prices] = PRICES
 ) -> Iterator[tuple[Summary, Mapping[str, float]]]:
-    """Yield each summary of a log, with its price by each of these price lists, in units of one fresh input token.
+    """Yield each summary of a log with its price by each of these price lists, in units of one fresh input token.
 
-    By the usage that its model reported; without that, by the tokens of the request before it and of what it was made
-    from. A summary that no model made costs 0.
+    The price follows from the usage that its model reported; without a report, from the tokens of the last request
+    before it and of the entries that it summarises. A summary that no model made costs 0. `entries`: all entries of the
+    log, in order.
     """
     window, tokens, found = 0, [0], dict[int, Summary]()
     for entry in entries:

@@ -1,7 +1,9 @@
-"""Reads back what the log holds and a window does not: read, search and list, as functions and as tools of a model.
+"""Reads back what the log holds and a window does not show: functions that read, search and list entries, and the same
+as tools for a model.
 
-`read`, `grep` and `list_entries` take a log and return a bounded answer; `str(answer)` is its text. `TOOLS` are these
-three and `Conversation.search` as tools for a model; `answer_call` answers a call of one of these tools.
+`read`, `grep` and `list_entries` take a log and return an answer of limited size; `str(answer)` is its text. `TOOLS`
+has these three and `Conversation.search` as tools for a model; `answer_call` answers a call of one of them. `mirror`
+writes tool results to files.
 """
 
 from transom.readback.entry_list import EntryList, list_entries

@@ -1,8 +1,8 @@
-"""The text of an entry that can be read back.
+"""What of an entry can be read back, as one text.
 
-The text of an entry with a single text part is that part, byte for byte. In the text of an entry with several parts,
-each part follows a line that names it as a reference does: `[text 0]`, `[args 1 of sh]`. Media have no text: their line
-says what they are.
+The text of an entry with a single text part is that part, byte for byte. If an entry has several parts, a line in front
+of each names it as a reference does: `[text 0]`, `[args 1 of sh]`. Media have no text, only this line, which says what
+they are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ CALL_SEARCH = 256
 
 
 class ReadablePart(NamedTuple):
-    """One part of an entry. `address`: None for a part without one; `title`: names the part; `text`: None for media."""
+    """One part of an entry. `address`: None if no reference can name the part, such as the text of a fold. `title`: the
+    name of the part in the line above it. `text`: None for media."""
 
     address: Address | None
     title: str
@@ -35,11 +36,10 @@ class ReadablePart(NamedTuple):
 
 
 class ReadableEntry(NamedTuple):
-    """An entry with something to read.
+    """An entry that has something to read.
 
-    `role`: the role of its message, or its kind; `tool`: for a result, the tool's name.
-
-    `reference` names the entry, or the one part of it that is to be read.
+    `role`: the role of its message; of an entry that is no message its kind, such as "fold". `tool`: of a result, the
+    name of the tool; else empty. `reference`: names the entry, or the one part of it that is to be read.
     """
 
     entry: Entry
@@ -48,7 +48,8 @@ class ReadableEntry(NamedTuple):
     reference: Reference
 
     def text(self) -> str:
-        """Return the text of what `reference` names, with lone surrogates replaced.
+        """Return the text of what `reference` names, with lone surrogates replaced. (How it is made of parts: see the
+        docstring of the module.)
 
         Raises InvalidSetting if the entry does not have the part that `reference` names.
         """
@@ -70,10 +71,10 @@ def _under_its_title(part: ReadablePart) -> str:
 
 
 def readable_entries(log: Log, reference: Reference, *, include_hidden: bool) -> Iterator[ReadableEntry]:
-    """Yield the entries of a range that have something to read: facts, heads and folds.
+    """Yield the entries of a range that have something to read: facts, heads and folds, in order.
 
-    `reference` must lie within the log. `include_hidden`: also entries that are kept out of context, which only people
-    may read.
+    `reference`: must lie within the log. `include_hidden`: also yield entries that are kept out of context, which no
+    model may read.
     """
     for seq in range(reference.first, reference.last + 1):
         entry = log[seq]
@@ -89,8 +90,8 @@ def is_hidden(entry: Entry) -> bool:
 
 
 def readable_parts(body: Body) -> Iterator[ReadablePart]:
-    """Yield the parts of an entry that can be read back: of media only what they are, without a text. An edit has none,
-    except a fold: its text. A trace has none."""
+    """Yield the parts of an entry that can be read back. Media have a title and no text. Of edits only a fold has one:
+    its text. A trace has none."""
     if isinstance(body, Fold):
         yield ReadablePart(None, "fold", body.text)
     elif isinstance(body, m.Head):

@@ -17,9 +17,8 @@ TEXT_WIDTH = 80
 
 
 class EntryLine(Struct, frozen=True):
-    """One entry in a list. `tool`: for a result, its tool; `tokens`: None if they were not counted; `text`: the
-    beginning of its text, on one line.
-    """
+    """One entry in a list, which is one line. `tool`: of a result, the name of its tool. `tokens`: None if they were
+    not counted. `text`: the first 80 characters of its text."""
 
     entry: int
     role: str
@@ -34,14 +33,11 @@ class EntryLine(Struct, frozen=True):
 
 
 class EntryList(Struct, frozen=True):
-    """The lines in order.
-
-    `entries`: how many entries the log has; `next`: the seq of the first entry that had no room, or None.
-    """
+    """Some entries of a log, a line each, in order. `entries`: how many entries the log has. `next`: the seq of the
+    first entry that there was no room for; None if there was room for all."""
 
     entries: int
     lines: tuple[EntryLine, ...]
-    """An entry each."""
     next: int | None = None
 
     def __str__(self) -> str:
@@ -58,11 +54,11 @@ def list_entries(
     *,
     include_hidden: bool = False,
 ) -> EntryList:
-    """List the entries from `first` to `last` (default: the newest), both included, that can be read; at most `limit`
-    lines.
+    """List the entries from `first` to `last` that can be read, both included, with a line for each.
 
-    `max_bytes`: of all lines in UTF-8. A first line is always given. `include_hidden`: also entries that are kept out
-    of context. Raises InvalidSetting if the log has no entry `first`.
+    `last`: None for the newest. `limit`, `max_bytes`: the most lines, and the most bytes of all lines in UTF-8; one
+    line is always given. `include_hidden`: also list entries that are kept out of context. Raises InvalidSetting if the
+    log has no entry `first`.
     """
     if not len(log) and first == 0:
         return EntryList(0, ())
@@ -73,10 +69,8 @@ def list_entries(
 
 
 def _line(readable: ReadableEntry) -> EntryLine:
-    """Make the line of an entry from its text and its calls.
-
-    Arguments beyond a few words, and reasoning, are left out.
-    """
+    """Make the line of an entry from its texts and its calls, with the beginning of their arguments. Reasoning is left
+    out."""
     body, tokens = readable.entry.body, readable.entry.tokens
     texts = [
         f"[{part.title}]" if part.text is None else part.text[: 4 * TEXT_WIDTH]

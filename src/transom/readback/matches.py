@@ -1,7 +1,7 @@
-"""Searches a whole log, or a part of it, for a pattern. The answer is bounded: one line for each match.
+"""Searches a log, or a part of it, for the lines that match a pattern. The size of the answer is limited.
 
-Text from outside is escaped, so that no content of a match can look like the next match. Calls of the readback tools
-and their results are left out unless the reference names that entry alone: they only repeat what other entries hold.
+The text of a match is escaped, so that it cannot look like the next match. Calls of the readback tools and their
+results are not searched, because they only repeat other entries; unless the reference names such an entry alone.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ LINE_WIDTH = 500
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """A line that matches, escaped.
+    """A line that matches, as it is shown: escaped, and of a long line only the part around the match.
 
-    `line` and `column`: of the match, from 1, in the text of `reference`; `before` and `after`: the lines around it.
+    `entry`: the seq of its entry. `line`, `column`: where the first match in the line begins, both from 1, in the text
+    of `reference`. `before`, `after`: the lines around it, shown in the same way.
     """
 
     entry: int
@@ -48,10 +49,8 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class GrepResult(Struct, frozen=True):
-    """The matches in order.
-
-    `reference`: what was searched; `next`: where to continue if there was no room for all, else None.
-    """
+    """The lines that match. `reference`: what was searched; `next`: where to go on if there was no room for all of
+    them, else None."""
 
     reference: str
     matches: tuple[Match, ...]
@@ -107,7 +106,7 @@ def grep(
 
 
 def _is_readback(readable: ReadableEntry) -> bool:
-    """True if an entry only calls readback tools, or is the result of one."""
+    """Whether an entry is a turn that calls readback tools and no others, or the result of such a call."""
     turn = readable.entry.body
     tools = {call.name for call in turn.calls} if isinstance(turn, Assistant) else {readable.tool}
     return bool(tools) and tools <= READ_BACK
@@ -133,7 +132,8 @@ def _matches(readable: ReadableEntry, pattern: Pattern, start: int, context: int
 
 
 def _shortened(line: bytes, offset: int = 0) -> str:
-    """Return a line, escaped. Of a long line only the part around byte `offset` is returned."""
+    """Return a line, escaped; of a line of more than 500 characters the part around byte `offset`, with marks where it
+    is cut."""
     left = line[max(0, offset - 4 * LINE_WIDTH) : offset].decode("utf-8", "ignore")
     right = line[offset : offset + 4 * LINE_WIDTH].decode("utf-8", "ignore")
     right = right[: LINE_WIDTH - min(len(left), LINE_WIDTH // 3)]

@@ -1,8 +1,8 @@
-"""Writes tool results to files, for tools that read files: `<folder>/<call id>.json`.
+"""Writes tool results to files, for an agent whose tools read files: `<folder>/<call id>.json`.
 
-Call ids come from outside. If a call id is not a safe file name, or another file has that name, the file is named by
-the entry; so no id can name a folder or leave this one. A file in the folder is never changed, whoever wrote it. The
-folder belongs to the caller: no store knows of it, and forgetting the conversation does not remove it.
+Call ids come from outside. If a call id is not a safe file name, or another file has that name already, the file is
+named by the entry: so no id can name another folder. A file in the folder is never changed, whoever wrote it. The
+folder belongs to the caller: forgetting the conversation does not remove it.
 """
 
 from __future__ import annotations

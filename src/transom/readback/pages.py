@@ -1,9 +1,8 @@
 """Reads entries of a log, one page at a time.
 
-A page is bounded in lines and in UTF-8 bytes. A text never has more tokens than bytes, so the bound holds for every
-tokenizer. The text of a page is exact, control characters included: a page is only useful if it is what was logged. The
-first line of a page comes before all content. It names the entry, how much of it the page has, and where the next page
-begins.
+A page has a limited number of lines and of UTF-8 bytes. A text never has more tokens than bytes, so this limits its
+tokens too, whatever the tokenizer. The text is what was logged, character by character. In front of it a page has a
+line of its own, which names the entry, how much of it the page has, and where the next page begins.
 """
 
 from __future__ import annotations
@@ -22,17 +21,16 @@ from transom.texts import plain_name
 
 MAX_LINES = 200
 MAX_BYTES = 20_000
-"""The bounds of a page, if the caller gives none."""
+"""The most lines and bytes of a page, if the caller does not say."""
 MIN_BYTES = 200
-"""Bytes of text that a page may always have, whatever the caller's bound."""
+"""Bytes of text that a page may always have, whatever the caller says."""
 
 _Item = TypeVar("_Item")
 
 
 class Start(Struct, frozen=True):
-    """Where a page begins: at a line of the first entry of `reference`, and at a character of that line; both are
-    counted from 1.
-    """
+    """Where a page begins: at character `column` of line `line` of the first entry of `reference`. Both are counted
+    from 1."""
 
     reference: str
     line: int = 1
@@ -44,10 +42,11 @@ class Start(Struct, frozen=True):
 
 
 class Extract(Struct, frozen=True):
-    """Lines `first` to `last` of one entry (or of a part of it) that has `lines` lines; all are counted from 1.
+    """Some lines of one entry, or of one part of it, on a page.
 
-    `column`: the character of the first line at which the text begins. `truncated`: the last line continues after the
-    extract. `failed`: it is of the result of a call that failed.
+    `first`, `last`: the numbers of these lines, from 1; `lines`: how many lines the entry has. `text`: the lines.
+    `column`: the character of the first line at which `text` begins, from 1. `truncated`: whether the last line goes on
+    behind it. `failed`: whether the entry is the result of a call that failed. `role`, `tool`: as in `ReadableEntry`.
     """
 
     reference: str
@@ -72,10 +71,7 @@ class Extract(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """What a reference names, as far as there was room.
-
-    `next`: where the next page begins; None after the last page.
-    """
+    """One page of what a reference names. `next`: where the next page begins; None if this is the last one."""
 
     reference: str
     """What was asked for."""
@@ -134,7 +130,8 @@ def read(
 
 
 def _extract(readable: ReadableEntry, start: int, column: int, lines: int, max_bytes: int) -> Extract:
-    """Take as many whole lines as the bounds allow; if not even the first line fits, its first characters."""
+    """Take as many whole lines as fit into `lines` and `max_bytes`; if not even the first line does, its first
+    characters."""
     text = readable.text()
     line_begin = line_offset(text, start, readable.reference)
     begin = line_begin + column - 1
@@ -185,11 +182,10 @@ def utf8_prefix(text: str, max_bytes: int) -> str:
 
 
 def take_fitting(items: Iterable[_Item], limit: int, max_bytes: int) -> tuple[tuple[_Item, ...], _Item | None]:
-    """Take items while both bounds hold, but at least one.
+    """Take items as long as they are no more than `limit`, and have no more than `max_bytes` bytes as text, in UTF-8
+    and with a line end each. One item is always taken.
 
-    Return them, and the first item that did not fit (None: all fit).
-
-    `max_bytes`: of the items as text, in UTF-8, with a line end each.
+    Returns the items, and the first one that did not fit (None if all did).
     """
     taken: list[_Item] = []
     free = max(MIN_BYTES, max_bytes)

@@ -1,6 +1,6 @@
-"""Searches for a pattern in time that is linear in the text, whatever the pattern is.
+"""Searches lines for a regular expression that may come from a model, in time that is linear in the text.
 
-Python's own regular expressions backtrack, and a pattern comes from a model. RE2 never backtracks.
+Python's own regular expressions backtrack, so some patterns take for ever. RE2 never backtracks.
 """
 
 from __future__ import annotations
@@ -34,11 +34,8 @@ class Pattern(NamedTuple):
 
 
 class MatchingLine(NamedTuple):
-    """A line that matches.
-
-    `line`: its number, from 1; `begin`, `end`: bytes at which it begins and ends; `match_begin`: the byte at which its
-    first match begins.
-    """
+    """A line that matches. `line`: its number, from 1. `begin`, `end`: the bytes of the text at which it begins and
+    ends, without its line end. `match_begin`: the byte at which its first match begins."""
 
     line: int
     begin: int
@@ -47,7 +44,7 @@ class MatchingLine(NamedTuple):
 
 
 def compile_pattern(pattern: str) -> Pattern:
-    """Compile an RE2 pattern, to be searched for within each line.
+    """Compile a pattern in the syntax of RE2. It matches within lines: `^` and `$` are the ends of a line.
 
     Raises InvalidSetting, with a message of one line, for an empty pattern, a line end, bad syntax (RE2 has no
     look-around and no back-references), more than MAX_CHARACTERS characters, or more than MAX_INSTRUCTIONS when
@@ -77,9 +74,9 @@ def compile_pattern(pattern: str) -> Pattern:
 
 
 def matching_lines(data: bytes, pattern: Pattern, line: int = 1, begin: int = 0) -> Iterator[MatchingLine]:
-    """Yield the lines that match, each once. Time is linear in the data.
+    """Yield the lines of a text in UTF-8 that match, each once, in time that is linear in the text.
 
-    The search starts at line number `line`, whose first byte is `begin`.
+    The search starts at byte `begin`, where the line with the number `line` begins.
     """
     while begin <= len(data) and (match := pattern.search(data, begin)) is not None:
         line_begin = data.rfind(b"\n", begin, match.start()) + 1 or begin

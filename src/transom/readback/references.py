@@ -1,7 +1,7 @@
 """References: how a text names a part of a log: "entry 412", "entry 412 text 1", "entries 10-20"; or only "412".
 
-Markers in a window use the same form, so a reader can ask for the entries that a marker names. A reference is two
-numbers and an address. It never becomes a path, a query or code.
+Markers in a window use the same form, so whoever reads one can ask for its entries. A reference is parsed into two
+numbers and the address of a part, and nothing else is done with its text: it may come from a model.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ _FORM = re.compile(
 
 
 class Reference(Struct, frozen=True):
-    """The entries from `first` to `last`, both included; or, with `part`, one part of one entry (`first` equals
-    `last`).
-    """
+    """The entries from `first` to `last`, both included. With `part` it names one part of one entry: then both are
+    equal."""
 
     first: int
     last: int
@@ -42,7 +41,7 @@ class Reference(Struct, frozen=True):
         return f"entry {self.first}" + (f" {self.part[0]} {self.part[1]}" if self.part is not None else "")
 
     def starting_at(self, entry: int) -> Reference:
-        """Return the reference with `entry` as its first entry: the rest of a range."""
+        """Return the rest of a range: the same reference, but with `entry` as its first entry."""
         return Reference(entry, self.last, self.part)
 
 

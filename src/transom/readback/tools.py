@@ -1,7 +1,7 @@
-"""The readback tools that a model can call, and the answers to these calls.
+"""The readback tools for a model, and the answers to its calls.
 
-The schema of a tool and the check of a call's arguments come from one struct, so they cannot differ. Nothing that a
-model sends raises an exception: an error is returned as one line, which is the answer.
+Each tool has a struct for its arguments. The schema that the model sees and the check of what it sends are both made
+from it. Nothing that a model sends raises: an error is an answer of one line.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ListArguments(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class FoundEntry(Protocol):
-    """An entry that a search has found: the fields of `transom.search.SearchHit` that an answer uses."""
+    """An entry that a search has found, with what an answer says of it. `transom.search.SearchHit` is one."""
 
     @property
     def reference(self) -> str: ...
@@ -111,7 +111,8 @@ class SearchArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=100, description="The most entries to show.")] = MAX_HITS
 
     def found_by(self, search: Search, max_bytes: int) -> str:
-        """Search, and return the answer: a line for each entry found, as far as `max_bytes` allows."""
+        """Search, and return the answer: how many lines it has, and a line for each entry found, as far as `max_bytes`
+        allows."""
         hits = search(
             self.query,
             limit=self.limit,
@@ -154,10 +155,8 @@ TOOLS: tuple[Tool, ...] = tuple(_tool(name, kind) for name, kind in ARGUMENTS.it
 
 
 def answer_limit(budget: Budget) -> int:
-    """Return the most bytes of one answer: 20,000, or less in a small window.
-
-    A text never has more tokens than bytes.
-    """
+    """Return the most bytes of one answer in a window of this budget: half as many as its usable tokens, but no more
+    than 20,000."""
     return budget.share(MAX_BYTES, BYTES_PER_TOKEN)
 
 
@@ -202,10 +201,8 @@ def _error(why: str, max_bytes: int) -> str:
 
 
 def _parse(kind: type[Arguments], arguments: object) -> Arguments:
-    """Parse the arguments of a call.
-
-    Models send numbers as texts, null for a default, and nothing at all where there are no arguments: all are accepted.
-    """
+    """Parse the arguments of a call. A number may be sent as a text, null means the default, and no text at all means
+    no arguments, since models send all of these. Raises an error of msgspec, or ValueError."""
     value: Any = arguments
     if isinstance(value, str):
         value = msgspec.json.decode(replace_surrogates(value)) if value.strip() else {}

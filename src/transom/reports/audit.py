@@ -2,7 +2,7 @@
 
 A session file keeps what was before a compaction, and the summary that the model had afterwards. So both can be
 compared. Whether a text is still told is judged by its words, since a summary uses its own: a text is lost if less than
-SAID of its key words are in what the model was left with.
+TOLD_SHARE of its key words are in what the model was left with.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from transom.strategies.actions.outcome import HEADER
 from transom.strategies.digest.passages import sentences
 from transom.strategies.text.one_line import one_line
 
-SAID = 0.6
+TOLD_SHARE = 0.6
 """The share of the key words of a text that must be there for the text to count as told."""
 LEAST_RESULT = 80
 """Characters of a result from which it counts as work: a shorter one says only that something was done."""
@@ -54,9 +54,10 @@ class LostText(Struct, frozen=True, kw_only=True):
 
 
 class RepeatedCall(Struct, frozen=True, kw_only=True):
-    """A call after a compaction that gave what the same call before it had given.
+    """A call after a compaction that was made before it too, and gave the same result again.
 
-    `message`, `before`: the positions of both. `tokens`: of the result.
+    `message`, `before`: the positions of the call and of the one before the compaction. `text`: the call, on one line.
+    `tokens`: of the result.
     """
 
     message: int
@@ -66,28 +67,29 @@ class RepeatedCall(Struct, frozen=True, kw_only=True):
 
 
 class AuditedCompaction(Struct, frozen=True, kw_only=True):
-    """What one compaction lost.
+    """What one compaction lost of the messages since the compaction before it.
 
-    - `conversation`, `message`: where its summary is. `tokens_before`, `tokens_after`: of the messages since the
-      compaction before, and of what the model was left with.
-    - `is_readable`: whether the file has its summary. If not, only `tokens_before` and `repeated` say something.
-    - `requests`, `files`, `decisions`: how many there were since the compaction before. `lost_requests`: messages of
-      the user. `lost_files`: files that were changed and are not named any more. `lost_decisions`: sentences.
-    - `repeated`: calls after it, up to the next compaction.
+    - `conversation`, `message`: where its summary is. `tokens_before`: of these messages; `tokens_after`: of the text
+      that the model was left with.
+    - `is_readable`: whether the file has that text. If not, only `tokens_before` and `repeated` say something.
+    - `requests`, `files`, `decisions`: how many messages of the user, changed files and decisions there were.
+      `lost_requests`: those that are not told any more. `lost_files`: those that are not named any more.
+      `lost_decisions`: sentences that are not told any more.
+    - `repeated`: the calls between it and the next compaction that were made for nothing.
     """
 
     conversation: str
     message: int
     tokens_before: int
-    tokens_after: int
-    is_readable: bool
-    requests: int
-    files: int
-    decisions: int
-    lost_requests: tuple[LostText, ...]
-    lost_files: tuple[LostText, ...]
-    lost_decisions: tuple[LostText, ...]
-    repeated: tuple[RepeatedCall, ...]
+    tokens_after: int = 0
+    is_readable: bool = True
+    requests: int = 0
+    files: int = 0
+    decisions: int = 0
+    lost_requests: tuple[LostText, ...] = ()
+    lost_files: tuple[LostText, ...] = ()
+    lost_decisions: tuple[LostText, ...] = ()
+    repeated: tuple[RepeatedCall, ...] = ()
 
 
 def audit(record: Recorded, counter: TokenCounter) -> list[AuditedCompaction]:
@@ -112,7 +114,8 @@ def audit(record: Recorded, counter: TokenCounter) -> list[AuditedCompaction]:
 
 
 def _recognised(record: Recorded, facts: Iterable[tuple[int, Fact]]) -> dict[int, str]:
-    """The positions of summaries that only their beginning gives away; for each an empty text."""
+    """Return the positions of messages that are summaries by how they begin, each with an empty text: its own is used.
+    For files of formats that mark no summary."""
     begins = _SUMMARIES.get(record.format, ())
     return {at: "" for at, fact in facts if begins and isinstance(fact, User) and _text(fact).startswith(begins)}
 
@@ -129,7 +132,7 @@ class _Since:
         self._whole = dict[int, str]()
 
     def add(self, at: int, fact: Fact, *, is_request: bool) -> None:
-        """Take in a fact. `is_request`: the user asks it."""
+        """Add the fact of the message at position `at`. `is_request`: whether the user wrote it."""
         self._tokens += sum(self._counter.count(text) for part in parts_of(fact) if (text := _part_text(part)))
         said = _text(fact)
         if is_request and said.strip():
@@ -145,9 +148,12 @@ class _Since:
                     self._files[name] = at
 
     def lost(self, conversation: str, at: int, left_with: str) -> AuditedCompaction:
-        """What of it the model was not left with."""
+        """Return what a compaction lost whose summary is the message at position `at`. `left_with`: the text that the
+        model was left with."""
         if left_with.startswith(UNREADABLE):
-            return _unreadable(conversation, at, self._tokens)
+            return AuditedCompaction(
+                conversation=conversation, message=at, tokens_before=self._tokens, is_readable=False
+            )
         words, folded = _words(left_with), left_with.casefold()
         requests = [one for one in self._requests if not _is_kept(self._whole[one.message], words)]
         decisions = [(text, where) for text, where in self._decisions.items() if not _is_kept(text, words)]
@@ -157,33 +163,13 @@ class _Since:
             message=at,
             tokens_before=self._tokens,
             tokens_after=self._counter.count(left_with),
-            is_readable=True,
             requests=len(self._requests),
             files=len(self._files),
             decisions=len(self._decisions),
             lost_requests=tuple(requests),
             lost_files=tuple(LostText(message=where, text=one_line(name, SHOWN)) for name, where in files),
             lost_decisions=tuple(LostText(message=where, text=one_line(text, SHOWN)) for text, where in decisions),
-            repeated=(),
         )
-
-
-def _unreadable(conversation: str, at: int, tokens: int) -> AuditedCompaction:
-    """A compaction of which nobody knows what the model was left with."""
-    return AuditedCompaction(
-        conversation=conversation,
-        message=at,
-        tokens_before=tokens,
-        tokens_after=0,
-        is_readable=False,
-        requests=0,
-        files=0,
-        decisions=0,
-        lost_requests=(),
-        lost_files=(),
-        lost_decisions=(),
-        repeated=(),
-    )
 
 
 class _Calls:
@@ -207,7 +193,8 @@ class _Calls:
         self._is_compacted = True
 
     def add(self, at: int, fact: Fact) -> RepeatedCall | None:
-        """Take in a fact; return the call that it answers, if that repeats one from before the last compaction."""
+        """Add a fact. If it is the result of a call that repeats one from before the last compaction, return that
+        call."""
         if isinstance(fact, Assistant):
             self._open |= {call.id: (at, call) for call in fact.calls}
         if not isinstance(fact, ToolResult) or fact.call not in self._open:
@@ -228,7 +215,7 @@ def _text(fact: Fact) -> str:
 
 
 def _part_text(part: Addressed) -> str:
-    """The text of a part that a model reads; reasoning and media count nothing."""
+    """Return the text of a part that counts as tokens; empty for reasoning and media."""
     return part.text if isinstance(part, Text) else f"{part.name} {part.args}" if isinstance(part, Call) else ""
 
 
@@ -244,7 +231,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _key_words(text: str) -> Iterator[str]:
-    """The words that tell a text: those of four letters and more, and everything with a digit."""
+    """Yield the key words of a text: the words of four letters or more, and those with a digit, without case."""
     return (found[0].casefold() for found in _WORD.finditer(text))
 
 
@@ -256,7 +243,7 @@ def _is_named(file: str, text: str) -> bool:
 
 def _is_kept(text: str, left_with: frozenset[str]) -> bool:
     words = list(dict.fromkeys(_key_words(text)))[:MOST_WORDS]
-    return sum(word in left_with for word in words) >= SAID * len(words)
+    return sum(word in left_with for word in words) >= TOLD_SHARE * len(words)
 
 
 def _base(name: str) -> str:

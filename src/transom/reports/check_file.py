@@ -30,17 +30,18 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing that must be true.
+    """One thing that must be true of the windows. It demands exactly one of `contains`, `matches`, `max_tokens`,
+    `max_cost` and `min_cached_share`.
 
-    - `name`: how reports call it.
-    - `contains`: a text that the windows must contain. Blanks and line ends count as one blank.
-    - `matches`: a regular expression (RE2) that must match in a line of the windows.
-    - `at`: for these two, the calls, from 1, or from the last if negative. By default every call after the text was
-      said.
+    - `name`: how reports call it; by default made of what it demands.
+    - `contains`: a text that the windows must contain. Blanks and line ends in a row count as one blank.
+    - `matches`: a regular expression (RE2) that must match within a line of the windows.
+    - `at`: for these two, the numbers of the calls to look at, from 1, or from the last one if negative. By default all
+      calls after the text was said.
     - `max_tokens`: the most tokens of a window. `max_cost`: the most that the input of all calls of a conversation may
-      cost, in US dollars. `min_cached_share`: the least share of the tokens of a conversation's calls that are read
-      from the prompt cache.
-    - `conversation`: only the conversation with this id.
+      cost, in US dollars. `min_cached_share`: the least share of the tokens of a conversation's calls that is read from
+      the prompt cache.
+    - `conversation`: the id of the only conversation to look at; by default all are looked at.
     """
 
     name: str = ""
@@ -54,13 +55,12 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def calls(self) -> tuple[int, ...]:
-        """The calls that `at` names; none if it is not given."""
+        """The numbers of calls in `at`, as a tuple; empty if `at` is not given."""
         return (self.at,) if isinstance(self.at, int) else self.at
 
     @property
     def pattern(self) -> Pattern | None:
-        """What `matches` says; None if it is not given. A search takes time in proportion to the text, whatever the
-        pattern is. Raises InvalidSetting."""
+        """The compiled pattern of `matches`; None if it is not given. Raises InvalidSetting if RE2 does not take it."""
         return None if self.matches is None else compile_pattern(self.matches)
 
 
@@ -93,7 +93,8 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
         return [self.path.parent / name for name in self.files]
 
     def token_prices(self) -> TokenPrices:
-        """The prices that `max_cost` counts with. Raises InvalidSetting if they are not known."""
+        """Return the prices that `max_cost` counts with: those in `priced_by`, or those of the model that it names.
+        Raises InvalidSetting if it is not given, or the prices of the model are not known."""
         if isinstance(self.priced_by, TokenPrices):
             return self.priced_by
         if self.priced_by is None:
@@ -109,8 +110,10 @@ _KEYS = tuple(name for name in CheckFile.__struct_encode_fields__ if name != "pa
 
 
 def read_check_file(path: Path, *, budget: int | None = None) -> CheckFile:
-    """Read a file of checks. `budget`: in place of the one in the file, which then needs none. Raises OSError;
-    InvalidSetting, with the path, for anything that is wrong in it."""
+    """Read and check a file of checks. `budget`: used in place of the one in the file, which then needs none.
+
+    Raises OSError if it cannot be read; InvalidSetting, with the path, for anything that is wrong in it.
+    """
     try:
         fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
@@ -128,7 +131,8 @@ def read_check_file(path: Path, *, budget: int | None = None) -> CheckFile:
 
 
 def _converted(fields: dict[str, Any]) -> CheckFile:
-    """Read the fields of a file. Raises InvalidSetting."""
+    """Convert the tables of a file. Raises InvalidSetting for a missing or unknown key, and for a value of a wrong
+    type."""
     _no_unknown(fields, _KEYS, "")
     if isinstance(fields.get("check"), dict):
         raise InvalidSetting("write [[check]], in two pairs of brackets: each is one of several checks")
@@ -160,8 +164,8 @@ _TYPES = {
 
 
 def _sentence(wrong: str) -> str:
-    """What msgspec says about a value, as our other errors say it: Expected `int | array`, got `str` - at
-    `$.check[0].at` is "check 1: at: must be a whole number or a list, not a text"."""
+    """Say an error of msgspec in the words of our other errors: of "Expected `int | array`, got `str` - at
+    `$.check[0].at`" it makes "check 1: at: must be a whole number or a list, not a text"."""
     what, _, path = wrong.partition(" - at `$.")
     what, _, got = what.removeprefix("Expected ").partition(", got ")
 
@@ -198,7 +202,8 @@ def _check_settings(file: CheckFile) -> None:
 
 
 def _named(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Return the checks, each with a name of its own. Raises InvalidSetting."""
+    """Return the checks, each with a name. Raises InvalidSetting if two have the same name, or if one of them is wrong
+    (see `_checked`)."""
     named = tuple(map(_checked, checks))
     names = [check.name for check in named]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -207,7 +212,7 @@ def _named(checks: Sequence[Check]) -> tuple[Check, ...]:
 
 
 def check_files_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the files of checks among paths; of a folder, every file in it whose name ends in `.check.toml`.
+    """Return the paths, with each folder replaced by the files in it whose names end in `.check.toml`.
 
     Raises InvalidSetting if a folder has none.
     """
@@ -221,7 +226,8 @@ def check_files_in(paths: Sequence[Path]) -> list[Path]:
 
 
 def _checked(check: Check) -> Check:
-    """Return a check with a name. Raises InvalidSetting if it demands not exactly one thing, or something odd."""
+    """Return a check with a name, and with `max_tokens` as a number. Raises InvalidSetting if it does not demand
+    exactly one thing, or if what it demands has no meaning."""
     demands = [name for name in CONDITIONS if getattr(check, name) is not None]
     if len(demands) != 1:
         seen = f"not {' and '.join(demands)}" if demands else "it has none"

@@ -123,7 +123,8 @@ class Checked(Struct, frozen=True, kw_only=True):
 class _Outcome(NamedTuple):
     """What became of a check in one conversation.
 
-    `calls`: how many it looked at. `had_text`: the text was said, so there was something to judge.
+    `calls`: how many it looked at. `had_text`: whether the text of the check was said at all; True for a check without
+    one.
     """
 
     calls: int
@@ -136,7 +137,7 @@ def run_checks(
 ) -> Checked:
     """Replay the conversations of a file of checks, and judge every check.
 
-    `policy`: in place of that of the file. Another budget is given to `read_check_file`. Raises OSError,
+    `policy`: used in place of the one in the file. (For another budget see `read_check_file`.) Raises OSError,
     InvalidMessage, InvalidSetting.
     """
     chosen = policy_named(file.policy if policy is None else policy)
@@ -182,8 +183,8 @@ def _conversations(file: CheckFile) -> Iterator[tuple[Recorded, float, float]]:
 
 
 def _result(check: Check, judged: Sequence[_Outcome]) -> CheckResult:
-    """The result over all conversations. A check that found nothing to look at fails: its log may have been
-    exchanged."""
+    """Return the result of a check over all conversations. A check whose text was said in none of them fails too: its
+    files may have been exchanged."""
     failures = tuple(one.failure for one in judged if one.failure is not None)
     if not failures and not any(one.had_text for one in judged):
         where = f"conversation {check.conversation}" if check.conversation else "these files"
@@ -193,7 +194,7 @@ def _result(check: Check, judged: Sequence[_Outcome]) -> CheckResult:
 
 
 def _judge(check: Check, conversation: str, calls: Sequence[RecordedCall], prices: TokenPrices | None) -> _Outcome:
-    """Judge a check in one conversation. A call that gets no window fails, whatever is demanded."""
+    """Judge a check in one conversation. A call for which no window fits fails, whatever the check demands."""
     if check.contains is not None or check.matches is not None:
         return _judge_text(check, conversation, calls)
     failure = None
@@ -220,7 +221,7 @@ def _size_problem(call: RecordedCall, most: float) -> str:
 def _too_expensive(
     most: float, prices: TokenPrices, conversation: str, calls: Sequence[RecordedCall]
 ) -> CheckFailure | None:
-    """Name the call with which the cost of a conversation passes the limit."""
+    """Return the failure at the call with which the cost of a conversation passes `most` dollars; None if none does."""
     windows = [(call.number, call.window) for call in calls if call.window is not None]
     costs = [prices.input_cost(window.size.tokens, window.shared_tokens) for _, window in windows]
     totals = zip(windows, accumulate(costs), strict=True)
@@ -232,7 +233,8 @@ def _too_expensive(
 
 
 def _too_little_cached(least: float, conversation: str, calls: Sequence[RecordedCall]) -> CheckFailure | None:
-    """Name the break of the cached prefix that cost most, if too small a share of the tokens is read from the cache."""
+    """Return the failure of a conversation that reads less than the share `least` of its tokens from the cache, with
+    the break of the prefix that cost most; None if it reads enough."""
     windows = [(call.number, call.window) for call in calls if call.window is not None]
     tokens = sum(window.size.tokens for _, window in windows)
     shared = sum(window.shared_tokens for _, window in windows)
@@ -255,7 +257,7 @@ def _too_little_cached(least: float, conversation: str, calls: Sequence[Recorded
 
 
 def _judge_text(check: Check, conversation: str, calls: Sequence[RecordedCall]) -> _Outcome:
-    """Fail at a call whose window does not have a text that was said before."""
+    """Judge a check of a text. It fails at a call whose window does not have the text, although it was said before."""
     texts = _Texts(check)
     windows = [call.window for call in calls if call.window is not None]
     seqs = _entries_with(texts, windows[-1].view) if windows else []
@@ -285,8 +287,12 @@ def _judge_text(check: Check, conversation: str, calls: Sequence[RecordedCall]) 
 
 
 def _due(check: Check, calls: int, first: int, *, always_refused: bool) -> Sequence[int] | None:
-    """The calls that must have the text; None if the check is about other conversations. `always_refused`: no call has
-    a window, so that nobody can say what was said before it."""
+    """Return the numbers of the calls that must have the text; None if the check is about another conversation, because
+    the text is not said in this one.
+
+    `calls`: how many calls there are. `first`: the number of the first call after the text was said; 0 if it never was.
+    `always_refused`: no call has a window, so nobody can tell what was said before it: then all must have the text.
+    """
     if not check.calls:
         return range(first or 1, calls + 1) if first or always_refused else ()
     if not first and not check.conversation:
@@ -295,7 +301,7 @@ def _due(check: Check, calls: int, first: int, *, always_refused: bool) -> Seque
 
 
 def _entries_with(texts: _Texts, view: View) -> list[int]:
-    """The entries that have the text; recalled ones only repeat others."""
+    """Return the entries that have the text. Recalled texts are left out: they only repeat other entries."""
     bodies = ((seq, view.fetch(seq).body) for seq in range(view.length))
     return [
         seq
@@ -309,7 +315,8 @@ def _entries_with(texts: _Texts, view: View) -> list[int]:
 def _missing_text(
     conversation: str, call: RecordedCall, left: RecordedCall | None, seqs: Sequence[int]
 ) -> CheckFailure:
-    """Say how the text left the windows before this call."""
+    """Return the failure at a call whose window does not have the text. `left`: the first call without it since it was
+    last there; its window tells which edits hide the text. `seqs`: the entries that have it."""
     if call.window is None or left is None or left.window is None:
         problem = "no message before it has this text" if call.window else f"it gets no window: {call.refused}"
         return CheckFailure(conversation=conversation, call=call.number, problem=problem)
@@ -356,7 +363,7 @@ class _Texts:
 
 
 def _edits(view: View, seqs: Sequence[int]) -> list[HidingEdit]:
-    """Describe edits; what is no fold or trim is left out."""
+    """Describe the folds and trims among these entries; other entries are left out."""
     found: list[HidingEdit] = []
     for entry in map(view.fetch, seqs):
         edit = entry.body

@@ -11,10 +11,11 @@ if TYPE_CHECKING:  # the help of a command needs only the names
 
 
 class Figure(Struct, frozen=True):
-    """A figure in a report.
+    """A figure in a report, and how it is shown.
 
-    `name`: in --json; `label`: where it has a line of its own; `head`: over a column, in short lines; `meaning`: for
-    --help; `form`: of the number, as `format` takes it, "$" before it for dollars.
+    `name`: its key in --json. `label`: its name on a line of its own. `head`: its name over a column, in short lines.
+    `meaning`: its sentence in --help. `form`: how its number is written, as `format` takes it; dollars have a "$" in
+    front.
     """
 
     name: str
@@ -24,7 +25,7 @@ class Figure(Struct, frozen=True):
     form: str = ","
 
     def text(self, number: float | None) -> str:
-        """Format its value; a dash for None, where there is nothing to measure."""
+        """Write a value of this figure; None, where nothing could be measured, is a dash."""
         if number is None:
             return "–"
         return f"{'$' * self.form.startswith('$')}{number:{self.form.lstrip('$')}}"
@@ -181,8 +182,8 @@ COMPARE: tuple[Figure, ...] = (
 
 
 def figures(one: Compared) -> dict[str, float | None]:
-    """The values of `COMPARE`, by name; None where there is nothing to measure. Costs are relative to
-    sending the whole history."""
+    """Return the values of the figures in `COMPARE`, by name; None for a figure that could not be measured. Costs are
+    relative to sending the whole history."""
     every_name, old_names, old_names_wide = one.grounding.shares
     return {
         "calls": one.stats.calls,

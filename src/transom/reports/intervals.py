@@ -12,7 +12,7 @@ Z = 1.959963984540054
 
 
 def wilson(count: int, total: int) -> Interval:
-    """The interval of a share, `count` of `total`; from 0 to 1 if there was nothing to count.
+    """Return the interval of the share `count / total`; (0, 1) if `total` is 0.
 
     The score interval: Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference",
     Journal of the American Statistical Association 22, 209-212.
@@ -26,11 +26,11 @@ def wilson(count: int, total: int) -> Interval:
 
 
 def paired_difference(both: int, first: int, second: int, neither: int) -> Interval:
-    """The interval of the difference of two shares that were counted on the same cases: first minus second.
+    """Return the interval of the difference of two shares that were counted over the same cases: first minus second.
 
-    `both`, `first`, `second`, `neither`: in how many cases both happened, only the first, only the second, none. From
-    -1 to 1 without cases. Method 10 of Newcombe, R. G. (1998), "Improved confidence intervals for the difference
-    between binomial proportions based on paired data", Statistics in Medicine 17, 2635-2650.
+    `both`, `first`, `second`, `neither`: in how many cases both things happened, only the first, only the second,
+    neither. (-1, 1) without cases. Method 10 of Newcombe, R. G. (1998), "Improved confidence intervals for the
+    difference between binomial proportions based on paired data", Statistics in Medicine 17, 2635-2650.
     """
     total = both + first + second + neither
     if not total:
@@ -45,7 +45,7 @@ def paired_difference(both: int, first: int, second: int, neither: int) -> Inter
 
 
 def _correlation(both: int, first: int, second: int, neither: int) -> float:
-    """The correlation of the two, with the continuity correction of method 10 if it is positive."""
+    """Return the correlation of the two things; with the continuity correction of method 10 if it is positive."""
     product = (both + first) * (second + neither) * (both + second) * (first + neither)
     if not product:
         return 0.0

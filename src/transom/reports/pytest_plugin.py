@@ -51,7 +51,7 @@ class CollectedFile(pytest.File):
             yield CollectedCheck.from_parent(self, name=check.name)  # pyright: ignore[reportUnknownMemberType]
 
     def result(self, name: str) -> CheckResult:
-        """What became of a check."""
+        """Return what became of the check of this name. The first call replays the conversations."""
         from transom.reports.checks import run_checks  # noqa: PLC0415 - see the docstring of the module
 
         if self._results is None:
@@ -78,5 +78,5 @@ class CollectedCheck(pytest.Item):
         return super().repr_failure(excinfo, style)  # type: ignore[arg-type]
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where the check is."""
+        """Name the file, no line, and the check: what pytest prints of a test."""
         return self.path, None, self.name

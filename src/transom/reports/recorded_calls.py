@@ -1,4 +1,4 @@
-"""The calls of a recorded conversation, each with the window that a policy gives it."""
+"""Replays a recorded conversation under a policy: its calls, each with its window."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def recorded_calls(
     log: StoredLog | None = None,
     summarizer: SummarySettings | None = None,
 ) -> Iterator[RecordedCall]:
-    """Yield each call of a conversation with its window, in order.
+    """Yield each call of a conversation with the window that the policy gives it, in order.
 
-    `dialect`: the API that windows are built for; None: the one that the conversation was recorded with. `log`: where
-    the conversation is stored, an empty one; None: in memory. `summarizer`: writes its summaries. The time of a call is
-    the CPU time of this thread; what happens after it, when its reply is appended, is not counted.
+    `dialect`: the API that windows are built for; None: the one that the conversation was recorded with. `log`: an
+    empty log in which the conversation is stored; None: one in memory. `summarizer`: writes summaries; None: nobody
+    does. `RecordedCall.seconds` is CPU time of this thread, without the time in which the reply is appended.
 
     Raises InvalidMessage for a message that its dialect does not allow, InvalidSetting if the log has entries.
     """
@@ -64,6 +64,7 @@ def recorded_calls(
 
 
 def judge_of(record: Recorded, budget: Budget) -> Judge:
-    """The judge of a conversation's calls under this budget. Its messages must be OpenAI Chat's (`as_openai_chat`)."""
+    """Return a judge for the calls of a conversation under this budget. The messages of the conversation must be in
+    OpenAI Chat (`as_openai_chat`)."""
     injected = record.injected_in(record.facts()[1])
     return Judge(record.messages, budget=budget.usable, counter=o200k(), injected=injected)

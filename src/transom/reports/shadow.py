@@ -1,8 +1,8 @@
 """Shadow answers: does the window of a policy change what a model does next?
 
-At a sample of recorded calls a model answers three times: twice with the whole history, once with the window. Answers
-with the whole history differ too, so how often these two differ is what chance does. Only what the window adds to it is
-its harm. This is the measure that needs no labels and trusts no judge.
+At a sample of recorded calls a model answers three times: twice with the whole history, once with the window. The two
+answers with the whole history differ too at some calls: that is chance. What the window adds to chance is its harm. No
+labels are needed, and no model that judges.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from transom.reports.recorded_calls import recorded_calls
 from transom.wire.dialects import dialect_named
 
 SEED = 0
-"""Which calls are in the sample depends on nothing but the recordings."""
+"""Of the random sample: the same recordings and settings always give the same calls."""
 
 SAME_WORDS = 0.5
 """Two answers in words count as the same if they share this much of their words (the Dice coefficient)."""
@@ -54,11 +54,11 @@ class ShadowPlan(Struct, frozen=True, kw_only=True):
     """What will be asked, and what it costs.
 
     - `model`: who answers. `calls`: the sample.
-    - `eligible`: the calls it was drawn from: those whose window is not the whole history; all calls if there are none,
-      which `is_changed` says.
-    - `too_long`: calls that were left out because the model's context window has no room for their whole history;
-      `refused`: because they have no window.
-    - `requests`, `input_tokens`: of all requests together; `max_dollars`: what they cost at most, without a cache; None
+    - `eligible`: the number of calls from which the sample was drawn. They are those whose window differs from the
+      whole history; if there are none, all calls. `is_changed`: whether there are any.
+    - `too_long`: how many calls were left out because the model's context window has no room for their whole history.
+      `refused`: how many because no window fits.
+    - `requests`: how many; `input_tokens`: of all of them. `max_dollars`: what they cost at most, without a cache; None
       if the prices are not known.
     """
 
@@ -90,12 +90,13 @@ class ShadowAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Shadow(Struct, frozen=True, kw_only=True):
-    """How often the next action differs.
+    """How often the next action differs, over the calls that were compared.
 
-    - `answers`: the calls that were compared. `failed`: those for which the model gave no answer.
-    - `chance`: the share of calls at which two answers with the whole history differ; `window`: at which the answer
-      with the window differs from the first one. `chance_interval`, `window_interval`: 95%, Wilson's.
-    - `added`: the difference of the two shares: what the window adds. `added_interval`: 95%, Newcombe's.
+    - `answers`: these calls. `failed`: how many others were left out because the model gave no answer.
+    - `chance`: the share of calls at which the two answers with the whole history differ. `window`: the share at which
+      the answer with the window differs from the first one. None if no call was compared. `chance_interval`,
+      `window_interval`: their 95% intervals (Wilson's).
+    - `added`: `window` minus `chance`, what the window adds. `added_interval`: its 95% interval (Newcombe's).
     - `sentence`: what follows from it.
     """
 
@@ -113,9 +114,9 @@ class Shadow(Struct, frozen=True, kw_only=True):
 def plan_shadow(
     records: Sequence[Recorded], provider: Provider, *, budget: Budget, policy: Policy, calls: int, max_tokens: int
 ) -> ShadowPlan:
-    """Draw the sample, and say what asking costs. Nothing is sent.
+    """Draw the sample of calls, and compute what asking the model costs. Nothing is sent.
 
-    `calls`: how many at most. `max_tokens`: of each answer.
+    `calls`: the most calls in the sample. `max_tokens`: of each answer.
     """
     changed: list[ShadowCall] = []
     same: list[ShadowCall] = []
@@ -205,7 +206,7 @@ def run_shadow(
 
 
 def compared_answers(answers: Sequence[ShadowAnswer], failed: int = 0) -> Shadow:
-    """Count how often the answers differ, and what follows."""
+    """Return how often these answers differ, and what follows. `failed`: how many calls got no answer."""
     total = len(answers)
     pairs = [(one.window_differs, one.chance_differs) for one in answers]
     window, chance = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
@@ -281,8 +282,8 @@ def _ask(provider: Provider, request: Mapping[str, Any], max_tokens: int) -> Ass
 def _requests(
     plan: ShadowPlan, records: Sequence[Recorded], provider: Provider, budget: Budget, policy: Policy
 ) -> Iterator[tuple[str, int, Mapping[str, Any], Mapping[str, Any]]]:
-    """Yield the calls of a sample: the conversation, the number, and the requests with the whole history and with the
-    window."""
+    """Yield for each call of the sample the id of its conversation, its number, the request with the whole history, and
+    the request with the window."""
     dialect = dialect_named(provider.dialect)
     wanted = {(one.conversation, one.call) for one in plan.calls}
     for record in records:
@@ -302,7 +303,8 @@ def _requests(
 
 
 def _with_tools(record: Recorded) -> Recorded:
-    """The conversation with the tools that it calls, if the recording has none: an API takes no calls without them."""
+    """Return the conversation; if its recording has no tools, with a tool for each name that it calls: an API takes no
+    calls of unknown tools."""
     if record.tools:
         return record
     _, facts = record.facts()
@@ -318,7 +320,7 @@ def _with_tools(record: Recorded) -> Recorded:
 
 
 def require_calls(plan: ShadowPlan) -> None:
-    """Raise InvalidSetting if there is nothing to ask."""
+    """Raise InvalidSetting if the sample is empty."""
     if not plan.calls:
         too_long = f"{plan.too_long:,} are longer than the context window of {plan.model}"
         why = too_long if plan.too_long else "there is none"

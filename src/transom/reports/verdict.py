@@ -1,7 +1,8 @@
-"""Says which of several policies to take, in the order of what people ask.
+"""Says which of several policies to take, by their figures over the same conversations.
 
-First, whether a policy keeps what was asked; then whether it keeps what the next step needs; then what it costs. A
-policy that refuses calls which another one sends, or builds a wrong window, is not taken.
+A policy is left out if it refuses calls that another one sends, or builds a wrong window. Of the others those stay that
+keep the largest share of what the user asked; of these, those that have the largest share of the names that the next
+step uses; of these the cheapest is taken.
 """
 
 from __future__ import annotations
@@ -12,28 +13,28 @@ from msgspec import Struct
 
 from transom.evaluation.compare import Compared
 
-SAME = 0.03
-"""Shares that differ by less count as equal."""
+EQUAL_SHARES = 0.03
+"""Shares that differ by no more count as equal."""
 
-SAME_COST = 0.02
-"""Costs that differ by less count as equal: from the cheapest one, and in the reasons from the taken one."""
+EQUAL_COSTS = 0.02
+"""Costs that differ by no more than this share of the cheaper one count as equal."""
 
-FEW = 5
+HINT_BELOW = 5
 """With fewer conversations than this the figures are called a hint."""
-
 
 _Measure = Callable[[Compared], float | None]
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """Which policy to take: `policy`, None if the figures cannot tell; `sentence`: why."""
+    """Which policy to take. `policy`: its name, None if the figures cannot tell. `sentence`: the policy and the
+    reasons, or why the figures cannot tell."""
 
     policy: str | None
     sentence: str
 
 
 def verdict(results: Mapping[str, Compared]) -> Verdict:
-    """Say which policy to take. All results must be of the same conversations."""
+    """Say which policy to take. `results`: the figures of each policy, by its name, over the same conversations."""
     if not any(one.stats.calls for one in results.values()):
         return _untold("there is no model call to compare")
     if not any(one.stats.sent for one in results.values()):
@@ -56,7 +57,7 @@ def verdict(results: Mapping[str, Compared]) -> Verdict:
     others = {other: one for other, one in results.items() if other != name}
     reasons = "; ".join(_reason(results[name], other, one, least) for other, one in others.items())
     few = results[name].stats.conversations
-    hint = f" Only {few} conversation{'s' * (few > 1)}: a hint, no proof." if few < FEW else ""
+    hint = f" Only {few} conversation{'s' * (few > 1)}: a hint, no proof." if few < HINT_BELOW else ""
     calls = results[name].stats.calls
     small = f" The budget is too small for {least:,} of {calls:,} calls under every policy." if least else ""
     sentence = f"{name}. It {_facts(results[name])}. Of the others, {reasons}.{small}{hint}"
@@ -68,19 +69,20 @@ def _untold(why: str) -> Verdict:
 
 
 def _best(results: Mapping[str, Compared], measure: _Measure) -> dict[str, Compared]:
-    """The policies whose share is at most SAME below the best one; all if there is nothing to measure."""
+    """Return the policies whose share is at most EQUAL_SHARES below the best one; all if there is nothing to
+    measure."""
     shares = {name: share for name, one in results.items() if (share := measure(one)) is not None}
     if not shares:
         return dict(results)
     top = max(shares.values())
-    return {name: results[name] for name, share in shares.items() if share >= top - SAME}
+    return {name: results[name] for name, share in shares.items() if share >= top - EQUAL_SHARES}
 
 
 def _cost_rank(results: Mapping[str, Compared], name: str) -> float:
-    """The cost of a policy; that of the cheapest if it is hardly above it."""
+    """Return the cost of a policy; the cost of the cheapest one if both count as equal."""
     costs = {each: _paid(one) for each, one in results.items()}
     cheapest = min(costs.values())
-    return cheapest if costs[name] <= cheapest * (1 + SAME_COST) else costs[name]
+    return cheapest if costs[name] <= cheapest * (1 + EQUAL_COSTS) else costs[name]
 
 
 def _paid(one: Compared) -> float:
@@ -88,7 +90,7 @@ def _paid(one: Compared) -> float:
 
 
 def _facts(one: Compared) -> str:
-    """What speaks for a policy."""
+    """Say what speaks for a policy: what it keeps, and what it costs."""
     parts: list[str] = []
     if one.requests_share is not None:
         parts.append(f"keeps {one.requests_share:.0%} of what the user asked")
@@ -105,13 +107,13 @@ def _what_is_found(one: Compared) -> str:
 
 
 def _reason(taken: Compared, name: str, one: Compared, least: int) -> str:
-    """Why another policy was not taken."""
+    """Say why the policy `name` was not taken, but `taken`. `least`: the fewest calls that a policy refuses."""
     if one.stats.refused > least:
         return f"{name} refuses {one.stats.refused:,} of {one.stats.calls:,} calls"
     if one.stats.invalid or one.stats.over:
         return f"{name} builds {one.stats.invalid + one.stats.over:,} wrong windows"
     ratio = _paid(one) / _paid(taken) if _paid(taken) else 1.0
-    is_same = abs(ratio - 1) <= SAME_COST
+    is_same = abs(ratio - 1) <= EQUAL_COSTS
     price = "costs the same" if is_same else f"costs {abs(ratio - 1):.0%} {'more' if ratio > 1 else 'less'}"
     lost = [
         f"{verb} {share:.0%} of {what}"
@@ -119,13 +121,13 @@ def _reason(taken: Compared, name: str, one: Compared, least: int) -> str:
             ("keeps", one.requests_share, taken.requests_share, "what was asked"),
             ("has", one.found_share, taken.found_share, _what_is_found(one)),
         )
-        if share is not None and best is not None and share < best - SAME
+        if share is not None and best is not None and share < best - EQUAL_SHARES
     ]
     found, best = one.found_share, taken.found_share
-    if lost and found is not None and best is not None and found > best + SAME:
+    if lost and found is not None and best is not None and found > best + EQUAL_SHARES:
         lost.append(f"has more of {_what_is_found(one)}, {found:.0%}")
     if lost:
-        return f"{name} {price}, but {' and '.join(lost)}" if ratio < 1 - SAME_COST else f"{name} {lost[0]}"
+        return f"{name} {price}, but {' and '.join(lost)}" if ratio < 1 - EQUAL_COSTS else f"{name} {lost[0]}"
     if is_same and one.stats.breaks > taken.stats.breaks:
         return f"{name} {price} and breaks the cache {one.stats.breaks:,} times, not {taken.stats.breaks:,}"
     return f"{name} {'is as good here' if is_same else price}"
