@@ -61,7 +61,7 @@ def postgres() -> TestServer:
     from postgres_server import TestServer  # noqa: PLC0415 - psycopg, which most tests do not need
     from transom.stores import postgres_database  # noqa: PLC0415
 
-    postgres_database.OPENING_PATIENCE = 30.0  # some tests restart the server that others use meanwhile
+    postgres_database.RETRY_SECONDS_OPENING = 30.0  # some tests restart the server that others use meanwhile
     server = TestServer(os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")[:12])
     with server.connect() as db:
         db.execute("ALTER SYSTEM SET fsync = off")  # processes are killed in tests, the machine is not

@@ -110,7 +110,7 @@ def removal_blocked(folder):
 def test_forget_again_removes_what_an_interrupted_one_left(run, url, folder, monkeypatch):
     if not url.startswith("sqlite"):
         pytest.skip("in JSON Lines a conversation is one file: it is there or gone")
-    monkeypatch.setattr("transom.stores.sqlite_file.PATIENCE", 0.05)
+    monkeypatch.setattr("transom.stores.sqlite_file.MAX_WAIT", 0.05)
     command = ("forget", "chat 1", "--yes", "--store", url)
     with removal_blocked(folder):
         for _ in range(2):

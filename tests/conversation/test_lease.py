@@ -133,11 +133,11 @@ def test_a_killed_process_loses_its_lease_at_once_on_the_same_host(url: str) -> 
 def test_a_holder_of_another_host_keeps_its_lease_until_its_time_is_over() -> None:
     clock = FakeClock(step=0)
     store = MemoryStore(clock)
-    assert store.open("c").take_lease("elsewhere/1/abcd/1", leases.SECONDS) == "elsewhere/1/abcd/1"
+    assert store.open("c").take_lease("elsewhere/1/abcd/1", leases.LEASE_SECONDS) == "elsewhere/1/abcd/1"
     conv = opened(store, clock=clock)
     with pytest.raises(ConversationBusy, match="process 1 on elsewhere"), conv.lease():
         pass
-    clock.now += leases.SECONDS
+    clock.now += leases.LEASE_SECONDS
     with conv.lease():
         assert store.open("c").take_lease("other", 1) != "other"
     assert store.open("c").take_lease("other", 1) == "other"
@@ -168,7 +168,7 @@ def test_a_run_that_has_lost_its_lease_stops_before_its_next_request() -> None:
 
     def stalls() -> str:
         """The process sleeps, say, and another one takes over."""
-        clock.now += leases.SECONDS
+        clock.now += leases.LEASE_SECONDS
         b.run("b", provider=Scripted("b is done"))
         b.user("b again")
         b.request()

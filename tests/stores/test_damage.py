@@ -215,7 +215,7 @@ def test_sqlite_settings(tmp_path: Path) -> None:
 
 
 def test_sqlite_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transom.stores.sqlite_file.PATIENCE", 0.05)
+    monkeypatch.setattr("transom.stores.sqlite_file.MAX_WAIT", 0.05)
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with closing(SqliteStore(str(path))) as store:
@@ -231,7 +231,7 @@ def test_sqlite_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sqlite_somebody_reads_while_it_is_forgotten(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transom.stores.sqlite_file.PATIENCE", 0.05)
+    monkeypatch.setattr("transom.stores.sqlite_file.MAX_WAIT", 0.05)
     with closing(SqliteStore(str(path))) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN")
         other.execute("SELECT * FROM logs").fetchall()

@@ -22,7 +22,7 @@ from transom.core.entry import Entry
 from transom.core.message import Text, User
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavailable, UnknownLog
 from transom.stores import follow, open_store
-from transom.stores.blobs import LIMIT
+from transom.stores.blobs import SPLIT_ABOVE
 from transom.stores.postgres import PostgresStore
 from transom.stores.postgres_database import RowCache
 from transom.stores.postgres_schema import prepare_tables
@@ -67,7 +67,7 @@ def trips(proxy: WireProxy, work: Any) -> int:
 def test_an_append_is_one_round_trip(proxy: WireProxy, schema: str) -> None:
     store = PostgresStore(proxy.url(schema))
     log = store.open("trip")
-    large = entries_of([User(parts=(Text("x" * LIMIT),)), User(parts=(Text("y"),))], 1)
+    large = entries_of([User(parts=(Text("x" * SPLIT_ABOVE),)), User(parts=(Text("y"),))], 1)
     assert trips(proxy, lambda: log.append(user_entries(0, 1), 0)) <= 3, "with the first connection and its setting"
     assert trips(proxy, lambda: log.append(large, 1)) == 1
     assert trips(proxy, log.refresh) == 1
@@ -226,7 +226,7 @@ def test_a_connection_that_breaks_while_tables_are_created_is_opened_again(
 
 
 def test_a_server_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transom.stores.postgres_database.OPENING_PATIENCE", 0.1)
+    monkeypatch.setattr("transom.stores.postgres_database.RETRY_SECONDS_OPENING", 0.1)
     for place in (f"/db?host={tmp_path}", "127.0.0.1:1/db"):
         with pytest.raises(StoreUnavailable, match="connection to server") as caught:
             open_store(f"postgresql://me:s3cret@{place}")
@@ -291,7 +291,7 @@ def test_who_may_only_use_the_tables_needs_no_right_to_make_any(postgres: TestSe
     store = PostgresStore(url.replace("postgres@", f"{role}@"))
     log = store.open("trip")
     log.append(user_entries(0, 3), 0)
-    log.append(entries_of([User(parts=(Text("x" * LIMIT),))], 3), 3)
+    log.append(entries_of([User(parts=(Text("x" * SPLIT_ABOVE),))], 3), 3)
     log.save_snapshot(4, b"view")
     store.forget("trip")
     assert store.names() == []
@@ -299,7 +299,7 @@ def test_who_may_only_use_the_tables_needs_no_right_to_make_any(postgres: TestSe
 
 
 def test_what_was_changed_by_hand_is_told(postgres: TestServer, store: PostgresStore, schema: str) -> None:
-    store.open("trip").append([*user_entries(0, 3), *entries_of([User(parts=(Text("x" * LIMIT),))], 3)], 0)
+    store.open("trip").append([*user_entries(0, 3), *entries_of([User(parts=(Text("x" * SPLIT_ABOVE),))], 3)], 0)
     other = PostgresStore(f"{postgres.url(schema)}&application_name=other")  # it has no entries in memory
     log = other.open("trip")
     with postgres.connect() as db:

@@ -18,9 +18,9 @@ from weakref import WeakSet
 from transom.clock import Clock
 from transom.errors import ConversationBusy, InvalidSetting, TransomError
 from transom.stores import StoredLog
-from transom.stores.leases import SECONDS, described, is_gone, leased, new_holder
+from transom.stores.leases import LEASE_SECONDS, described, is_gone, leased, new_holder
 
-RENEWED_AFTER = SECONDS / 3
+RENEWED_AFTER = LEASE_SECONDS / 3
 """Seconds after which a lease is renewed."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.2
@@ -66,10 +66,10 @@ class Lease:
 
     def _renew(self, now: float) -> None:
         assert self._log is not None
-        found = self._log.take_lease(self._holder, SECONDS)
+        found = self._log.take_lease(self._holder, LEASE_SECONDS)
         if found != self._holder and is_gone(found):
             self._log.release_lease(found)
-            found = self._log.take_lease(self._holder, SECONDS)
+            found = self._log.take_lease(self._holder, LEASE_SECONDS)
         if found != self._holder:
             self._taken_at = None
             raise ConversationBusy(self.name, described(found))

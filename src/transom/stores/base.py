@@ -1,7 +1,7 @@
 """The protocol of a store: conversations by name, each an append-only log that several writers may share.
 
-And what every store has: its checks, its errors in the same words, and a way to follow a log that others write to.
-`docs/write-your-own-store.md` shows a whole store, and `transom.testing.StoreConformance` proves one.
+Also the checks and errors that all stores have in common, and `follow`, which gives the entries that others append.
+`docs/write-your-own-store.md` shows a whole store, and `transom.testing.StoreConformance` tests one.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from transom.errors import StoreDamaged, StoreUnavailable, UnknownLog
 from transom.search.source import is_own_log
 
 __all__ = ["check_index", "check_seqs", "check_snapshot", "listed_names", "log_forgotten", "no_such_log"]
-"""What a store of somebody else uses."""
+"""The helpers for stores outside of this package."""
 
 
 class StoredLog(Protocol):
     """One handle of one conversation in a store.
 
     Other handles and processes may append to the same conversation; this handle knows their entries after `refresh`.
-    Every method may be called from any thread. Entries are decoded each time they are read; a caller that needs an
-    entry twice keeps it.
+    Every method may be called from any thread. A store may decode an entry each time it is read, so a caller that needs
+    an entry twice should keep it.
 
-    A handle that knows entries belongs to their conversation only. After that conversation is forgotten, `append` and
-    `refresh` raise UnknownLog, even if a new conversation has the same name; `save_snapshot` stores nothing; reading
-    raises UnknownLog, or returns entries that are still in this process's memory or in a file that it has open.
+    A handle that knows entries belongs to their conversation for good. After that conversation was forgotten, `append`
+    and `refresh` raise UnknownLog, even if a new conversation has the same name; `save_snapshot` stores nothing; and
+    reading raises UnknownLog, or still returns entries that are in this process's memory or in a file that it has open.
     """
 
     @property
@@ -39,8 +39,8 @@ class StoredLog(Protocol):
 
     @property
     def repaired(self) -> str:
-        """One line that describes the unfinished append found (and cut off, where the file may be written) when the log
-        was opened; empty if there was none.
+        """What opening the log found to be unfinished or lost, and what became of it, in one line for people: such as
+        an append that was cut off. Empty if there was nothing.
         """
         ...
 
@@ -78,16 +78,17 @@ class StoredLog(Protocol):
         ...
 
     def save_snapshot(self, at: int, snapshot: bytes) -> None:
-        """Store the snapshot of a view of the first `at` entries, in place of the snapshot before. A store may lose it.
+        """Store the snapshot of a view of the first `at` entries, in place of the snapshot before. A store may lose it,
+        or keep none.
 
-        Raises ValueError if the handle knows fewer than `at` entries.
+        Raises ValueError unless 0 <= `at` <= len(self).
         """
         ...
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
-        """Return `(at, snapshot)`: the snapshot that was saved last, and the number of entries it covers.
+        """Return `(at, snapshot)`: the number of entries that the newest snapshot covers, and its bytes.
 
-        None if there is none, or only a damaged one.
+        None if there is none, or if it is damaged.
         """
         ...
 
@@ -95,11 +96,15 @@ class StoredLog(Protocol):
 class Store(Protocol):
     """A place that holds conversations by name.
 
-    Some methods are optional. A store with `forget_all(names)` forgets several conversations in one go. A log
-    with `copy_to` copies itself in one transaction (see `fork_log`). A log with `wait` announces appends (see
-    `follow`). A log with `take_lease` and `release_lease` lets one handle at a time run a conversation (see
-    `transom.stores.leases.LeasedLog`); without them, everybody may run it at any time. A log whose `view_cache` is the
-    `transom.stores.view_cache.ViewCache` of its store is opened again without applying its entries again.
+    Some things are optional:
+
+    - A store with `forget_all(names)` forgets several conversations in one go.
+    - A log with `copy_to` copies itself in one transaction (see `fork_log`).
+    - A log with `wait` learns of appends at once (see `follow`).
+    - A log with `take_lease` and `release_lease` lets one handle at a time run its conversation (see
+      `transom.stores.leases.LeasedLog`). Without them, everybody may run it at any time.
+    - A log whose `view_cache` is the `transom.stores.view_cache.ViewCache` of its store is opened again without
+      applying its entries again.
     """
 
     def open(self, name: str) -> StoredLog:
@@ -119,14 +124,15 @@ class Store(Protocol):
         ...
 
     def forget(self, name: str) -> None:
-        """Remove a conversation for good: its entries, its snapshot, and the large bodies that no other conversation
-        here has.
+        """Remove a conversation for good: its entries, its snapshot, and those of its large bodies that no other
+        conversation of the store has.
 
-        When this returns, no file of the store has those bytes; on a server, no table (see PostgresStore). If the
+        When this returns, no file of the store has those bytes; on a server, no table has (see PostgresStore). If the
         process dies before, the conversation is either whole, or it is gone and the next `forget`, of any name, removes
-        the bytes that are left. `forget` waits for writers, and its work grows with the store. Raises UnknownLog, with
-        nothing changed, if there is no such conversation and no bytes are left of a forgotten one. Raises
-        StoreUnavailable if the removal fails; the message says whether the conversation is gone.
+        the bytes that are left. It waits for writers, and its work grows with the store.
+
+        Raises UnknownLog, with nothing changed, if there is no such conversation and no bytes are left of a forgotten
+        one; StoreUnavailable if the removal fails: then the message says whether the conversation is gone.
         """
         ...
 
@@ -149,14 +155,12 @@ def forget_all(store: Store, names: Iterable[str]) -> None:
             store.forget(name)
 
 
-__all__ = ["check_index", "check_seqs", "check_snapshot", "listed_names", "log_forgotten", "no_such_log"]
-
-
 # ---- checks and errors
 
 
 def listed_names(names: Iterable[str], prefix: str = "") -> list[str]:
-    """Return what `Store.names` returns, from the names of all logs of a store, Transom's own included."""
+    """Filter the names of all logs of a store as `Store.names` must: with a `prefix` those that begin with it; without
+    one all but Transom's own."""
     return [name for name in names if (name.startswith(prefix) if prefix else not is_own_log(name))]
 
 
@@ -232,10 +236,10 @@ def log_forgotten(name: str) -> UnknownLog:
 
 @contextmanager
 def reporting_leftovers(place: str) -> Generator[None]:
-    """Raise StoreUnavailable for an error of the file system or of SQLite in this block, the last steps of a forget.
+    """Raise StoreUnavailable in place of an error of the file system or of SQLite within the block.
 
-    By then the conversation is gone. The message says that bytes of it are left in the store's files, until it is
-    forgotten once more.
+    The block is the last step of a `forget`: the conversation is gone, but its bytes may still be in the file. The
+    message says so, and that they stay until the conversation is forgotten once more.
     """
     try:
         yield
@@ -246,9 +250,9 @@ def reporting_leftovers(place: str) -> Generator[None]:
 
 # ---- following a log
 
-LOOK = 0.5
+POLL_INTERVAL = 0.5
 """Seconds between two looks at a store that does not announce appends."""
-LOOK_ANNOUNCED = 5.0
+POLL_INTERVAL_ANNOUNCED = 5.0
 """Seconds between two looks at a store that announces appends: they only find entries whose announcement got lost."""
 
 
@@ -263,14 +267,16 @@ class _Announcing(Protocol):
 def follow(
     log: StoredLog, start: int | None = None, *, stop: Event | None = None, poll_interval: float | None = None
 ) -> Generator[Entry]:
-    """Yield every entry from `start` on as soon as it is stored. Without `start`, the entries that `log` does not know
-    yet: those behind `len(log)`.
+    """Yield every entry of a log from `start` on as soon as it is stored. `start`: None means the entries that `log`
+    does not know yet.
 
-    The generator blocks its thread while it waits, and ends when `stop` is set: at once, but with a PostgreSQL store
-    after at most `poll_interval` seconds. A PostgreSQL store announces appends, so entries come at once
-    (`poll_interval`: 5 seconds, if it is not given); any other store is looked at every `poll_interval` seconds (0.5).
-    `log` is refreshed, so pass a handle that nobody else uses: `store.open(name)`. Raises UnknownLog when the
-    conversation is forgotten, StoreUnavailable when the store cannot be read, StoreDamaged when an entry is damaged.
+    The generator blocks its thread while it waits. A PostgreSQL store announces appends, so their entries come at once;
+    it is also looked at every `poll_interval` seconds (5 if that is None). Any other store is only looked at, every
+    `poll_interval` seconds (0.5). When `stop` is set, the generator ends: at once, but with a PostgreSQL store after at
+    most `poll_interval` seconds.
+
+    `log` is refreshed, so pass a handle that nobody else uses: `store.open(name)`. Raises UnknownLog if the
+    conversation was forgotten, StoreUnavailable if the store cannot be read, StoreDamaged if an entry is damaged.
     """
     stop = Event() if stop is None else stop
     seq = len(log) if start is None else start
@@ -282,6 +288,6 @@ def follow(
             if stop.is_set():
                 return
         if announcing is not None:
-            announcing.wait(LOOK_ANNOUNCED if poll_interval is None else poll_interval)
-        elif not stop.wait(LOOK if poll_interval is None else poll_interval):
+            announcing.wait(POLL_INTERVAL_ANNOUNCED if poll_interval is None else poll_interval)
+        elif not stop.wait(POLL_INTERVAL if poll_interval is None else poll_interval):
             log.refresh()

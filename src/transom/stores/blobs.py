@@ -1,7 +1,8 @@
-"""Encodes entries as bytes. The body of a large entry is kept apart from it, under the hash of its content.
+"""Encodes entries as bytes, and splits large ones: a store keeps the body of an entry of more than 64 KiB apart, under
+the hash of its content.
 
-An entry is large if it is encoded in more than 64 KiB. The split is made on bytes: in front of the body an entry has
-only two numbers, so the first `"body":` is the body's own key, and joining restores the exact bytes.
+The split is made on bytes. In front of its body an entry has only two numbers, so the first `"body":` in the line is
+the key of the body, and joining restores the exact bytes.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from transom.core.entry import Entry
 from transom.core.message import Opaque
 from transom.errors import InvalidMessage
 
-LIMIT = 64 * 1024
-"""Bytes. An encoded entry that is longer has its body stored apart."""
+SPLIT_ABOVE = 64 * 1024
+"""Bytes of an encoded entry above which its body is stored apart."""
 
 _BODY = b'"body":'
 
@@ -34,18 +35,18 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def split_entry(entry: Entry) -> tuple[bytes, bytes | None]:
-    """Encode an entry and return `(line, None)`; if the line is longer than LIMIT, `(line without its body, body)`.
+    """Encode an entry and return `(line, None)`; if the line has more than SPLIT_ABOVE bytes, `(line without its body,
+    body)`.
 
     Raises InvalidMessage as `encode_entry` does.
     """
     line = encode_entry(entry)
-    if len(line) <= LIMIT:
+    if len(line) <= SPLIT_ABOVE:
         return line, None
     start = line.index(_BODY) + len(_BODY)
     body = plain(entry.body.raw if isinstance(entry.body, Opaque) else entry.body)
-    end = start + len(
-        body
-    )  # with other escapes in the line this is another place; joining restores the line all the same
+    # the line may have other escapes, so that this is another place: joining restores the line all the same
+    end = start + len(body)
     return line[:start] + line[end:], line[start:end]
 
 
@@ -59,5 +60,5 @@ def join_entry(row: bytes, body: bytes) -> bytes:
 
 
 def body_key(body: bytes) -> str:
-    """Return the key of a body: 64 hex digits, the BLAKE2b hash of its content."""
+    """Return the key under which a body is stored: the BLAKE2b hash of its content, in 64 hex digits."""
     return hashlib.blake2b(body, digest_size=32).hexdigest()

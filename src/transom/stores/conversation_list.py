@@ -1,4 +1,5 @@
-"""Lists the conversations of a store: what each is about, how long it is, what it cost, whether it can be read."""
+"""Lists the conversations of a store: for each its title, its owner, its length and cost, and whether it can be
+read."""
 
 from __future__ import annotations
 
@@ -29,15 +30,17 @@ _CHUNK = 5_000
 class StoredConversation(Struct, frozen=True, kw_only=True):
     """A conversation of a store.
 
-    `id`: its name in the store. `title`: the first line of the user's first message, at most 80 characters; empty if
-    the first entries have none. `user_id`: whose it is, empty if nobody's. `session_id`: the session that it belongs
-    to, empty if none. `entries`: how many it has, None if it cannot be read; `first`, `last`: when its first and last
-    entries were appended, in seconds since the epoch; `dialect`: the one its entries were counted for, None if nothing
-    was counted; `damaged`: the error if it cannot be read.
+    - `id`: its name in the store. `title`: the first line of the user's first message, at most 80 characters; empty if
+      none of its first eight entries has one. `user_id`, `session_id`: of its owner; empty if it has none.
+    - `entries`: how many it has, None if it cannot be read. `first`, `last`: when its first and last entries were
+      appended, in seconds since 1970. `dialect`: for which its entries were counted, None if none of those that were
+      read was.
+    - `damaged`: the error if it cannot be read; else empty.
 
-    Only a full description has the rest, and looks for damage in all entries. `calls`: how many requests were sent.
-    `size`: the bytes of its entries. `cost`: what its own requests cost, in US dollars, as far as prices are known;
-    None if none is.
+    Only a full description reads all entries; only it has the rest, and finds all damage:
+
+    - `calls`: how many requests were sent. `size`: the bytes of its entries. `cost`: what its own requests cost, in US
+      dollars, as far as prices are known; None if no price is known.
     """
 
     id: str
@@ -60,9 +63,10 @@ def list_conversations(
     """The conversations of a store, or of one of its users, described in full: the one that was used last comes first.
 
     `store`: a URL, a path, or a store object. `user_id`: only those of this user; "" for those of nobody. `limit`: the
-    most that are listed. Of these all entries are read, for size and cost; of the others, to find the newest, the first
-    8 and the last one. Logs of sub-agents are conversations of their own.
-    Raises InvalidSetting, StoreUnavailable.
+    most that are listed. Logs of sub-agents are conversations of their own.
+
+    Of each conversation of the store the first eight entries and the last one are read, to find its owner and its age;
+    of those that are listed, all entries. Raises InvalidSetting, StoreUnavailable.
     """
     if type(limit) is not int or limit < 0:
         raise InvalidSetting(f"list_conversations: limit must be a whole number, at least 0, not {quote(limit)}")
@@ -80,11 +84,11 @@ def list_conversations(
 def conversations_in(
     store: Store, *, full: bool = False, update: Callable[[float, str], None] | None = None
 ) -> Iterator[StoredConversation]:
-    """Yield every conversation of a store, in the order in which they were created. Files of a JSON Lines store that
-    name no conversation follow, each under the name of the file.
+    """Yield every conversation of a store, in the order in which they were created. Then come the files of a JSON Lines
+    store that name no conversation, each under the name of the file.
 
-    It reads the first entries and the last one of each; with `full`, all entries. `update`: called with the share that
-    is done and a label.
+    `full`: describe each in full, which reads all of its entries. `update`: called with the share of the work that is
+    done, and a label.
     """
     names = store.names()
     for number, name in enumerate(names):
@@ -107,7 +111,7 @@ def described(
 ) -> StoredConversation | None:
     """Describe one conversation of a store; None if it was forgotten meanwhile.
 
-    `full`: by all its entries, and `update` is called with the share that was read.
+    `full`: describe it in full, which reads all of its entries; `update` is called with the share that was read.
     """
     try:
         log = store.open(name)

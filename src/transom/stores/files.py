@@ -1,6 +1,7 @@
-"""Files of stores: locks, durable writes, errors of the system in our words, and paths as users write them.
+"""What stores do with files: lock them, write them durably, translate errors of the system, and read the paths that
+users write.
 
-A lock holds against other processes and against other handles in this one. A process that dies releases its locks.
+A lock excludes other processes, and other open files of this one. A process that dies releases its locks.
 """
 
 from __future__ import annotations
@@ -60,11 +61,8 @@ _READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def file_stem(name: str) -> str:
-    """Make the file name (without suffix) of a conversation: the readable part of its name, and a hash of the whole
-    name.
-
-    Every file system accepts it, and two names never share one.
-    """
+    """Return the file name, without a suffix, for a conversation of this name: at most 40 readable characters of the
+    name, and a hash of all of it. Every file system accepts it, and no two names get the same."""
     readable = re.sub(r"[^a-z0-9_]+", "-", name.lower())[:40].strip("-")
     sure = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     return f"{readable}-{sure}" if readable else sure
@@ -111,9 +109,9 @@ def sync_folder(path: Path) -> None:
 
 
 def expanded(path: str) -> str:
-    """Return a path with `~` at its beginning replaced by the home folder; every other path as it is.
+    """Return a path with `~` or `~user` at its beginning replaced by the home folder; every other path as it is.
 
-    Raises InvalidSetting for the home of a user that there is not.
+    Raises InvalidSetting if there is no such user.
     """
     if not path.startswith("~"):
         return path

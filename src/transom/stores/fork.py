@@ -19,7 +19,8 @@ _SUB_AGENT = re.compile(r"[^/]* (\d+)\.(\d+)")
 
 
 def sub_agent_name(conversation: str, tool: str, place: CallPlace) -> str:
-    """The name of the conversation of a sub-agent: that of its caller's, of the tool, and the place of the call."""
+    """Return the name of a sub-agent's conversation: the name of its caller's conversation, a slash, the name of the
+    tool, and the place of the call ("trip/research 7.0")."""
     return f"{conversation}/{tool} {place[0]}.{place[1]}"
 
 
@@ -38,21 +39,19 @@ class _Copying(Protocol):
 def fork_log(
     store: Store, source: StoredLog, *, at: int | None = None, name: str | None = None, clock: Clock = system_clock
 ) -> StoredLog:
-    """Create a conversation in `store` from the entries of `source` up to and including `at` (default: the last);
-    return it.
+    """Make a conversation in `store` that begins with the entries of `source` up to and including `at`, and return its
+    log.
 
-    `source` is a log of `store`; it is refreshed, and otherwise not changed. The copied entries are equal to the
-    source's, with the same seqs. One more entry, `Forked`, follows them and names the source. Forgetting one of the two
-    conversations leaves the other whole.
+    `source`: a log of `store`; it is refreshed, and otherwise not changed. `at`: None for its last entry. `name`: of
+    the new conversation; None for one made of the source's name and `at`, such as "trip@41", or if that is taken
+    "trip@41 (2)", and so on.
+
+    The copied entries equal the source's and have the same seqs. One more entry, `Forked`, follows them and names the
+    source. All of it is stored in one transaction. Forgetting one of the two conversations leaves the other whole.
 
     If the call of a sub-agent waits at `at` (nobody has decided, or it is approved and not started), the sub-agent's
-    conversation is forked too, as it is now, so that the fork can go on with it.
-
-    The log is stored in one transaction. If a sub-agent's conversation cannot be forked, what was made before it is
+    conversation is forked too, as it is now, so that the fork can go on with it. If that fails, the new conversation is
     forgotten again.
-
-    `name`: of the new conversation. By default it is made of the source's name and `at`, as in "trip@41"; if that is
-    taken, "trip@41 (2)", and so on.
 
     Raises InvalidSetting if `source` has no entry `at`, or if `name` is taken or kept for Transom's own logs;
     UnknownLog if `source` was forgotten.

@@ -205,12 +205,12 @@ class JsonlLog:
             _logger.warning("%s", self.repaired)
 
     def _is_empty_file(self) -> bool:
-        """True if there is a file, with not a byte in it: no append leaves such a file."""
+        """True if there is a file without a byte in it. No append leaves such a file."""
         return not self._end and self._path.exists() and not self._path.stat().st_size
 
     def _report_empty_file(self) -> None:
-        """Say in `repaired`, and in a warning, that the file is empty. It takes the folder's lock first: then nobody is
-        about to write the first append.
+        """Say in `repaired`, and in a warning, that the file is empty. First it takes the lock of the folder and looks
+        again, because somebody may just be writing the first append.
         """
         with suppress(OSError), self._store.lock(shared=True):  # a folder that may only be read has no writer
             self._index()
@@ -222,10 +222,10 @@ class JsonlLog:
     # ---- reading
 
     def _look(self) -> int:
-        """Index the file without waiting for a writer; return how many bytes at its end belong to no whole append.
+        """Index the file without waiting for a writer, and return how many bytes at its end belong to no whole append.
 
-        If the file seems damaged, it may be that an append or a repair is half done: then wait for the lock and index
-        again.
+        If the file seems damaged, a writer may be in the middle of an append or a repair: then it waits for the lock
+        and indexes again.
         """
         with self._absence_allowed():
             try:
@@ -420,8 +420,9 @@ class JsonlStore:
 
     @contextmanager
     def leases(self) -> Generator[dict[str, tuple[str, float]]]:
-        """The leases of the folder during the block, by the stem of a file; what is changed is stored, and those that
-        are over are removed. They are in the file `.leases`: if it is damaged, there are none."""
+        """Hold the leases of the folder during the block, in a dict by the stems of the logs' files. What the block
+        changes in it is stored at the end, without leases that have ended. They are in the file `.leases`: if that is
+        damaged, there are none."""
         path = self.path / ".leases"
         with os_errors_translated(path), opened_for_append(path) as file, locked(file):
             try:
@@ -456,8 +457,8 @@ class JsonlStore:
         return sorted(found, key=lambda pair: (pair[0].created, pair[0].id))
 
     def unreadable_files(self) -> Iterator[tuple[Path, str]]:
-        """Yield each file that names no conversation, and why: `names` cannot list it. A file with the beginning of a
-        first append is left out.
+        """Yield each file whose header cannot be read, and why: `names` does not list it. A file whose first append was
+        never finished is left out, unless it is empty.
         """
         for path in sorted(self._paths()):
             with os_errors_translated(path), suppress(FileNotFoundError), path.open("rb") as file:

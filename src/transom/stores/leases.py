@@ -1,8 +1,8 @@
 """Leases: the right to run a conversation, which one handle at a time has until a certain time.
 
-A store has leases if its logs have `take_lease` and `release_lease`. Whoever holds a lease renews it. If the process
-dies, the lease ends after `SECONDS`; on the same host the next caller sees that (`is_gone`) and ends it at once.
-Nothing else depends on it: everybody may append at any time.
+A store has leases if its logs have `take_lease` and `release_lease`. Whoever holds a lease must renew it. If the
+holder's process dies, the lease ends after `LEASE_SECONDS`; another process on the same host can see that it died
+(`is_gone`) and end the lease at once. Appending needs no lease.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, cast
 
 from transom.stores.base import StoredLog
 
-SECONDS = 30.0
+LEASE_SECONDS = 30.0
 """How long a lease lasts if it is not renewed."""
 
 
@@ -23,12 +23,12 @@ class LeasedLog(Protocol):
     """A log of a store that has leases."""
 
     def take_lease(self, holder: str, seconds: float) -> str:
-        """Take or renew the lease of this conversation for this number of seconds. Return who has it then: `holder`,
-        or another holder whose time is not over. The conversation need not exist yet."""
+        """Take or renew the lease of this conversation for `seconds`, unless another holder has it. Return who has it
+        then: `holder`, or the other one. The conversation need not exist yet."""
         ...
 
     def release_lease(self, holder: str) -> None:
-        """End the lease if `holder` has it."""
+        """End the lease, if `holder` has it; else do nothing."""
         ...
 
 
@@ -44,7 +44,7 @@ class StoredLease(NamedTuple):
     until: float
 
     def blocks(self, holder: str, now: float) -> bool:
-        """Whether another holder must wait."""
+        """Whether `holder` may not have the lease now, because it is another one's and has not ended."""
         return self.holder != holder and now < self.until
 
 
@@ -52,12 +52,13 @@ NO_LEASE = StoredLease("", 0.0)
 
 
 def new_holder() -> str:
-    """A name for a new holder: its host and process, by which others can see that it is gone."""
+    """Make a name for a new holder: its host and process, by which others can see whether it is gone, and a number."""
     return f"{socket.gethostname()}/{os.getpid()}/{_token(os.getpid())}/{next(_numbers)}"
 
 
 def described(holder: str) -> str:
-    """Who a holder is, for people."""
+    """Describe a holder to people: "this process", or "process 123 on HOST"; a name that `new_holder` has not made as
+    it is."""
     host, process, _ = _parts(holder)
     if not process:
         return holder or "somebody"
@@ -65,7 +66,8 @@ def described(holder: str) -> str:
 
 
 def is_gone(holder: str) -> bool:
-    """Whether the process of a holder has ended, as far as this process can see: it must be on the same host."""
+    """Whether this process can see that the process of a holder has ended. False for a holder on another host, and on
+    Windows."""
     host, process, token = _parts(holder)
     if host != socket.gethostname() or not process or os.name != "posix":
         return False
@@ -81,7 +83,8 @@ def is_gone(holder: str) -> bool:
 
 
 def _parts(holder: str) -> tuple[str, int, str]:
-    """The host, process and token of a holder that `new_holder` has named; 0 as the process of any other."""
+    """Split the name of a holder into host, process and token. The process is 0 if `new_holder` has not made the
+    name."""
     host, process, token, _ = (*holder.rsplit("/", 3), "", "", "")[:4]
     return host, int(process) if process.isdigit() else 0, token
 

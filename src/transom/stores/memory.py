@@ -32,10 +32,7 @@ class _Content:
 
 
 class MemoryLog:
-    """One handle of one conversation in memory.
-
-    Reading returns the very objects that were appended; entries are frozen.
-    """
+    """One handle of one conversation in memory (a `StoredLog`). Reading returns the very objects that were appended."""
 
     repaired = ""
 
@@ -90,10 +87,10 @@ class MemoryLog:
                 content.lease = NO_LEASE
 
     def _current(self) -> _Content:
-        """Return the content that this handle writes to.
+        """Return the content of the conversation that this handle belongs to.
 
-        Raises UnknownLog if its conversation was forgotten and it knows entries. If its conversation was forgotten
-        while empty, the handle changes to the one that has the name now.
+        Raises UnknownLog if that was forgotten and the handle knows entries of it. If it knows none, the handle goes
+        over to the conversation that has the name now.
         """
         if self._content.forgotten:
             if self._n:
@@ -103,7 +100,7 @@ class MemoryLog:
 
 
 class MemoryStore:
-    """A store that keeps conversations in memory, for as long as the object lives. `clock`: tells when leases end."""
+    """A store that keeps conversations in memory, as long as the object lives. `clock`: by which leases end."""
 
     def __init__(self, clock: Clock = system_clock) -> None:
         self.clock = clock

@@ -1,8 +1,8 @@
 """A store on a PostgreSQL server: for several processes and hosts. Needs the extra `transom[postgres]`.
 
-Entries are on the server's disk when `append` returns. Several writers of one conversation are put in order by the row
-of the conversation in `logs`: an append is one statement that raises the length and stores the entries, or does
-nothing. After a lost connection the same append first checks whether it was stored.
+Entries are on the server's disk when `append` returns. An append is one statement, which raises the length in the
+conversation's row of `logs` and stores the entries, or does nothing: so several writers of one conversation come one
+after another. If the connection is lost, the append is tried again, after a look whether it was stored.
 """
 
 from __future__ import annotations
@@ -279,9 +279,8 @@ class PostgresLog:
 
 
 class _Append:
-    """One append, which may be tried again after a lost connection: its random number says whether it is stored
-    already.
-    """
+    """One append, which may be tried again after a lost connection: it has a random number, by which it finds out
+    whether it was stored. `pairs`: the entries, as `split_entry` returns them."""
 
     def __init__(
         self,
@@ -311,7 +310,8 @@ class _Append:
         self._count = len(pairs)
 
     def run(self) -> int | None:
-        """Do the append and return the log's id; None if the log has not the expected length, or was forgotten."""
+        """Do the append, and return the id of the log. None, with nothing stored, if the log has another length than
+        expected, or was forgotten."""
         return self._database.run(self._work, in_doubt=lambda: self._tried)
 
     def _work(self, db: Db) -> int | None:

@@ -1,8 +1,8 @@
-"""One PostgreSQL database: this process's pool of connections to it, retries after a lost connection, and our errors in
-place of psycopg's.
+"""One PostgreSQL database: the pool of connections that this process has to it, retries after a lost connection, and
+our errors in place of psycopg's.
 
 A connection breaks when the server restarts or the network fails. Then the work is done again on another connection,
-for up to PATIENCE seconds. Work that must not be done twice checks by itself whether it was done.
+until RETRY_SECONDS have passed. Work that must not be done twice checks by itself whether it was done.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ _PAUSE = 0.5
 
 
 class Listener:
-    """A thread that hears announcements of appends and wakes those who wait for the conversation concerned.
+    """A thread that listens for announcements of appends, and wakes whoever waits for the conversation.
 
-    A missed announcement (the connection was lost) only delays a follower: it looks by itself from time to time.
+    If the connection is lost, announcements may be missed. That only delays a follower, which looks by itself from time
+    to time.
     """
 
     def __init__(self, connect: Callable[[], Connection[Any]], channel: str) -> None:
@@ -97,8 +98,8 @@ class Listener:
 
     @contextmanager
     def waiting_for(self, key: str) -> Generator[Event]:
-        """Register for the conversation with this key during the block; yields an event that is set when it may have
-        grown.
+        """Wait for appends during the block: yields an event that is set when the conversation with this key may have
+        new entries.
         """
         event = Event()
         with self._lock:
@@ -130,10 +131,10 @@ class Listener:
                     event.set()
 
 
-PATIENCE = 30.0
-"""Seconds for which work is tried again while the server cannot be reached."""
-OPENING_PATIENCE = 5.0
-"""Seconds for which opening a store waits for a server that is just being restarted."""
+RETRY_SECONDS = 30.0
+"""How long work is tried again while the server cannot be reached."""
+RETRY_SECONDS_OPENING = 5.0
+"""How long opening a store waits for a server that is just being restarted."""
 MAX_CONNECTIONS = 10
 """The most connections that one process has to one database."""
 _PAUSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -189,7 +190,7 @@ class PostgresDatabase:
             num_workers=1,
             open=True,
             configure=_configure,
-            reconnect_timeout=PATIENCE,
+            reconnect_timeout=RETRY_SECONDS,
         )
 
     def __repr__(self) -> str:
@@ -237,7 +238,7 @@ class PostgresDatabase:
         was opened before a fork of this process.
         """
         self._check_process()
-        stop, tries = time.monotonic() + PATIENCE, 0
+        stop, tries = time.monotonic() + RETRY_SECONDS, 0
         while True:
             try:
                 with self._pool.connection(timeout=max(0.1, stop - time.monotonic())) as db:
@@ -270,7 +271,7 @@ class PostgresDatabase:
 
         It connects without the pool, which would report a wrong password only as a timeout.
         """
-        stop = time.monotonic() + OPENING_PATIENCE
+        stop = time.monotonic() + RETRY_SECONDS_OPENING
         while True:
             connected = False
             try:
@@ -291,7 +292,7 @@ class PostgresDatabase:
             raise InvalidSetting(f"{self.place}: the store was opened before a fork; open it again in this process")
 
     def _translated(self, problem: psycopg.Error, in_doubt: Callable[[], bool] | None = None) -> TransomError:
-        why = f"no connection within {PATIENCE:.0f} s" if isinstance(problem, PoolTimeout) else error_line(problem)
+        why = f"no connection within {RETRY_SECONDS:.0f} s" if isinstance(problem, PoolTimeout) else error_line(problem)
         if in_doubt is not None and in_doubt():
             doubt = "whether this append was stored is not known: refresh the log before it is tried again"
             return StoreUnavailable(f"{self.place}: {why}; {doubt}")

@@ -1,15 +1,16 @@
 """The search index of a PostgreSQL store: tables in its own schema, which all its processes share.
 
-A conversation is indexed after it was stored: `search_logs.length` says up to which entry. Entries are read first; then
-one transaction, which an advisory lock keeps alone, stores their rows if no other process has done so meanwhile. The
-rows of the index refer to those of the conversation, so forgetting a conversation deletes them in the same transaction.
+A conversation is indexed after it was stored, by the next `update`; `search_logs.length` says how many of its entries
+are indexed. They are read first. Then one transaction stores their rows, if no other process has done so meanwhile; an
+advisory lock lets one such transaction run at a time. The rows of the index refer to those of the conversation, so
+forgetting a conversation deletes them in the same transaction.
 
-An entry that conversations have in common is one hit. A fork copies the rows of its source, with the number that each
-append draws at random. So two entries with the same seq and the same number are one entry, whatever the conversations
-are called and whether the source is still there. The conversation with the lowest id had it first.
-`search_logs.family` is the number of the first append: only conversations that have it in common can share entries.
+An entry that several conversations have in common, because one is a fork of another, is one hit. A fork copies the rows
+of its source, and with them the number that each append draws at random. So two entries with the same seq and the same
+number are one entry, even if the source was forgotten. The conversation with the lowest id had it first.
+`search_logs.family` is the number of the first append: conversations of different families share no entries.
 
-`search_words` has every word once, with the number of entries that contain it. A word of a query that no entry has is
+`search_words` has every word once, with the number of entries that contain it. If no entry has a word of a query, it is
 looked up there as a part of longer words.
 """
 
@@ -52,7 +53,8 @@ PART_WORDS = 3_500
 """Words in one row: PostgreSQL keeps positions up to 16,383, and at most 1 MB of words."""
 PART_OVERLAP = 64
 """Words that are in two neighbouring rows, so that a phrase is in one of them."""
-_SHORTEST, _LONGEST = 4, 64
+_MIN_WORD, _MAX_WORD = 4, 64
+"""Characters of a word that is found by a part of it."""
 
 _logger = logging.getLogger(__name__)
 
@@ -120,9 +122,9 @@ class PostgresIndex:
     def update(
         self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
     ) -> int:
-        """Index new entries, as `SearchIndex.update` says.
+        """Index new entries, and return their number, as `SearchIndex.update` says.
 
-        A damaged conversation that was not named is skipped with a warning.
+        A damaged conversation is skipped with a warning, unless it was named: then StoreDamaged is raised.
         """
         names = None if conversations is None else list(conversations)
         done = 0
@@ -191,7 +193,8 @@ class PostgresIndex:
         return None if names is None else [log for (log,) in self._database.fetch(_IDS, _keys(names))]
 
     def _changed(self, names: Iterable[str] | None) -> list[_Changed]:
-        """Find the conversations that have entries which are not indexed: one round trip."""
+        """Return the conversations that have entries which are not indexed; with `names` only of these. It is one round
+        trip."""
         if names is None:
             rows = self._database.fetch(_CHANGED + " ORDER BY log.id")
         else:
@@ -200,8 +203,8 @@ class PostgresIndex:
         return [each for each in changed if is_indexed(each.name, names)]
 
     def _index(self, changed: _Changed, most: int | None) -> int:
-        """Index the new entries of a conversation in batches and return their number; stop where another process was
-        faster.
+        """Index the new entries of a conversation in batches, and return their number. It stops if another process has
+        indexed the next batch, or when `most` are done.
         """
         done, length = 0, changed.length
         with suppress(UnknownLog):  # forgotten meanwhile
@@ -214,9 +217,8 @@ class PostgresIndex:
         return done
 
     def _add(self, log: IndexedLog, length: int, entries: Sequence[Entry]) -> bool:
-        """Store one batch.
-
-        False, with nothing stored, if another process has indexed it or the conversation was forgotten.
+        """Index the entries of one batch, the first of which is entry `length`. False, with nothing stored, if another
+        process has indexed them, or if the conversation was forgotten.
         """
         texts, owner, counts = SearchTexts(), owner_of(log), Counter[str]()
         for entry in log.read(max(0, length - LOOK_BACK), length):
@@ -243,9 +245,8 @@ class PostgresIndex:
 
 
 def forget_words(database: PostgresDatabase, db: Db, keys: Sequence[bytes]) -> None:
-    """Remove the words that no other conversation has. Call it in the transaction that deletes the conversations.
-
-    `keys`: the SHA-256 hashes of the conversations' names.
+    """Remove the words that only these conversations have from `search_words`. Call it in the transaction that deletes
+    the conversations, before they are deleted. `keys`: the SHA-256 hashes of their names.
     """
     database.rows(db, _LOCK)
     database.rows(db, _UNCOUNT_WORDS, keys)
@@ -253,9 +254,10 @@ def forget_words(database: PostgresDatabase, db: Db, keys: Sequence[bytes]) -> N
 
 
 def _rows(log: int | None, found: SearchText, counts: Counter[str]) -> list[tuple[object, ...]]:
-    """Make the rows of an entry: one, or several if its text is long. Adds 1 to `counts` for each of its words."""
+    """Return the rows of an entry: one, or several if its text is long. Adds 1 to `counts` for each of its words that
+    are kept in `search_words`."""
     about, words, text = plain_words(found.about), plain_words(found.text), text_value(found.text)
-    names = sorted({word for word in (*about, *words) if _SHORTEST <= len(word) <= _LONGEST})
+    names = sorted({word for word in (*about, *words) if _MIN_WORD <= len(word) <= _MAX_WORD})
     counts.update(names)
     tools = [text_value(tool) for tool in found.tools]
     step = PART_WORDS - PART_OVERLAP
@@ -283,15 +285,16 @@ _FIRST: LiteralString = """SELECT coalesce((
         WHERE own.log = place.log__LOGS__ ORDER BY other.log LIMIT 1
     ), place.log), place.seq
     FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY AS place (log, seq, rank) ORDER BY place.rank"""
-_MORE = 8
+_GROWTH = 8
+"""How many times more a ranking is asked for if too many of its best entries are copies."""
 
 
 def ranked_originals(database: PostgresDatabase, ranking: Ranking, where: SqlFilter, limit: int) -> list[Place]:
-    """Return the best entries of a ranking, each at its original: where it was said first among the searched
-    conversations.
+    """Return the places of the best entries of a ranking, each once: in the first of the searched conversations that
+    has it.
 
-    At least `limit` of them, unless there are fewer, and three times as many at most. If too many of the best are
-    copies, the ranking is asked again for more.
+    There are at least `limit`, unless the ranking has fewer, and at most three times as many. If too many of the best
+    are copies, the ranking is asked again for more.
     """
     asked = 3 * limit
     while True:
@@ -299,11 +302,11 @@ def ranked_originals(database: PostgresDatabase, ranking: Ranking, where: SqlFil
         found = dict.fromkeys(_first(database, places, where)) if places else {}
         if len(found) >= limit or len(places) < asked:
             return list(found)[: 3 * limit]
-        asked *= _MORE
+        asked *= _GROWTH
 
 
 def _first(database: PostgresDatabase, places: list[Place], where: SqlFilter) -> list[Place]:
-    """Replace the places of copies by those of their originals, as far as these are in searched conversations."""
+    """Return for each place the place of the same entry in the first of the searched conversations that has it."""
     logs, seqs = [log for log, _ in places], [seq for _, seq in places]
     statement = _FIRST.replace("__LOGS__", where.log_conditions)
     return database.fetch(statement, *where.log_values, logs, seqs)

@@ -1,10 +1,10 @@
 """Queries of the search tables: which words are looked up, in which rows, and how the entries found are ranked.
 
-The words of a query are parameters, and each statement is planned for them: so a common word is looked for from the
-newest row on until enough rows have it, and a rare one by the index of words.
+The server plans each statement for the words of its query: so a common word is looked for from the newest row on until
+enough rows have it, and a rare one by the index of words.
 
-PostgreSQL's own rank knows how often a word is in a row, but not how rare the word is. So each word is ranked alone and
-weighted by its rarity.
+PostgreSQL's own rank knows how often a row has a word, but not how rare the word is. So each word is ranked alone, and
+its rank is multiplied by a weight that is greater for rare words.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from transom.stores.postgres_database import Db, PostgresDatabase
 Place = tuple[int, int]
 """The id of a conversation, and the seq of an entry in it."""
 Ranking = Callable[[int], list[Place]]
-"""Gives the best entries of one ranking, the best first: as many as it is asked for, or all."""
+"""A function that returns the best entries of one ranking, the best first: as many as it is asked for, or all there
+are."""
 
 MOST_ROWS = 2_000
-"""The most rows that one query ranks. The server looks at every row, from the newest on, until it has found that
-many with a word."""
+"""The most rows that one query ranks: the newest that have one of its words."""
 MAX_WORD = 64
 """Characters of a word that are indexed and searched for; the rest is cut off."""
 
@@ -65,20 +65,20 @@ _LIKE: LiteralString = """SELECT word FROM {s}.search_words WHERE word LIKE '%%'
 
 
 class SqlFilter(Struct, frozen=True):
-    """Which rows of the search tables a search ranks: `SearchFilters` as SQL."""
+    """`SearchFilters` as conditions in SQL on the rows of the search tables."""
 
     conditions: LiteralString = ""
     """Conditions on the row `entry`, which begin with AND."""
     values: tuple[Any, ...] = ()
     """The values of the parameters of `conditions`."""
     named: bool = False
-    """True if the conversations are given one by one."""
+    """True if the search is in named conversations."""
     log_conditions: LiteralString = ""
     """Those of the conditions that are about whole conversations: by name, user or session."""
     log_values: tuple[Any, ...] = ()
     """The values of the parameters of `log_conditions`."""
     dated: bool = False
-    """True if the search is for a time."""
+    """True if the search is for entries since or until a time."""
 
 
 def text_value(text: str) -> str:
@@ -92,10 +92,8 @@ def owner_key(owner: str) -> bytes:
 
 
 def plain_words(text: str) -> list[str]:
-    """Split a text into its words, in order: letters and digits, in lower case, without accents, cut off after 64
-    characters.
-
-    In scripts without spaces each character is a word.
+    """Split a text into its words, in order. A word is letters and digits, in lower case and without accents; a longer
+    one is cut off after 64 characters. In scripts without spaces each character is a word.
     """
     folded = text.lower()
     if not text.isascii():
@@ -109,7 +107,8 @@ def plain(words: Sequence[str]) -> str:
 
 
 def sql_filter_of(filters: SearchFilters, logs: Sequence[int] | None) -> SqlFilter:
-    """Translate filters to conditions on rows. `logs`: the ids of the conversations to search; None: all."""
+    """Translate filters to conditions on rows. `logs`: the ids of the conversations that the filters name; None: all
+    are searched."""
     owners = [None if owner is None else owner_key(owner) for owner in (filters.user_id, filters.session_id)]
     file = plain(plain_words(filters.file[:MAX_QUERY])[:MAX_TERMS])
     of_logs: list[tuple[LiteralString, Any]] = [
@@ -140,7 +139,7 @@ def sql_filter_of(filters: SearchFilters, logs: Sequence[int] | None) -> SqlFilt
 
 
 def _given(conditions: Iterable[tuple[LiteralString, Any]]) -> tuple[LiteralString, tuple[Any, ...]]:
-    """Join the conditions that have a value."""
+    """Join the conditions whose value is not None, and return them with these values."""
     joined: LiteralString = ""
     values = list[Any]()
     for condition, value in conditions:
@@ -151,11 +150,13 @@ def _given(conditions: Iterable[tuple[LiteralString, Any]]) -> tuple[LiteralStri
 
 
 def rankings(database: PostgresDatabase, query: str, where: SqlFilter) -> list[Ranking]:
-    """Return the ways to rank the entries for a query.
+    """Return the rankings of the entries for a query:
 
-    One ranking is by the whole query as a phrase, if it has two words or more; one is by the rarest of its words that
-    occur; and for each word of three characters or more that occurs nowhere, one is by the words that contain it. A
-    ranking whose words occur nowhere is left out, so the list may be empty.
+    - if it has two words or more, one by the whole query as a phrase;
+    - one by the rarest of its words that occur;
+    - for each of its words of three characters or more that occurs nowhere, one by the words that contain it.
+
+    A ranking whose words occur nowhere is left out, so there may be none.
     """
     terms = query_terms(query)
     counts = _counts(database, terms, where)
@@ -176,8 +177,8 @@ def rankings(database: PostgresDatabase, query: str, where: SqlFilter) -> list[R
 
 
 def _chosen(present: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Choose the words to rank by: the rarest ones, as long as together at most MOST_ROWS rows have them; always
-    one.
+    """Choose the words to rank by: the rarest ones, as long as together at most MOST_ROWS rows have them; but at least
+    one. `present`: the words, each with the count of its rows, the rarest first.
     """
     chosen, rows = [present[0]], present[0][1]
     for term, n in present[1:]:
@@ -189,7 +190,7 @@ def _chosen(present: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def _counts(database: PostgresDatabase, terms: Sequence[str], where: SqlFilter) -> list[int]:
-    """Count the rows that have each word, up to MOST_ROWS + 1."""
+    """Return for each word how many rows have it, at most MOST_ROWS + 1."""
     if not terms:
         return []
     one = _COUNT.replace("__CONDITIONS__", where.conditions)
@@ -239,10 +240,10 @@ def _any(phrases: Sequence[str]) -> LiteralString:
 def _planned(
     database: PostgresDatabase, text: LiteralString, values: Sequence[object], *, backwards: bool = False
 ) -> list[Any]:
-    """Execute a statement that is planned for these values, and not once for all.
+    """Execute a statement that the server plans for these values, and not once for all, and return its rows.
 
-    `backwards`: the words are known to be common, so the index of words is not used. The server does not know how
-    common a phrase is.
+    `backwards`: rows are looked at from the newest on, without the index of words, because the words are known to be
+    common: the server does not know how common a phrase is.
     """
     statement = database.statement(text)
 

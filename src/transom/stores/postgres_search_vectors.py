@@ -27,7 +27,7 @@ from transom.stores.postgres_schema import USE_PGVECTOR
 from transom.stores.postgres_search_query import Place, Ranking, SqlFilter
 
 INDEXED_FROM = 10_000
-"""How many vectors of one embedder get an HNSW index. Fewer are compared one by one."""
+"""How many vectors an embedder must have to get an HNSW index. Fewer are compared one by one."""
 MOST_DIMENSIONS = 16_000
 """The longest vector of pgvector."""
 MOST_INDEXED_DIMENSIONS = 2_000
@@ -84,10 +84,9 @@ _SCAN: LiteralString = "SELECT set_config('hnsw.iterative_scan', 'relaxed_order'
 
 
 class _Pgvector(NamedTuple):
-    """The extension of a database. `schema`: where its type and operators are.
-
-    `scans_on`: an HNSW scan goes on until enough of what it finds passes the filters (version 0.8 or later). `bytes`:
-    the vectors of this store are still bytes.
+    """The extension of a database. `schema`: where its type and operators are. `scans_on`: whether an HNSW scan can go
+    on until enough of what it finds passes the filters (version 0.8 or later). `bytes`: whether the vectors of this
+    store are bytes nevertheless, because the extension came later.
     """
 
     schema: str
@@ -96,7 +95,8 @@ class _Pgvector(NamedTuple):
 
 
 class _Statements(NamedTuple):
-    """Completes statements for one database, embedder and number of dimensions."""
+    """Fills in the names and numbers in the statements about the vectors of one embedder and number of dimensions:
+    those in braces, which cannot be parameters."""
 
     schema: str
     extension: str
@@ -104,7 +104,8 @@ class _Statements(NamedTuple):
     dimensions: int
 
     def of(self, text: LiteralString, *, parameters: bool = True) -> bytes:
-        """Complete a statement. `parameters`: it is executed with parameters, so a % in a name is doubled."""
+        """Return a statement with its names and numbers filled in. `parameters`: whether it is executed with
+        parameters: then a % in a name must be doubled."""
         model = self.model.replace("%", "%%") if parameters else self.model
         key = sha256(self.model.encode("utf-8", "surrogatepass")).hexdigest()[:24]
         composed = SQL(text).format(
@@ -118,11 +119,12 @@ class _Statements(NamedTuple):
 
 
 def update_vectors(database: PostgresDatabase, embedder: Embedder, logs: Sequence[int] | None, most: int | None) -> int:
-    """Compute and store the vectors that indexed entries of these conversations lack; return how many entries got
-    vectors.
+    """Compute and store the vectors of the indexed entries of these conversations that have none by this embedder.
+    Return how many entries got vectors.
 
-    `logs`: the ids of the conversations; None: all. `most`: stop once this many entries are done, a whole batch at a
-    time; None: no limit. An embedder with many vectors gets an HNSW index, if this role may create it.
+    `logs`: the ids of the conversations; None: all. `most`: stop when this many entries are done, a whole batch at a
+    time; None: no limit. If the embedder has many vectors then, it gets an HNSW index, unless this role may not create
+    one.
     """
     found = database.run(lambda db: _pgvector(database, db))
     if found is not None and found.bytes:  # the extension came after the tables
@@ -171,13 +173,15 @@ def _nearest(database: PostgresDatabase, model: str, wanted: Any, where: SqlFilt
 
 
 def _pgvector(database: PostgresDatabase, db: Db) -> _Pgvector | None:
-    """Look whether the extension is there. It may come at any time, so this is not remembered."""
+    """Return what is known of the extension; None if it is not there. It may come at any time, so this is asked anew
+    each time."""
     rows = database.rows(db, _STATE)
     return _Pgvector(*rows[0]) if rows else None
 
 
 def _add(database: PostgresDatabase, model: str, places: Sequence[tuple[int, int, int]], vectors: Any) -> None:
-    """Store vectors of entries that were not forgotten meanwhile. `places`: id of the conversation, seq and part."""
+    """Store the vectors of entries, but not of those that were forgotten meanwhile. `places`: for each vector the id of
+    the conversation, the seq of the entry, and the number of the part."""
 
     def work(db: Db) -> None:
         with db.transaction():
@@ -216,9 +220,8 @@ def _index(database: PostgresDatabase, model: str, dimensions: int) -> None:
 
 
 def _nearest_by_index(db: Db, statements: _Statements, wanted: Any, where: SqlFilter, limit: int) -> list[Place]:
-    """Find places by the HNSW index; fewer than `limit`, or none, if there is no index or it found no more.
-
-    The scan stops after `hnsw.max_scan_tuples`, so it may miss all entries of a small scope.
+    """Return the nearest places by the HNSW index, at most `limit`: fewer if the scan found no more, and none if there
+    is no index. The scan stops after `hnsw.max_scan_tuples`, so it may miss all entries of a small scope.
     """
     if not _is_indexed(db, statements):
         return []

@@ -1,8 +1,9 @@
-"""Which conversation of a store has which messages: an index from digests of their beginnings to places in logs.
+"""Finds the conversation of a store to which a list of messages belongs: an index from the digests of the beginnings of
+lists to places in logs.
 
-`transom.http` gets whole lists of messages, and finds with it the logs that they belong to. The index can be lost: then
-a new conversation begins where an old one could have gone on. So it is a file of its own beside the store, and is not
-synchronised with every write.
+`transom.http` gets a whole list of messages with each request, and must find the log that has them. If the index is
+lost, a new conversation begins where an old one could have gone on. So it may be a file of its own beside the store,
+which is not synchronised with every write.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TABLES = Tables(
 _AT_ONCE = 500
 """Keys in one statement."""
 MOST_IN_MEMORY = 1 << 17
-"""Digests that an index in memory has; of more, the oldest are dropped."""
+"""The most digests of an index in memory; of more, the oldest are dropped."""
 
 
 class KnownPrefix(NamedTuple):
@@ -38,23 +39,23 @@ class KnownPrefix(NamedTuple):
 
 
 class PrefixIndex(Protocol):
-    """Places by the digests of the messages that end there. Every method may be called from any thread."""
+    """Known prefixes, by the digest of their messages (the key). Every method may be called from any thread."""
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, KnownPrefix]:
-        """The places of those of the keys that are known."""
+        """Return the known prefixes of these keys; keys that are not known are left out."""
         ...
 
     def add(self, places: Iterable[tuple[bytes, KnownPrefix]]) -> None:
-        """Store these places; a key that is known gets the new one."""
+        """Store these known prefixes, each in place of an older one with the same key."""
         ...
 
     def forget(self, names: Iterable[str]) -> None:
-        """Remove the places in these conversations."""
+        """Remove all known prefixes of these conversations."""
         ...
 
 
 class PrefixIndexFile:
-    """An index in a SQLite file, for all processes that use the store."""
+    """An index in a SQLite file beside the store, for all processes that use the store."""
 
     def __init__(self, path: str) -> None:
         self._file = IndexFile(path, _TABLES, "index of message prefixes")
@@ -85,7 +86,7 @@ class PrefixIndexFile:
 
 
 class PrefixIndexInMemory:
-    """An index of this process, with the newest `most` places."""
+    """An index in the memory of this process. It has the newest `most` prefixes."""
 
     def __init__(self, most: int = MOST_IN_MEMORY) -> None:
         self._most, self._places = most, dict[bytes, KnownPrefix]()
@@ -119,12 +120,12 @@ class _Indexed(Protocol):
 
 
 def prefix_index(store: Store) -> PrefixIndex:
-    """The index of a store; one of this process for a store that has none."""
+    """Return the prefix index of a store; for a store without one, a new one in memory."""
     return cast("_Indexed", store).prefix_index() if hasattr(store, "prefix_index") else PrefixIndexInMemory()
 
 
 def forget_prefixes(path: str | Path, names: Iterable[str]) -> None:
-    """Remove the places in these conversations from the index file, if there is one."""
+    """Remove all known prefixes of these conversations from the index file `path`, if there is one."""
     if str(path) != MEMORY and Path(path).exists():
         index = PrefixIndexFile(str(path))
         try:

@@ -11,11 +11,11 @@ from transom.stores.base import StoredLog
 
 
 class ScratchLog:
-    """The entries that a log has now, and behind them what is appended here. Nothing reaches the store.
+    """A log with the entries that another log has now. What is appended to it stays in memory, in `appended`.
 
-    It is a `StoredLog`, so a `Conversation` of it does everything that it would do on the log itself: it plans,
-    compacts, takes edits back. `appended` has what that would have written. Entries that others append to the log
-    meanwhile are not seen.
+    It is a `StoredLog`: a `Conversation` of it does everything that it would do on the log itself (plan, compact,
+    undo), and then `appended` has what it would have written. Entries that others append to the log meanwhile are not
+    seen.
     """
 
     def __init__(self, log: StoredLog) -> None:
@@ -48,19 +48,19 @@ class ScratchLog:
         yield from self.appended[max(0, start - self._length) : max(0, end - self._length)]
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        """Keep these entries in memory. Raises Conflict if there is another number of entries."""
+        """Keep these entries in memory. Raises Conflict unless there are `expect` entries now."""
         if expect != len(self):
             raise Conflict(expect, len(self))
         self.appended.extend(entries)
 
     def refresh(self) -> int:
-        """The number of entries: nobody else appends here."""
+        """Return the number of entries: nobody else appends here."""
         return len(self)
 
     def save_snapshot(self, at: int, snapshot: bytes) -> None:
         """Keep nothing: opening the log again must not find what was only tried."""
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
-        """The snapshot of the log."""
+        """Return the snapshot of the log; None if it has none, or one of more entries than this log knows of it."""
         saved = self._log.load_snapshot()
         return saved if saved is None or saved[0] <= self._length else None

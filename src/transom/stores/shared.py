@@ -1,8 +1,8 @@
-"""Lets the stores of one process share a resource: one connection, or one pool of connections, for each place. And lets
-a conversation and its forks share a store.
+"""Shared connections and shared stores: the stores of one process on one place share a connection, or a pool of
+connections; and a conversation and its forks share a store. The last one that closes closes what is shared.
 
-Each store on a place is a user of the resource; when the last one closes, the resource is closed. A store that is
-dropped without `close` stops being a user when it is garbage collected. `docs/why/shared-stores.md` says why.
+A store that is dropped without `close` stops being a user of its connection when it is garbage collected.
+`docs/why/shared-stores.md` says why.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ R = TypeVar("R", bound=Resource)
 
 
 class Shared(Generic[R]):
-    """The open resources of this process. A key names what was opened and with which settings."""
+    """The open resources of one kind in this process, by key. A key says what was opened, and with which settings."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -45,8 +45,8 @@ class Shared(Generic[R]):
             os.register_at_fork(after_in_child=self._reset)
 
     def use(self, key: Hashable, user: object, make: Callable[[], R]) -> R:
-        """Return the open resource of this key, or call `make` if there is none or it is not current; adds `user` to
-        its users.
+        """Return the open resource of this key, and add `user` to its users. If there is none, or if it is not current,
+        `make` opens one.
 
         Two threads that open a place for the first time at once may get a resource each. That is correct, and rare.
         """
@@ -72,8 +72,8 @@ class Shared(Generic[R]):
         resource.close()
 
     def _reset(self) -> None:
-        """Forget all resources, in a child process after a fork: they are the parent's, and the lock may be held by no
-        thread.
+        """Begin with no resources, in a child process after a fork: they are the parent's. The lock is made anew,
+        because the thread that held it may not exist here.
         """
         self._lock = Lock()
         self._open = WeakValueDictionary()

@@ -1,11 +1,11 @@
 """Encodes a view as bytes and decodes it, so that opening a long log need not apply all its entries again.
 
-Rule: a snapshot is only ever a shortcut. `decode_view` raises ValueError for bytes that are not exactly of this log,
-this token counter and this version of the library, and the caller applies the log instead.
+Rule: a snapshot is only ever a shortcut. `decode_view` raises ValueError unless the bytes belong to exactly this log,
+this token counter and this version of the library; then the caller applies the entries of the log.
 
-A snapshot is the encoding of the view's own parts. What the log has is left out and read again: the entries of the
-units in the window, the head, the request in flight, the open calls. Folds nest without bound, so the slots are written
-as a list in which children precede the fold that holds them.
+A snapshot has the parts of a view that the log does not have. The rest is read from the log again: the entries of the
+units in the window, the head, the request in flight, the open calls. Folds may nest to any depth, so the slots are
+written as a list in which the children of a fold precede it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from transom.core.view import Calls, Landmarks, Prefix, View
 from transom.stores.base import StoredLog
 from transom.stores.view_cache import view_cache
 
-_SUM = 16
+_CHECKSUM_BYTES = 16
 
 
 class _Snapshot(Struct, frozen=True, kw_only=True):
-    """The parts of a view without what its log has. `slots`: all slots, children before their folds."""
+    """The parts of a view without what its log has."""
 
     counter: str
     last_entry: str
@@ -53,6 +53,7 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
     head_size: Size
     unit_of: IntVector
     slots: list[Unit | FoldedSlot]
+    """All slots of the view and of its folds, the children of a fold before it."""
     child_counts: list[int]
     """For each fold in `slots`, how many children it has."""
     calls: Calls
@@ -145,11 +146,11 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
 
 
 def open_view(log: StoredLog, counter: TokenCounter) -> View:
-    """Compute the view of all known entries of a log.
+    """Return the view of all entries that this handle of a log knows.
 
-    It starts from the view that was kept when the conversation was closed in this process, else from the log's
-    snapshot, and applies the entries behind it. Without either, or if the snapshot does not belong to this log, token
-    counter and version, it applies all entries.
+    It begins with the view that was kept when the conversation was closed in this process, else with the snapshot of
+    the log, and applies the entries behind it. If there is neither, or if the snapshot does not belong to this log,
+    token counter and version, it applies all entries.
     """
     if (cache := view_cache(log)) is not None and (known := cache.find(log, counter)) is not None:
         return apply(known, log.read(known.length))
@@ -163,7 +164,8 @@ def open_view(log: StoredLog, counter: TokenCounter) -> View:
 
 
 def _read(data: bytes) -> _Snapshot:
-    start = len(_tag()) + _SUM
+    """Decode the bytes of a snapshot. Raises ValueError if they are damaged or of another version."""
+    start = len(_tag()) + _CHECKSUM_BYTES
     content = data[start:]
     if not data.startswith(_tag()) or data[len(_tag()) : start] != _checksum(content):
         raise ValueError("no snapshot of this version, or a damaged one")
@@ -176,7 +178,8 @@ def _read(data: bytes) -> _Snapshot:
 
 
 def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | FoldedSlot], list[int]]:
-    """List every slot, children before their folds; and for each fold of that list how many children it has."""
+    """Return every slot in one list, the children of a fold before it; and for each fold of that list, how many
+    children it has."""
     flat, child_counts, stack = list[Slot](), list[int](), list(slots)
     while stack:  # from the right, each fold before its children; turned round at the end
         slot = stack.pop()
@@ -194,7 +197,8 @@ def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | FoldedSlot], list[int]]:
 def _tree(view: View, flat: Iterable[Slot], child_counts: Iterable[int], still_open: Sequence[int]) -> tuple[Slot, ...]:
     """Build the slots again from the lists that `_flat` made.
 
-    Pinned units and units outside folds get their entries, and those whose keys are in `still_open` their open calls.
+    Pinned units and units outside folds get their entries. Units outside folds whose keys are in `still_open` get their
+    open calls.
     """
     slots: list[Slot] = []
     counts = iter(child_counts)
@@ -226,12 +230,13 @@ def _loaded_in(slot: Slot) -> Sequence[Unit]:
 
 
 def _fingerprint(log: Log, n: int) -> str:
-    """Hash entry n - 1 in its stored form, which is the same in every kind of store; empty if n is 0."""
+    """Return a hash of entry n - 1, the last of the first n; empty if n is 0. It is the same in every kind of store."""
     return _checksum(encode(decode(encode(log[n - 1])))).hex() if n else ""
 
 
 def _measured(entries: Iterable[Entry]) -> Size:
-    """Add up the sizes of facts, without labels and edits. Raises ValueError for an entry that is no fact."""
+    """Return the size of these entries together, before any edit and without the labels of calls. Raises ValueError for
+    an entry that is no fact."""
     size = ZERO
     for entry in entries:
         if not isinstance(entry.body, Fact):
@@ -253,6 +258,7 @@ def _fetched(view: View, seq: int | None, kind: type[Head | Sent]) -> Entry | No
 
 
 def _numbers_out(value: object) -> bytes | tuple[object, ...]:
+    """Encode what msgspec does not know: a vector as a tuple, an int vector as little-endian bytes."""
     if isinstance(value, Vector):
         return tuple(cast("Vector[object]", value))
     assert isinstance(value, IntVector)
@@ -278,14 +284,13 @@ _decoder = msgspec.msgpack.Decoder(_Snapshot, dec_hook=_numbers_in)
 
 
 def _checksum(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=_SUM).digest()
+    return hashlib.blake2b(content, digest_size=_CHECKSUM_BYTES).digest()
 
 
 @cache
 def _tag() -> bytes:
-    """Return the first bytes of a snapshot: a hash of the library's version and of the definition of every struct in
-    it.
-    """
+    """Return the bytes with which a snapshot begins. They have a hash of the library's version and of the definition of
+    every struct in a snapshot, so that no other version reads it."""
     from importlib.metadata import version  # noqa: PLC0415 - slow to import, and needed by few
 
     seen: dict[str, str] = {"transom": version("transom")}

@@ -5,8 +5,9 @@ lost when power fails. SQLite keeps a write-ahead log beside the file. A body is
 it. Every entry and every snapshot has a checksum, and every large body is named by its hash; they are compared when
 they are read. A file that is not ours is never changed.
 
-The number of a log is never used again. Of a forgotten log one row stays, without its name. The column `generation`
-says what became of a log: 0 if it is there, 1 if it is forgotten and bytes of it may be left in the file, then 2.
+The id of a log is never used again. Of a forgotten log one row of `logs` stays, without its name. Its column
+`generation` says what became of the log: 0 if it is there; 1 if it was forgotten and bytes of it may be left in the
+file; 2 if none are.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ _Row = tuple[int, bytes, str | None, int]
 
 
 class SqliteLog:
-    """One handle of one conversation in the file."""
+    """One handle of one conversation in the file (a `StoredLog`)."""
 
     repaired = ""
 

@@ -26,7 +26,7 @@ APPLICATION = 0x7472616E
 """The application_id that marks a file as ours: "tran" in ASCII."""
 VERSION = 1
 """The version of the tables."""
-PATIENCE = 30.0
+MAX_WAIT = 30.0
 """Seconds to wait while another process is writing."""
 
 _TABLES = (
@@ -52,10 +52,10 @@ class SqliteFile:
         self._synchronous = synchronous
         self._lock = RLock()
         self._process = os.getpid()
-        if not uri.endswith(_FIXED):
+        if not uri.endswith(_IMMUTABLE):
             private_files.create_file(path)
         try:
-            self._db = sqlite3.connect(uri, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+            self._db = sqlite3.connect(uri, timeout=MAX_WAIT, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as problem:
             raise InvalidSetting(f"{path}: {_why_not_opened(path, problem)}") from problem
         finalize(self, self._db.close).atexit = False
@@ -76,7 +76,8 @@ class SqliteFile:
             self._db.close()
 
     def fetch(self, statement: str, parameters: tuple[Any, ...]) -> list[Any]:
-        """Execute one statement and return all its rows: the same as in a block of `reading`, at half the cost."""
+        """Execute one statement that reads, and return all its rows. It costs half as much as a block of
+        `connection`."""
         self._check_process()
         with self._lock:
             try:
@@ -123,10 +124,10 @@ class SqliteFile:
     def empty_write_ahead_log(self) -> None:
         """Move the write-ahead log into the file and empty it.
 
-        Raises TimeoutError if others keep reading for PATIENCE seconds. SQLite waits for readers by itself, but not for
+        Raises TimeoutError if others keep reading for 30 seconds. SQLite waits for readers by itself, but not for
         another process that does the same: so it is tried again and again.
         """
-        stop = time.monotonic() + PATIENCE
+        stop = time.monotonic() + MAX_WAIT
         with self.connection() as db:
             while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 if time.monotonic() > stop:
@@ -140,7 +141,7 @@ class SqliteFile:
     def _prepare(self, synchronous: str) -> None:
         with self.connection() as db:
             db.execute(f"PRAGMA synchronous = {synchronous}")
-            version = create_tables(db, Tables(APPLICATION, VERSION, _TABLES), PATIENCE)
+            version = create_tables(db, Tables(APPLICATION, VERSION, _TABLES), MAX_WAIT)
         if version != VERSION:
             newer = f"a newer Transom wrote this (format {version}, this one reads {VERSION})"
             raise store_damaged(self.path, newer)
@@ -173,7 +174,8 @@ class SqliteFile:
 
 
 def _columns(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
-    """The columns of our tables: of each its table, and its name, type and role in one text."""
+    """Return the columns of all tables: for each the table, and one text with its name and type and whether it is a key
+    or not null."""
     rows = db.execute(
         "SELECT CAST(m.name AS BLOB),"
         " CAST(c.name || ' ' || c.type || iif(c.pk, ', key', '') || iif(c.\"notnull\", ', not null', '') AS BLOB)"
@@ -211,7 +213,8 @@ def release_file(file: SqliteFile, user: object) -> None:
 
 
 def _why_not_opened(path: str, problem: sqlite3.Error) -> str:
-    """Say why SQLite cannot open a file, where that can be seen; SQLite says only that it cannot."""
+    """Say why a file cannot be opened: it is a folder, or there is no folder for it; else what SQLite says, which is
+    little."""
     place = Path(path)
     if place.is_dir():
         return "it is a folder; a SQLite store is a file (a folder of JSON Lines is jsonl:///folder)"
@@ -221,26 +224,27 @@ def _why_not_opened(path: str, problem: sqlite3.Error) -> str:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return what differs between two files that have the same path at different times; None if there is no file."""
+    """Return the device and the inode of the file at a path: they differ if another file has replaced it. None if there
+    is no file."""
     with suppress(OSError):
         status = Path(path).stat()
         return status.st_dev, status.st_ino
     return None
 
 
-_FIXED = "?mode=ro&immutable=1"
+_IMMUTABLE = "?mode=ro&immutable=1"
 
 
 def _uri(path: str) -> str:
-    """Return the URI to open.
+    """Return the URI with which SQLite opens the file.
 
-    It asks for an immutable file, without lock and write-ahead log, where the file or its folder may only be read and
-    nobody has written beside it: SQLite needs the folder for its write-ahead log, even to read.
+    If the file or its folder may only be read, and there is no write-ahead log with content beside it, the URI says
+    that the file is immutable. Else SQLite would need to write into the folder even to read the file.
     """
     whole = Path(path)
     if not whole.exists():  # first: a file that another thread creates meanwhile must not look unwritable
         return whole.as_uri()
     beside = whole.with_name(f"{whole.name}-wal")
     is_writable = os.access(path, os.W_OK) and os.access(whole.parent, os.W_OK)
-    fixed = not is_writable and not (beside.exists() and beside.stat().st_size)
-    return whole.as_uri() + (_FIXED if fixed else "")
+    is_immutable = not is_writable and not (beside.exists() and beside.stat().st_size)
+    return whole.as_uri() + (_IMMUTABLE if is_immutable else "")

@@ -22,14 +22,13 @@ _FORMS = (
     "a path: agent.db, logs/"
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\agent.db is a path
-_LONGEST, _SHOWN = 4_096, 200
+_MAX_CHARACTERS, _MAX_SHOWN = 4_096, 200
 _METHODS = ("open", "names", "forget", "close")
 
 
 class Location(NamedTuple):
-    """What a URL or a path names. `path`: empty for memory and for a server; `synchronous`: "full" or "normal", for
-    SQLite.
-    """
+    """What a URL or a path names. `path`: of a file or folder; empty for memory and for a server. `synchronous`: of
+    SQLite, "full" or "normal"."""
 
     kind: Literal["memory", "sqlite", "jsonl", "postgresql"]
     path: str = ""
@@ -71,7 +70,7 @@ def parse_location(place: str | os.PathLike[str]) -> Location:
     unknown option, or a path that was probably meant otherwise: "memory", ":memory:" or a file "….jsonl".
     """
     text = cast("object", os.fspath(place))
-    if not isinstance(text, str) or not text or "\0" in text or len(text) > _LONGEST or not _is_unicode(text):
+    if not isinstance(text, str) or not text or "\0" in text or len(text) > _MAX_CHARACTERS or not _is_unicode(text):
         raise InvalidSetting(f"store {_shown(text)}: must be one of {_FORMS}")
     is_url = isinstance(place, str) and (_SCHEME.match(text) is not None or is_postgres_url(text))
     return _parse_url(text) if is_url else _parse_path(expanded(text))
@@ -131,4 +130,4 @@ def _is_folder(path: str) -> bool:
 
 
 def _shown(value: object) -> str:
-    return quote(without_password(value) if isinstance(value, str) else value, _SHOWN)
+    return quote(without_password(value) if isinstance(value, str) else value, _MAX_SHOWN)

@@ -1,4 +1,4 @@
-"""What requests to models took, by conversation and by run, read from the entries of stored logs."""
+"""Adds up the tokens and costs of requests to models, by conversation and by run, from the entries of stored logs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from transom.stores.urls import open_store
 
 
 def usage_of(entries: Iterable[Entry], *, agents: bool = True) -> TotalUsage:
-    """Add up what these entries say, for example all of a log: `usage_of(log.read())`.
+    """Add up what the requests took that these entries tell of, for example all of a log: `usage_of(log.read())`.
 
-    `agents`: whether the sub-agents count that the conversation called.
+    `agents`: whether the requests of the sub-agents that the conversation called count too.
     """
     total = TotalUsage()
     for entry in entries:
@@ -25,9 +25,10 @@ def usage_of(entries: Iterable[Entry], *, agents: bool = True) -> TotalUsage:
 
 
 def usage_by_run(entries: Iterable[Entry]) -> dict[str, TotalUsage]:
-    """Add up what these entries say, by the run of `Conversation.run` that they belong to (`Meta.evaluation_id`).
+    """Add up what the requests took that these entries tell of, by the run that they belong to (`Meta.evaluation_id`).
 
-    Summaries, and replies that were logged with `observe`, belong to no run: the empty text.
+    Summaries, and replies that were logged with `observe`, belong to no run: they are under the empty text. In a fork,
+    only what follows the copied entries counts.
     """
     totals: dict[str, TotalUsage] = {}
     for entry in entries:
@@ -47,13 +48,15 @@ def usage_by_conversation(
     on_damaged: Callable[[str], object] | None = None,
     on_progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, TotalUsage]:
-    """Add up what the requests of each conversation of a store took; with `user_id`, of that user's conversations.
+    """Add up what the requests of each conversation of a store took. All entries are read.
 
-    Each conversation has its own requests alone: sub-agents are conversations too. So the sum over all is what was
-    billed. `store`: a URL, a path, or a store object. All entries are read. `on_damaged`: called with the name of each
-    conversation that cannot be read, which does not count; without it, StoreDamaged is raised. `on_progress`: called
-    with the share of the work that is done, from 0 to 1, and the name of the next conversation. Raises
-    StoreUnavailable.
+    The requests of a sub-agent count for its own conversation and not for its caller's: so the sum over all
+    conversations is what was billed.
+
+    `store`: a URL, a path, or a store object. `user_id`: only the conversations of this user. `on_damaged`: called with
+    the name of each conversation that cannot be read, which is left out; without it, StoreDamaged is raised.
+    `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the next conversation.
+    Raises StoreUnavailable.
     """
     opened = open_store(store)
     try:

@@ -1,12 +1,12 @@
 """A cache of the views of closed conversations, for their next opening with the same store object.
 
-A web app opens a conversation for each message. To apply all its entries again is most of that work, and a snapshot is
-no faster as long as nothing is folded: it reads every entry that the window shows.
+A web app opens a conversation for each message. Most of that work is to apply all its entries again; a snapshot is no
+faster as long as nothing is folded, because it reads every entry that the window shows.
 
-Each store object has a cache of its own. So an app opens the store once: a URL opens another store each time.
+Each store object has a cache of its own. So an app should open its store once, and not by a URL for each message.
 
-Rule: the cache is only ever a shortcut, as a snapshot is. A view is used only if its own log handle still refreshes,
-which fails for a conversation that was forgotten or has lost entries; entries that came later are applied to it.
+Rule: the cache is only ever a shortcut, as a snapshot is. A view is used only if its old handle of the log can still be
+refreshed, which fails if the conversation was forgotten or has lost entries. Entries that came later are applied to it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ENTRY_BYTES = 1_000
 
 
 class ViewCache:
-    """The views that were used last, one of each conversation of a store. `most`: bytes that are kept at most."""
+    """The views of the conversations that were used last, one of each. `most`: the most bytes of all of them."""
 
     def __init__(self, most: int = CACHED_BYTES) -> None:
         self._most, self._bytes = most, 0
@@ -50,9 +50,9 @@ class ViewCache:
                 self._drop(next(iter(self._views)))
 
     def find(self, log: StoredLog, counter: TokenCounter) -> View | None:
-        """Return the view of this conversation that was kept, to be read from this handle of its log.
+        """Return the kept view of the conversation of this log; it reads entries through `log` from now on.
 
-        None if there is none, or none that this token counter has counted.
+        None if there is none, if another token counter has counted it, or if it no longer belongs to the log.
         """
         with self._lock:
             view, _ = self._views.get(log.name, (None, 0))
@@ -67,13 +67,13 @@ class ViewCache:
         return view.with_log(log) if view.length <= len(log) else None
 
     def forget(self, names: Iterable[str]) -> None:
-        """Keep nothing of these conversations."""
+        """Drop the views of these conversations."""
         with self._lock:
             for name in names:
                 self._drop(name)
 
     def clear(self) -> None:
-        """Keep nothing: the store is closed."""
+        """Drop all views: the store is closed."""
         with self._lock:
             self._views.clear()
             self._bytes = 0
@@ -89,6 +89,7 @@ def view_cache(log: StoredLog) -> ViewCache | None:
 
 
 def _bytes_of(view: View) -> int:
-    """Estimate what a view takes in memory: a unit of the window keeps its entries whole, also if they are trimmed."""
+    """Estimate the memory of a view. Units outside folds count whole, because their entries are kept whole even if they
+    are trimmed."""
     texts = sum((slot.untrimmed_size if isinstance(slot, Unit) else slot.size).bytes for slot in view.slots)
     return texts + ENTRY_BYTES * view.length

@@ -21,7 +21,7 @@ from transom.core.entry import Entry, Forked, Meta
 from transom.core.message import Media, Opaque, Text, User
 from transom.errors import Conflict, InvalidMessage, InvalidSetting, UnknownLog
 from transom.stores.base import Store, StoredLog
-from transom.stores.blobs import LIMIT
+from transom.stores.blobs import SPLIT_ABOVE
 from transom.stores.fork import fork_log
 from transom.stores.leases import leased
 from transom.testing.samples import EVERY_KIND, entries_of, user_entries
@@ -54,11 +54,11 @@ NAMES = [
 
 _BODIES = (
     User(parts=(Text("x" * 1_000_000),)),
-    User(parts=(Text("\ud800" + "é" * LIMIT),)),
-    User(parts=(Text('"body":' * LIMIT),), extra={"body": '"body":'}),
-    User(parts=(Media("image", {"n": 2**80, "url": "A" * LIMIT}),)),
-    Opaque(raw={"kind": "future", "blob": "o" * LIMIT}),
-    User(parts=(Text("é" * LIMIT),)),
+    User(parts=(Text("\ud800" + "é" * SPLIT_ABOVE),)),
+    User(parts=(Text('"body":' * SPLIT_ABOVE),), extra={"body": '"body":'}),
+    User(parts=(Media("image", {"n": 2**80, "url": "A" * SPLIT_ABOVE}),)),
+    Opaque(raw={"kind": "future", "blob": "o" * SPLIT_ABOVE}),
+    User(parts=(Text("é" * SPLIT_ABOVE),)),
 )
 """Large bodies."""
 
@@ -393,7 +393,7 @@ class StoreConformance:
         assert store.names() == []
 
     def test_no_file_has_bytes_of_what_was_forgotten(self, opener: Opener, tmp_path: Path) -> None:
-        store, secrets = opener(), ["xyzzy small ", "xyzzy large " * LIMIT]
+        store, secrets = opener(), ["xyzzy small ", "xyzzy large " * SPLIT_ABOVE]
         log, other = store.open("xyzzy"), store.open("other")
         for seq in range(20):
             log.append(entries_of([User(parts=(Text(secrets[seq % 2]),))], seq), seq)
@@ -488,7 +488,7 @@ def _one(text: str) -> list[Entry]:
 
 def _large(*texts: str) -> list[Entry]:
     """Entries with bodies so large that our own stores keep them apart from the entries."""
-    return entries_of([User(parts=(Text(text.ljust(LIMIT, "x")),)) for text in texts])
+    return entries_of([User(parts=(Text(text.ljust(SPLIT_ABOVE, "x")),)) for text in texts])
 
 
 def _append_after_others(log: StoredLog, count: int) -> None:
