@@ -2,7 +2,7 @@
 
 A session file keeps what was before a compaction, and the summary that the model had afterwards. So both can be
 compared. Whether a text is still told is judged by its words, since a summary uses its own: a text is lost if less than
-TOLD_SHARE of its key words are in what the model was left with.
+KEPT_SHARE of its key words are in what the model was left with.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from transom.strategies.actions.outcome import HEADER
 from transom.strategies.digest.passages import sentences
 from transom.strategies.text.one_line import one_line
 
-TOLD_SHARE = 0.6
-"""The share of the key words of a text that must be there for the text to count as told."""
+KEPT_SHARE = 0.6
+"""The share of the key words of a text that must be there for the text to count as kept."""
 LEAST_RESULT = 80
 """Characters of a result from which it counts as work: a shorter one says only that something was done."""
 SHOWN = 160
@@ -243,7 +243,7 @@ def _is_named(file: str, text: str) -> bool:
 
 def _is_kept(text: str, left_with: frozenset[str]) -> bool:
     words = list(dict.fromkeys(_key_words(text)))[:MOST_WORDS]
-    return sum(word in left_with for word in words) >= TOLD_SHARE * len(words)
+    return sum(word in left_with for word in words) >= KEPT_SHARE * len(words)
 
 
 def _base(name: str) -> str:
