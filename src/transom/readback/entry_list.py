@@ -33,8 +33,8 @@ class EntryLine(Struct, frozen=True):
 
 
 class EntryList(Struct, frozen=True):
-    """Some entries of a log, in order. `entries`: how many the log has. `lines`: a line for each that is listed. `next`:
-    the seq of the first entry that there was no room for; None if there was room for all."""
+    """Some entries of a log, in order. `entries`: how many the log has. `lines`: a line for each that is listed.
+    `next`: the seq of the first entry that there was no room for; None if there was room for all."""
 
     entries: int
     lines: tuple[EntryLine, ...]
