@@ -74,7 +74,7 @@ def test_what_cannot_be_compared(store, enter, given, line):
 
 
 def test_a_long_comparison_comes_in_pieces(store, enter, monkeypatch):
-    monkeypatch.setattr("transom.inspector.comparison.SECONDS", 0.0)
+    monkeypatch.setattr("transom.inspector.comparison.SECONDS_OF_WORK", 0.0)
     fill(store, turns=2)
     client = enter()
     first = client.get("/api/compare", params={"id": "trip", **ROWS}).json()

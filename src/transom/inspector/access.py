@@ -1,4 +1,5 @@
-"""Who may ask the inspector: the browser that came with the one-time link, on this machine, no page of another site.
+"""Who may ask the inspector: only the browser on this machine that opened the one-time link, and no page of another
+site.
 
 A conversation is private, and any web page that the user has open can send requests to this machine. So:
 
@@ -30,15 +31,20 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""What every answer has."""
+"""The headers that every answer has."""
 
-USED = "This link was used already, or is not ours. End `transom inspect` and start it again: it prints a new link.\n"
-ELSEWHERE = "This page is for this machine only, at the address that `transom inspect` has printed.\n"
-FOREIGN = "Another page has sent this request: refused.\n"
+LINK_IS_USED = (
+    "This link was used already, or is not ours. End `transom inspect` and start it again: it prints a new link.\n"
+)
+NOT_THIS_HOST = "This page is for this machine only, at the address that `transom inspect` has printed.\n"
+FROM_OTHER_SITE = "Another page has sent this request: refused.\n"
 
 
 class Access:
-    """Wraps an application: refuses what may not ask, and adds the headers to every answer."""
+    """Wraps an application: it refuses requests that may not ask, and adds the headers to every answer.
+
+    `port`: where the server listens. `token`: of the one-time link.
+    """
 
     def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
         self._app, self._token = app, token
@@ -47,7 +53,7 @@ class Access:
         self._is_used = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or hand it on."""
+        """Hand a request on to the application if it may ask; else answer it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -64,23 +70,23 @@ class Access:
         await (self._app if answer is None else answer)(scope, receive, with_headers)
 
     def _answer(self, scope: Scope) -> Response | None:
-        """The answer that ends a request here; None if it may go on."""
+        """A refusal, or the redirect with which the one-time link is answered. None if the application may answer."""
         headers = Headers(scope=scope)
         if headers.get("host", "").lower() not in self._hosts:
-            return PlainTextResponse(ELSEWHERE, 421)
+            return PlainTextResponse(NOT_THIS_HOST, 421)
         is_entry = scope["path"] == "/" and scope["method"] in {"GET", "HEAD"}
         if not is_entry and not self._is_ours(headers, scope["method"]):
-            return PlainTextResponse(FOREIGN, 403)
+            return PlainTextResponse(FROM_OTHER_SITE, 403)
         if self._has_cookie(headers):
             return RedirectResponse("/", 303) if is_entry and scope["query_string"] else None
         if is_entry and self._takes(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]):
             entered = RedirectResponse("/", 303)
             entered.set_cookie(self._cookie, self._session, httponly=True, samesite="lax")
             return entered
-        return PlainTextResponse(USED, 403)
+        return PlainTextResponse(LINK_IS_USED, 403)
 
     def _takes(self, token: str) -> bool:
-        """Whether this is the token, for the first time."""
+        """Whether this is the token, and it was not used before. It is used from now on."""
         if self._is_used or not compare_digest(token.encode(), self._token.encode()):
             return False
         self._is_used = True
@@ -94,7 +100,8 @@ class Access:
         return found is not None and compare_digest(found.value.encode(), self._session.encode())
 
     def _is_ours(self, headers: Headers, method: str) -> bool:
-        """Whether a page of this very origin has sent the request, as far as the browser says."""
+        """Whether the request comes from a page of this very origin, as far as the browser says. If the browser says
+        nothing, only reading requests do."""
         if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             return False
         origin = headers.get("origin")

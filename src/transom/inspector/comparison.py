@@ -1,7 +1,7 @@
 """Compares policies and context windows on the conversation that is looked at: `transom compare` for the page.
 
-The conversation is replayed once for each pair of a policy and a context window, in memory. It is done a piece at a
-time, so that the page can draw what there is, and can stop.
+The conversation is replayed in memory, once for each pair of a policy and a context window. Each question of the page
+works on it for a quarter of a second, so that the page can draw what there is, and can stop asking.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ from transom.reports.recorded_calls import judge_of, recorded_calls
 from transom.reports.verdict import verdict
 from transom.stores import Store, StoredLog
 
-MOST_ROWS = 12
+MOST_PAIRS = 12
 """The most pairs of a policy and a context window that are compared at once."""
-MOST_KEPT = 4
-"""How many comparisons are kept; the one that was asked for longest ago is dropped for another one."""
-SECONDS = 0.25
+MOST_COMPARISONS = 4
+"""How many comparisons are kept. If there are more, the one that was asked for longest ago is dropped."""
+SECONDS_OF_WORK = 0.25
 """How long one question works on a comparison."""
 
 Point = tuple[int, int | None]
 
 
 class ComparedRow(Struct, frozen=True, kw_only=True):
-    """One policy in one context window (`tokens`). `figures`: those of the verdict, when all its calls are done; `cost`
-    is a share of sending the whole history, `dollars` the price of the input where prices are known."""
+    """One policy in a context window of `tokens`.
+
+    `figures`: those of the verdict; None until all its calls are done. Their `cost` is a share of what sending the
+    whole history costs. `dollars`: the price of the input; None until all calls are done, or if no price is known.
+    """
 
     policy: str
     tokens: int
@@ -50,8 +53,9 @@ class ComparedRow(Struct, frozen=True, kw_only=True):
 class ComparisonPage(Struct, frozen=True, kw_only=True):
     """What a comparison has so far.
 
-    `points`: from number `first` on, of each call the index of its row, and the tokens of its window; None if the call
-    was refused. `calls`: about how many a row has. `sentence`: which to take, when all is done.
+    `points`: from number `first` on, for each call the index of its row, and the tokens of its window (None if no
+    window could be built). `calls`: about how many calls a row has. `sentence`: which policy to take; None until all is
+    done.
     """
 
     rows: list[ComparedRow]
@@ -71,8 +75,8 @@ class Comparison:
         self._rows = [
             ComparedRow(policy=policy_named(name).name, tokens=tokens) for tokens, name in product(windows, policies)
         ]
-        if not 0 < len(self._rows) <= MOST_ROWS:
-            raise InvalidSetting(f"choose 1 to {MOST_ROWS} pairs of a policy and a context window")
+        if not 0 < len(self._rows) <= MOST_PAIRS:
+            raise InvalidSetting(f"choose 1 to {MOST_PAIRS} pairs of a policy and a context window")
         self._budgets = [Budget(context=row.tokens) for row in self._rows]
         known = token_prices(model)
         self._prices = known if known is not None and known.input else None
@@ -87,8 +91,8 @@ class Comparison:
         self._lock = Lock()
 
     def page(self, first: int) -> ComparisonPage:
-        """Work on it for a moment, and return what is new since point number `first`."""
-        stop = monotonic() + SECONDS
+        """Work on the comparison for a moment. Returns all rows, and the points from number `first` on."""
+        stop = monotonic() + SECONDS_OF_WORK
         with self._lock:
             for _ in self._work:
                 if monotonic() >= stop:
@@ -102,7 +106,7 @@ class Comparison:
             )
 
     def _replays(self) -> Iterator[RecordedCall]:
-        """Replay one row after another; yield after each call."""
+        """Replay one row after another; yield after each call, so that the work can be interrupted there."""
         relative = None if self._prices is None else self._prices.relative()
         several = len({row.tokens for row in self._rows}) > 1
         for index, row in enumerate(self._rows):
@@ -126,12 +130,13 @@ class Comparisons:
         self._lock = Lock()
 
     def get(self, name: str, policies: Sequence[str], windows: Sequence[int], entries: int, model: str) -> Comparison:
-        """The comparison of a conversation that had this many entries. Raises InvalidSetting."""
+        """The comparison of a conversation when it had this many entries: the one that is kept, or a new one. Raises
+        InvalidSetting."""
         key = name, entries, tuple(policies), tuple(windows)
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = Comparison(self._store.open(name), policies, windows, model)
-                if len(self._kept) > MOST_KEPT:
+                if len(self._kept) > MOST_COMPARISONS:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
             return self._kept[key]

@@ -17,11 +17,12 @@ from transom.inspector.window_data import Change, Row, WindowData, WindowReader
 from transom.texts import escaped
 
 STYLE = Path(__file__).parent / "static" / "style.css"
-WHOLE = PieceLimit(characters=20_000, lines=2_000)
+PIECE_LIMIT = PieceLimit(characters=20_000, lines=2_000)
 """How much of each piece of a message is in the page."""
-MOST_OPEN = 1_400
-"""A longer piece is shown behind a line that opens it."""
+LONGEST_OPEN_PIECE = 1_400
+"""The most characters of a piece that is shown at once; a longer one is behind a line that opens it."""
 MOST_ROWS = 5_000
+"""The most messages in the page."""
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -38,13 +39,13 @@ html, body { height: auto; }
 
 
 def html_page(view: View, before: View | None, sent: Sent | None, *, name: str, call: int | None, calls: int) -> str:
-    """The page of one window.
+    """The HTML of one window.
 
     `before`: the view of the call before; None for the first. `sent`: the request of the call, or the last one; None if
     there was none. `call`: the number of the call; None for the window of the log as it is now. `calls`: how many there
     are.
     """
-    data = WindowReader(view, before, sent, name).data(0, MOST_ROWS, WHOLE)
+    data = WindowReader(view, before, sent, name).data(0, MOST_ROWS, PIECE_LIMIT)
     what = "the window as it is now" if call is None else f"call {call:,} of {calls:,}"
     return "\n".join(_page(data, f"{_line(name)}: {what}"))
 
@@ -71,6 +72,7 @@ def _page(data: WindowData, title: str) -> Iterator[str]:
 
 
 def _facts(data: WindowData) -> Iterator[str]:
+    """The lines above the messages: what is new, where the cached prefix breaks, what is left out."""
     if data.change is not None:
         yield from (f"<p>{line}</p>" for line in _change_lines(data.change))
     if (at := data.breaks) is not None:
@@ -92,7 +94,7 @@ def _change_lines(change: Change) -> Iterator[str]:
 
 
 def _bar(data: WindowData) -> Iterator[str]:
-    """How many messages of each state there are, and their tokens."""
+    """The line that says how many messages of each state the window has, and their tokens."""
     counts: dict[str, list[int]] = {}
     for tokens, state, _, _ in data.sizes:
         found = counts.setdefault(state, [0, 0])
@@ -132,7 +134,7 @@ def _piece(piece: MessagePiece) -> Iterator[str]:
     yield f'<div class="piece-of {piece.kind}">'
     if label:
         yield f'<span class="kind"><bdi>{label}</bdi></span>'
-    if len(piece.text) > MOST_OPEN:
+    if len(piece.text) > LONGEST_OPEN_PIECE:
         yield f"<details><summary>{piece.length:,} characters</summary>{text}</details>"
     else:
         yield text

@@ -1,4 +1,4 @@
-"""A conversation in the inspector: its calls, its views, and the windows that a change would make."""
+"""A conversation in the inspector: the figures of its calls, its windows, and dry runs of changes."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from transom.evaluation.call_figures import CallFigures, CallTable
 from transom.evaluation.call_views import CallViews
 from transom.evaluation.explain import DROPPED, Explanation, explain
 from transom.evaluation.missing_names import MissingNames, missing_names
-from transom.inspector.parts import MOST_READ, MessagePiece, pieces
-from transom.inspector.window_data import PAGE, WindowData, WindowReader
+from transom.inspector.parts import CHARACTERS_OF_ENTRY, MessagePiece, pieces_from
+from transom.inspector.window_data import ROWS_OF_PAGE, WindowData, WindowReader
 from transom.policies import policy_named
 from transom.stores import Store, StoredLog, open_view
 from transom.stores.scratch import ScratchLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
 
-MOST_OPEN = 8
-"""How many conversations are kept open; the one that was not looked at for longest is closed for another one."""
-MOST_TRIED = 8
-"""How many dry runs are kept, so that their windows can be paged through."""
+MOST_OPEN_CONVERSATIONS = 8
+"""How many conversations are kept open. If there are more, the one that was looked at longest ago is closed."""
+MOST_DRY_RUNS = 8
+"""How many dry runs of a conversation are kept, so that their windows can be paged through."""
 
 
 class Action(Struct, frozen=True, kw_only=True):
-    """What somebody wants to do, or to try.
+    """A change of a conversation that the user of the page wants to do, or to try.
 
     - `do`: "pin" an entry; "undo" an edit, or without a number the last compaction; "compact"; or "request", only to
       look at the next request.
@@ -77,7 +77,11 @@ class DryRun(Struct, frozen=True, kw_only=True):
 
 
 class EntryData(Struct, frozen=True, kw_only=True):
-    """One entry of the log, whole. `pieces`: each from the character that was asked for on."""
+    """One entry of the log, whichever kind it is.
+
+    `at`: its time, in seconds. `role`: who said it; of an entry that is no fact, its kind. `pieces`: of its message,
+    each from the character on that was asked for; a long one is cut.
+    """
 
     entry: int
     at: float
@@ -87,7 +91,8 @@ class EntryData(Struct, frozen=True, kw_only=True):
 
 
 class LeftOutPage(Struct, frozen=True, kw_only=True):
-    """Entries that a window does not show, a page of them."""
+    """A page of the entries that a window does not show. `total`: how many there are. `first`: the index of the first
+    row."""
 
     total: int
     first: int
@@ -95,10 +100,10 @@ class LeftOutPage(Struct, frozen=True, kw_only=True):
 
 
 class InspectedConversation:
-    """One stored log with the figures of its calls and the views of them.
+    """One stored log, with the figures and the views of its calls.
 
-    It may be used from several threads. `_lock` guards the figures of the calls (the chart),
-    `_views_lock` the views, which take longer.
+    Any thread may use it. The figures (for the chart) and the views (for the windows) have a lock each, because reading
+    views takes longer and the chart must not wait for it.
     """
 
     def __init__(self, log: StoredLog, counting: StoredLog) -> None:
@@ -132,13 +137,14 @@ class InspectedConversation:
 
     # ---- windows
 
-    def window(self, call: int | None, first: int | None = None, count: int = PAGE) -> WindowData:
-        """The window of a call, or with None of the log as it is now; a page of its rows."""
+    def window(self, call: int | None, first: int | None = None, count: int = ROWS_OF_PAGE) -> WindowData:
+        """The window of a call, or with None of the log as it is now. It has the rows of one page: `count` of them from
+        index `first` on."""
         with self._views_lock:
             quick = self._quick_reader() if call is None and self._views is None else None
             return (quick or self._reader(call)).data(first, count)
 
-    def tried_window(self, number: int, first: int | None, count: int = PAGE) -> WindowData:
+    def tried_window(self, number: int, first: int | None, count: int = ROWS_OF_PAGE) -> WindowData:
         """A page of the window of a dry run. Raises InvalidSetting if it is no longer kept."""
         with self._views_lock:
             if number not in self._tried:
@@ -146,7 +152,8 @@ class InspectedConversation:
             return self._tried[number].data(first, count)
 
     def left_out(self, call: int | None, fold: int | None, first: int, count: int) -> LeftOutPage:
-        """Entries that the window of a call does not show: those behind a fold, or with None those in no window."""
+        """A page of the entries that the window of a call does not show: those behind this fold, or with None those
+        that are in no window at all. Raises InvalidSetting if the window has no such fold."""
         with self._views_lock:
             view = self._view(call)
             seqs = _dropped(view) if fold is None else _behind(view, fold)
@@ -154,12 +161,14 @@ class InspectedConversation:
             return LeftOutPage(total=len(seqs), first=first, rows=rows)
 
     def missing_names(self, call: int | None) -> dict[int, MissingNames]:
-        """The names that each fold of a window covers and that are nowhere in it. It reads the whole log."""
+        """For each fold of a window the names that the folded turns have and the window does not. It reads the whole
+        log."""
         with self._views_lock:
             return missing_names(self._view(call))
 
     def entry(self, seq: int, start: int = 0) -> EntryData:
-        """One entry, whole, each piece from a character on. Raises InvalidSetting if there is none."""
+        """One entry, each of its pieces from the character `start` on. Raises InvalidSetting if there is no such
+        entry."""
         with self._views_lock:
             views = self._refreshed()
             if not 0 <= seq < views.now.length:
@@ -187,8 +196,8 @@ class InspectedConversation:
 
     def _quick_reader(self) -> WindowReader | None:
         """A reader of the window as it is now, made from the snapshot without reading the log, so that the first page
-        shows at once. It is not compared with the call before. None if there is no snapshot, or if one was given
-        already."""
+        shows at once. It does not compare the window with the call before. None if there is no snapshot, and from the
+        second time on."""
         if self._is_asked or self._log.load_snapshot() is None:
             return None
         self._is_asked = True
@@ -196,7 +205,8 @@ class InspectedConversation:
         return WindowReader(view, None, None, self.name, compares=False)
 
     def _reader(self, call: int | None) -> WindowReader:
-        """A reader of the window of a call, or with None of the log as it is now."""
+        """A reader of the window of a call (from 1, or from the last if negative), or with None of the log as it is
+        now."""
         views = self._refreshed()
         if call is None:
             before = views.view(views.calls) if views.calls else None
@@ -231,7 +241,7 @@ class InspectedConversation:
             reader = WindowReader(after, before, planned, self.name, limit=limit)
             self._numbers += 1
             self._tried[self._numbers] = reader
-            if len(self._tried) > MOST_TRIED:
+            if len(self._tried) > MOST_DRY_RUNS:
                 self._tried.popitem(last=False)
             window = reader.data()
             assert window.change is not None
@@ -289,7 +299,7 @@ class InspectedConversation:
 
 
 class InspectedConversations:
-    """The conversations of one store that are looked at: at most `MOST_OPEN`."""
+    """The conversations of one store that are open in the inspector: at most `MOST_OPEN_CONVERSATIONS`."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -304,13 +314,13 @@ class InspectedConversations:
                 if not len(log):
                     raise InvalidSetting(f"no conversation {quote(name)}")
                 self._open[name] = InspectedConversation(log, self.store.open(name))
-                if len(self._open) > MOST_OPEN:
+                if len(self._open) > MOST_OPEN_CONVERSATIONS:
                     self._open.popitem(last=False)
             self._open.move_to_end(name)
             return self._open[name]
 
     def close(self, name: str) -> None:
-        """Keep this conversation open no longer, because the store has forgotten it."""
+        """Drop this conversation, because the store has forgotten it. Nothing happens if it is not open."""
         with self._lock:
             self._open.pop(name, None)
 
@@ -354,9 +364,10 @@ def _behind(view: View, fold: int) -> list[int]:
 
 
 def _pieces(entry: Entry, start: int) -> list[MessagePiece]:
-    """The pieces of an entry of any kind; of one that is no fact, its text or its fields."""
+    """The pieces of an entry. One that is no fact has a single piece: the text of a fold or a summary, or the JSON of
+    its fields."""
     body: Any = entry.body
     if isinstance(body, Fact):
-        return list(pieces(body, start))
+        return list(pieces_from(body, start))
     text = body.text if isinstance(body, Fold | Summary) else plain(body).decode("utf-8", "replace")
-    return [MessagePiece(kind="text", text=text[start : start + MOST_READ], length=len(text), start=start)]
+    return [MessagePiece(kind="text", text=text[start : start + CHARACTERS_OF_ENTRY], length=len(text), start=start)]

@@ -1,4 +1,5 @@
-"""The pieces of a message for people: texts, reasoning, calls and media, long ones shortened. Never markup."""
+"""The pieces of a message for people: texts, reasoning, calls and media as plain text, of which the beginning is
+shown."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from transom import texts
 from transom.core.codec import plain
 from transom.core.message import Assistant, Call, Fact, Media, Part, Reasoning, Text, ToolResult, own_text
 
-MOST_SHOWN = 1_400
-MOST_LINES = 24
+CHARACTERS_IN_WINDOW = 1_400
+LINES_IN_WINDOW = 24
 """The most characters and lines of a piece in a window; the rest is behind a link."""
-MOST_READ = 20_000
+CHARACTERS_OF_ENTRY = 20_000
 """The most characters of a piece in one answer about an entry."""
 UNREADABLE = "(reasoning that only the provider can read)"
 
@@ -25,8 +26,8 @@ Kind = Literal["text", "reasoning", "call", "media", "other"]
 class MessagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One piece of a message.
 
-    `kind`: what it is. `text`: its text from character `start` on, at most as many characters as were asked for.
-    `length`: the characters of the whole piece. `name`: of a call, the tool.
+    `kind`: what it is. `text`: what is shown of it, from the character `start` on. `length`: how many characters the
+    whole piece has. `name`: of a call, the tool.
     """
 
     kind: Kind
@@ -36,30 +37,31 @@ class MessagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = ""
 
 
-def pieces(fact: Fact, start: int, most: int = MOST_READ) -> Iterator[MessagePiece]:
-    """Yield the pieces of a fact, each with at most `most` characters from the character `start` on."""
+def pieces_from(fact: Fact, start: int) -> Iterator[MessagePiece]:
+    """Yield the pieces of a fact, each from the character `start` on, with at most `CHARACTERS_OF_ENTRY` of them."""
+    stop = start + CHARACTERS_OF_ENTRY
     for kind, text, name in _whole_pieces(fact):
-        yield MessagePiece(kind=kind, text=text[start : start + most], length=len(text), start=start, name=name)
+        yield MessagePiece(kind=kind, text=text[start:stop], length=len(text), start=start, name=name)
 
 
 class PieceLimit(Struct, frozen=True):
-    """How much of each piece a window shows: the most characters and lines, from the first on."""
+    """How much of each piece a window shows: at most so many of its first characters and lines."""
 
-    characters: int = MOST_SHOWN
-    lines: int = MOST_LINES
+    characters: int = CHARACTERS_IN_WINDOW
+    lines: int = LINES_IN_WINDOW
 
     def text(self, text: str) -> str:
-        """The beginning of a text."""
+        """The beginning of a text, within the limit."""
         return "\n".join(text[: self.characters].split("\n")[: self.lines])
 
     def pieces(self, fact: Fact) -> Iterator[MessagePiece]:
-        """Yield the pieces of a fact."""
+        """Yield the pieces of a fact, each within the limit."""
         for kind, text, name in _whole_pieces(fact):
             yield MessagePiece(kind=kind, text=self.text(text), length=len(text), name=name)
 
 
 def _whole_pieces(fact: Fact) -> Iterator[tuple[Kind, str, str]]:
-    """Yield kind, text and name of each piece of a fact."""
+    """Yield the kind, the whole text and the name of each piece of a fact: reasoning, parts, our own text, calls."""
     if isinstance(fact, Assistant):
         yield from (_thought(one) for one in fact.reasoning)
     yield from map(_part, fact.parts)

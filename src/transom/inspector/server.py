@@ -11,6 +11,7 @@ from urllib.parse import quote as url_quote
 
 import msgspec
 import uvicorn
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -23,20 +24,32 @@ from transom.errors import Conflict, InvalidSetting, TransomError, UnknownLog
 from transom.evaluation.call_figures import CallFigures
 from transom.inspector.access import Access
 from transom.inspector.comparison import Comparisons
-from transom.inspector.conversation_list import ConversationList
 from transom.inspector.inspected_conversation import Action, InspectedConversation, InspectedConversations
-from transom.inspector.parts import MOST_READ
-from transom.inspector.window_data import PAGE
+from transom.inspector.parts import CHARACTERS_OF_ENTRY
+from transom.inspector.window_data import ROWS_OF_PAGE
 from transom.policies import POLICIES
 from transom.reports.figures import VERDICT
 from transom.stores import Store
+from transom.stores.conversation_list import StoredConversation, described
 
 STATIC = Path(__file__).parent / "static"
 HOST = "127.0.0.1"
 MOST_ROWS = 200
 """The most rows in one answer."""
+MOST_LISTED = 200
+"""The most conversations in one answer: each of them is opened."""
 MOST_BODY = 100_000
 """The most bytes of a request's body."""
+
+
+class ListPage(Struct, frozen=True, kw_only=True):
+    """A page of the conversations of a store. `total`: how many the store has. `found`: how many of them the query
+    names. `first`: the index of the first of `conversations` among those."""
+
+    total: int
+    found: int
+    first: int
+    conversations: list[StoredConversation]
 
 
 class Do(Action, frozen=True, kw_only=True):
@@ -48,17 +61,18 @@ class Do(Action, frozen=True, kw_only=True):
 
 
 class Inspector:
-    """The data that the page asks for, from one store."""
+    """Answers the requests of the page with data of one store."""
 
     def __init__(self, store: Store, *, place: str, read_only: bool = False) -> None:
         """`place`: what the page calls the store. `read_only`: nothing can be changed from the page."""
-        self._list = ConversationList(store)
+        self._store = store
         self._open = InspectedConversations(store)
         self._comparisons = Comparisons(store)
         self._place, self._read_only = place, read_only
 
     def app(self, *, port: int, token: str) -> Access:
-        """The ASGI application. `token`: of the one-time link; `port`: where it listens."""
+        """The ASGI application, which answers only the browser with the one-time link. `token`: of that link. `port`:
+        where the server listens."""
         routes = [
             Route("/", self._page),
             Route("/api/start", self._data(self._start)),
@@ -81,7 +95,8 @@ class Inspector:
         return FileResponse(STATIC / "index.html")
 
     def _data(self, answer: Callable[[Query], object]) -> Callable[[Request], Any]:
-        """A route that answers a GET with JSON; work on the store is done in a thread."""
+        """The endpoint of a GET: what `answer` returns for the query, as JSON. It runs in a thread, because it reads
+        the store."""
 
         async def endpoint(request: Request) -> Response:
             query = Query(request)
@@ -90,7 +105,7 @@ class Inspector:
         return endpoint
 
     def _change(self, answer: Callable[[Do], object]) -> Callable[[Request], Any]:
-        """A route that answers a POST whose body is JSON."""
+        """The endpoint of a POST whose body is the JSON of `Do`: what `answer` returns for it, as JSON."""
 
         async def endpoint(request: Request) -> Response:
             if request.headers.get("content-type", "").partition(";")[0] != "application/json":
@@ -112,12 +127,13 @@ class Inspector:
         return {"store": self._place, "policies": list(POLICIES), "read_only": self._read_only, "figures": VERDICT}
 
     def _conversations(self, query: Query) -> object:
-        return self._list.page(query.text("query"), query.number("from", 0), query.number("count", 100))
+        return list_page(self._store, query.text("query"), query.number("from", 0), query.number("count", 100))
 
     def _mark(self, query: Query) -> object:
-        """What changes when something was appended: to the list, and to the conversation that is looked at."""
+        """The number of conversations, and that of the entries of one: the page asks again when one of them is
+        another."""
         name = query.text("id")
-        return {"conversations": self._list.count(), "entries": self._conversation(query).length() if name else 0}
+        return {"conversations": len(self._store.names()), "entries": self._conversation(query).length() if name else 0}
 
     def _calls(self, query: Query) -> object:
         conversation = self._conversation(query)
@@ -127,7 +143,7 @@ class Inspector:
 
     def _window(self, query: Query) -> object:
         first = query.number("from", None)
-        count = min(query.number("count", PAGE), MOST_ROWS)
+        count = min(query.number("count", ROWS_OF_PAGE), MOST_ROWS)
         conversation = self._conversation(query)
         if (tried := query.number("try", None)) is not None:
             return conversation.tried_window(tried, first, count)
@@ -138,7 +154,7 @@ class Inspector:
             query.number("call", None),
             query.number("fold", None),
             query.number("from", 0),
-            min(query.number("count", PAGE), MOST_ROWS),
+            min(query.number("count", ROWS_OF_PAGE), MOST_ROWS),
         )
 
     def _names(self, query: Query) -> object:
@@ -146,10 +162,10 @@ class Inspector:
 
     def _entry(self, query: Query) -> object:
         entry = self._conversation(query).entry(query.number("entry", -1), query.number("from", 0))
-        return {**msgspec.structs.asdict(entry), "most": MOST_READ}
+        return {**msgspec.structs.asdict(entry), "most": CHARACTERS_OF_ENTRY}
 
     def _compare(self, query: Query) -> object:
-        """What a comparison has so far; it goes on a little each time that it is asked for."""
+        """Work a little on a comparison, and return what it has so far. The page asks until all is done."""
         name = self._conversation(query).name
         comparison = self._comparisons.get(
             name, query.texts("policies"), query.numbers("windows"), query.number("entries", 0), query.text("model")
@@ -168,7 +184,7 @@ class Inspector:
         return self._open.get(query.text("id"))
 
     def _answered(self, name: str, answer: Callable[[], object]) -> Response:
-        """The answer as JSON; an expected error as JSON with one line that says what is wrong."""
+        """The answer as JSON. An expected error becomes `{"error": …}` with one line, and status 400, 404 or 409."""
         try:
             return Response(plain(answer()), media_type="application/json")
         except UnknownLog as problem:
@@ -180,8 +196,19 @@ class Inspector:
             return _problem(str(problem), 400)
 
 
+def list_page(store: Store, query: str, first: int, count: int) -> ListPage:
+    """A page of the conversations whose names contain every word of the query, in any case. The newest comes first."""
+    names = store.names()
+    words = query.casefold().split()
+    found = [name for name in reversed(names) if all(word in name.casefold() for word in words)]
+    first = max(0, first)
+    shown = (described(store, name) for name in found[first : first + max(0, min(count, MOST_LISTED))])
+    conversations = [one for one in shown if one is not None]
+    return ListPage(total=len(names), found=len(found), first=first, conversations=conversations)
+
+
 class Query:
-    """The parameters of a request."""
+    """The parameters in the URL of a request."""
 
     def __init__(self, request: Request) -> None:
         self._given = request.query_params
@@ -219,7 +246,7 @@ def _problem(text: str, status: int) -> Response:
 
 
 def _columns(calls: list[CallFigures]) -> dict[str, object]:
-    """The figures of calls as columns, which is a third of the size of rows."""
+    """The figures of calls as columns: a list for each figure. That is a third of the size of rows."""
     usage = [call.usage for call in calls]
     return {
         "entry": [call.entry for call in calls],
@@ -243,12 +270,12 @@ def _columns(calls: list[CallFigures]) -> dict[str, object]:
 
 
 def _runs(values: list[str]) -> list[tuple[int, str]]:
-    """Equal neighbours once: the index of the first, and the value."""
+    """Each run of equal values once: the index of its first value, and the value."""
     return [(at, value) for at, value in enumerate(values) if not at or values[at - 1] != value]
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on this machine. `port`: 0 for any free one. Raises OSError if it is taken."""
+    """Open a socket that only this machine can reach. Port 0 is any free port. Raises OSError if the port is taken."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

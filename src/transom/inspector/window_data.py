@@ -25,9 +25,10 @@ from transom.evaluation.explain import DROPPED, Explanation, explain
 from transom.inspector.parts import MessagePiece, PieceLimit
 from transom.prices import CompactionCosts
 
-PAGE = 24
-"""Rows of a window in one answer, if the caller says nothing."""
-SHORT = PieceLimit()
+ROWS_OF_PAGE = 24
+"""How many rows of a window one answer has, if the caller says nothing."""
+SHORT_PIECES = PieceLimit()
+"""How much of each piece of a message the rows have, if the caller says nothing."""
 MOST_EDITS = 60
 """The most new edits of a call that are listed one by one."""
 
@@ -41,7 +42,7 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
       text of a fold, "system" for the head.
     - `state`: "kept" (whole), "shortened", "folded" (the text of a fold), "recalled" (quotes of old entries) or
       "synthetic" (a result that we wrote). `why`: the reasons. `edits`: the edits behind it.
-    - `tokens`: of what it stands for; `shown`: of what the window has of it.
+    - `tokens`: those of the whole that it stands for; `shown`: those that the window has of it.
     - `pieces`: what the model read.
     - `is_cached`: it is in the prefix that this window shares with the one before. `is_new`: the window before did not
       have it. `is_changed`: the window before had it, and showed it in another way. `is_pinned`: a pin keeps it.
@@ -70,7 +71,11 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MadeEdit(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An edit that was made since the call before: what it saves in every request, and what it breaks once."""
+    """An edit that was made since the call before.
+
+    `about`: what it edits, in words. `saved_tokens`: how many fewer every later request has. `broken_tokens`: those of
+    the cached prefix that are lost once. `plan`: the number of the plan that made it; None for an edit of the user.
+    """
 
     entry: int
     kind: str
@@ -82,9 +87,11 @@ class MadeEdit(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """How a window differs from the one before: messages that are new in it, that it shows in another way, and that it
-    no longer has, with their tokens; and the edits made between the two. `saved_tokens`, `broken_tokens`: of all edits
-    together; `edits` lists the first of them.
+    """How a window differs from the one before.
+
+    `added`, `changed`, `removed`: how many messages are new in it, are shown in another way, and are no longer in it;
+    with their tokens. `edit_count`: how many edits were made between the two; `edits` lists the first of them.
+    `saved_tokens`, `broken_tokens`: those of all edits together.
     """
 
     added: int = 0
@@ -99,8 +106,8 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Left(Struct, frozen=True, kw_only=True):
-    """What the window does not have: `folded` turns behind folds, the tokens of all that the folds stand for, and
-    `dropped` entries, which are in no window at all."""
+    """How much is not in a window. `folded`: the turns behind folds. `folded_tokens`: those of everything that the
+    folds stand for. `dropped`: the entries that are in no window at all."""
 
     folded: int
     folded_tokens: int
@@ -110,7 +117,7 @@ class Left(Struct, frozen=True, kw_only=True):
 class WindowData(Struct, frozen=True, kw_only=True):
     """One window, and a page of its rows.
 
-    - `tokens`: as the provider counts them. `limit`: those that it was planned for, 0 if none.
+    - `tokens`: its size, as the provider counts. `limit`: the most tokens, for which it was planned; 0 if none.
     - `costs`: with prices, those by which the compaction for this call was chosen; of the window as it is now, those of
       the last call.
     - `change`: None if the window was not compared with the one before.
@@ -137,7 +144,8 @@ class WindowData(Struct, frozen=True, kw_only=True):
 
 
 class _Item(Struct, frozen=True, kw_only=True, gc=False):
-    """One row to be: a fold, or an entry of a unit; the head has neither."""
+    """What a row will be made of, cheap enough to be made for the whole window: a fold, an entry of a unit, or the
+    head, which is neither."""
 
     entry: int
     tokens: int
@@ -150,11 +158,11 @@ class _Item(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class WindowReader:
-    """Reads one window.
+    """Makes the data of one window: of a call, or of the log as it is now.
 
-    `before`: the view of the call before, with which it is compared; None for the first call. `sent`: the request of
-    the call; of the window as it is now, the last one; None if there was none. `limit`: the tokens that it was planned
-    for, if not those of `sent`. `compares`: false if the view before is not known yet.
+    `view`: what the window shows. `before`: the view of the call before, with which it is compared; None for the first
+    call. `sent`: the request of the call; for the log as it is now the last request; None if there was none. `limit`:
+    the most tokens, if they are not those of `sent`. `compares`: false if the view before is not known yet.
     """
 
     def __init__(
@@ -171,10 +179,10 @@ class WindowReader:
         self._known = 0 if before is None else before.length
         self._items = list(self._all_items())
 
-    def data(self, first: int | None = None, count: int = PAGE, most: PieceLimit = SHORT) -> WindowData:
-        """The window, with `count` rows from index `first` on. None: a few rows before the first one that changed.
+    def data(self, first: int | None = None, count: int = ROWS_OF_PAGE, most: PieceLimit = SHORT_PIECES) -> WindowData:
+        """The window, with `count` rows from index `first` on. None: from two rows before the first one that changed.
 
-        `most`: how much of each piece.
+        `most`: how much of each piece of a message the rows have.
         """
         items, view = self._items, self._view
         is_different = [self._compares and (item.is_new or item.is_changed) for item in items]
@@ -203,6 +211,7 @@ class WindowReader:
     # ---- which rows there are
 
     def _all_items(self) -> Iterator[_Item]:
+        """The items of all rows, in the order of the window: the head, and then slot by slot."""
         view, cached = self._view, self.window.shared_tokens
         end = view.total.tokens - sum(slot.size.tokens for slot in view.slots)
         if (head := view.head_entry) is not None and isinstance(head.body, Head):
@@ -397,7 +406,7 @@ def _state(entry: Entry, *, is_shortened: bool) -> State:
 
 
 def tool_name(tool: Raw) -> str:
-    """The name of a tool from its schema, in any dialect."""
+    """The name of a tool by its schema, in any dialect; "?" if the schema has none."""
     inner = tool.get("function")
     names = cast("Raw", inner) if isinstance(inner, dict) else tool
     return str(names.get("name") or names.get("type") or "?")
@@ -411,7 +420,7 @@ def _looks_different(before: Unit | None, now: Unit, entry: int) -> bool:
 
 
 def _range_of(view: View, seq: int, fold: Fold) -> str:
-    """Name the entries of a fold; the numbers of its units if it is not live."""
+    """The entries of a fold in words; the keys of its units if the fold is not live."""
     path = view.path_to_fold(seq, fold)
     if path is None:
         return f"units {fold.first} to {fold.last}"
