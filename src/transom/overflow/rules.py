@@ -36,11 +36,6 @@ class Rule(Struct, frozen=True):
         return re.search(self.pattern, text)
 
 
-def _rule(pattern: str, source: str) -> Rule:
-    """A rule from the text of its pattern."""
-    return Rule(pattern, source)
-
-
 CODE = re.compile(
     r"(?!.*(?:output|image|file|rate_|quota|per_|budget|string|array|name|url|header))"
     r"(?:.*_)?"
@@ -63,7 +58,7 @@ ODD_CODES = {
 """Codes that mean the same and do not say it."""
 
 OTHER_MATTERS = (
-    _rule(
+    Rule(
         r"rate.?(?:limit|bucket)|"
         r"too many requests|"
         r"throttl|"
@@ -92,7 +87,7 @@ OTHER_MATTERS = (
         r"并发",
         "OpenAI, Anthropic, Groq, Bedrock: status 429; github:FoundationAgents/MetaGPT#523",
     ),
-    _rule(
+    Rule(
         r"\bquota|"
         r"kontingent|"
         r"allowance|"
@@ -113,7 +108,7 @@ OTHER_MATTERS = (
         r"用量",
         "github:anthropics/claude-code#42616; OpenRouter: status 402",
     ),
-    _rule(
+    Rule(
         r"(?<!text )\b"
         r"(?:string|array|list|name|id|url|field|description|password|member|stop|metadata|keys?|headers?|cookie)s?\b"
         r".{0,40}?(?:too l\w+|exceed|more than|above|length|at most|less than)|"
@@ -122,7 +117,7 @@ OTHER_MATTERS = (
         r"(?:image|tool|function|document|file|page|item|message|key|stop sequence|block)\w*(?:\(s\))?(?! tokens)",
         "github:agno-agi/agno#5382; OpenAI: array too long; Anthropic: too many images",
     ),
-    _rule(
+    Rule(
         r"(?<!tokens of )\b(?:image|file|pdf|audio|video|upload)s?\b.{0,40}?(?:exceed|too \w+|longer|over|limit)|"
         r"image dimensions|"
         r"exceeds upload|"
@@ -140,7 +135,7 @@ OTHER_MATTERS = (
 """A text with one of these is about another matter: throttling, money, the size of something else than the input, or an
 input that is too small."""
 
-ANSWER = _rule(
+ANSWER = Rule(
     r"max\w*.{0,3}tokens? (?:value )?(?:that )?(?:you )?requested exceeds?|"
     r"\bmax_?\w*tokens\b.{0,30}? (?:too (?:large|high|big)|>|exceeds?|cannot|(?:greater|larger|higher|more) than|"
     r"must be (?!at least|greater|positive))|"
@@ -239,11 +234,11 @@ _WINDOW = (
 )
 
 PHRASES = (
-    _rule(
+    Rule(
         rf"{_SUBJECT}.{{0,80}}?{_EXCEEDS}.{{0,60}}?{_WINDOW}|{_WINDOW}.{{0,60}}?(?:{_EXCEEDS}|reached|exhausted)",
         "Gemini: The input token count (…) exceeds the maximum number of tokens allowed; LM Studio, vLLM, Kimi",
     ),
-    _rule(
+    Rule(
         r"(?:prompt|input|context|conversation|history|messages?|request|payload|entity)(?: \w+){0,5}? "
         r"(?:too (?:long|large|big)|over (?:length|long)|exceeds? the (?:limit|maximum|length))|"
         r"too much (?:context|input)|"
@@ -253,12 +248,12 @@ PHRASES = (
         r"outside (?:the|its) context",
         "github:earendil-works/pi#102; Bedrock: too many total text bytes; Vertex: Request payload size exceeds …",
     ),
-    _rule(
+    Rule(
         r"(?:reduce|shorten|decrease|trim|truncate) (?:the |your )?(?:(?:length|size) of )?(?:the |your )?"
         r"(?:prompt|messages|input|context|conversation|history)",
         "Groq: Please reduce the length of the messages or completion",
     ),
-    _rule(
+    Rule(
         r"max\w* (?:context|prompt|input|model) (?:length|size|window) is \d|"
         r"context (?:length|size|window) is only \d|"
         r"range of input length|"
@@ -266,17 +261,17 @@ PHRASES = (
         r"(?:input|messages|prompt|request)s? exceeds? \d+ tokens",
         "OpenRouter: This endpoint's maximum context length is …; github:agentscope-ai/QwenPaw#6255",
     ),
-    _rule(
+    Rule(
         r"max_\w*tokens must be (?:at least 1|greater than 0|positive).{0,12}-\d|"
         r"inputs?\W{0,2}(?: tokens?)? ?\+ ?\W?max_\w*tokens",
         "github:UKGovernmentBEIS/inspect_ai vllm.py: max_tokens = the window less the input; text-generation-inference",
     ),
-    _rule(
+    Rule(
         r"(?:tokens?|number of|prompt|input|requested).{0,40}(?:(?:cannot|must not|should not|may not|would) exceed|"
         r"exceeded)",
         "github:cohere-ai/sandbox-topically#4; github:fedora-copr/logdetective-website#193",
     ),
-    _rule(
+    Rule(
         r"(?:prompt|input|输入|提示|上下文|消息|内容|文本|请求|长度|token|入力|コンテキスト|입력|컨텍스트).{0,24}(?:超长|过长|超过|超出|超限|大于|高于|多于|已满|超え|超過|초과)|"
         r"(?:超过|超出).{0,16}(?:长度|上下文|窗口)",
         "Zhipu, Moonshot, DashScope",
@@ -285,7 +280,7 @@ PHRASES = (
 """Words that say that the request is too long: an input and its excess over a window, or one of them so that the other
 is clear."""
 
-UNIT = _rule(
+UNIT = Rule(
     r"token|\btoks?\b|seq_?len|length|context|n_ctx|токен|トークン|토큰|长度|词元|令牌",
     "any: what the sizes of an input count",
 )

@@ -112,8 +112,7 @@ class Scripted:
         `timeout`.
         """
         step, prompt = self._next(request, max_tokens)
-        if _must_wait(step, timeout):
-            time.sleep(step.delay)
+        time.sleep(_delay(step, timeout))
         return self._response(step, prompt)
 
     def stream(
@@ -121,8 +120,7 @@ class Scripted:
     ) -> Iterator[object]:
         """Play the next step as chunks. Raises ProviderError as `complete` does."""
         step, prompt = self._next(request, max_tokens)
-        if _must_wait(step, timeout):
-            time.sleep(step.delay)
+        time.sleep(_delay(step, timeout))
         yield from self._chunks(step, prompt)
 
     async def acomplete(
@@ -132,7 +130,7 @@ class Scripted:
         from anyio import sleep  # noqa: PLC0415 - only for those who run on an event loop
 
         step, prompt = self._next(request, max_tokens)
-        await sleep(step.delay if _must_wait(step, timeout) else 0)
+        await sleep(_delay(step, timeout))
         return self._response(step, prompt)
 
     async def astream(
@@ -142,7 +140,7 @@ class Scripted:
         from anyio import lowlevel, sleep  # noqa: PLC0415 - only for those who run on an event loop
 
         step, prompt = self._next(request, max_tokens)
-        await sleep(step.delay if _must_wait(step, timeout) else 0)
+        await sleep(_delay(step, timeout))
         for chunk in self._chunks(step, prompt):
             await lowlevel.checkpoint()
             yield chunk
@@ -160,7 +158,7 @@ class Scripted:
 
     # ---- how
 
-    def _next(self, request: Mapping[str, Any], max_tokens: int | None) -> tuple[Reply | _Failing, int]:
+    def _next(self, request: Mapping[str, Any], max_tokens: int | None) -> tuple[Reply | Fault, int]:
         """Record and check the request; return the next step, and the tokens of the request.
 
         Raises ProviderError for a request that the API would refuse.
@@ -178,9 +176,7 @@ class Scripted:
             step = step(body)
         if isinstance(step, str):
             step = Reply(text=step)
-        if isinstance(step, Fault):
-            return _Failing(fault=step, delay=step.reply.delay), prompt
-        return self._with_ids(step), prompt
+        return (step if isinstance(step, Fault) else self._with_ids(step)), prompt
 
     def _with_ids(self, reply: Reply) -> Reply:
         """Return the reply with an id for each call that has none."""
@@ -190,31 +186,26 @@ class Scripted:
             labelled.append(wanted if wanted.id else wanted._replace(id=f"call{self._calls:05d}"))
         return replace(reply, calls=tuple(labelled))
 
-    def _response(self, step: Reply | _Failing, prompt: int) -> Json:
-        if isinstance(step, _Failing):
-            raise step.fault.error()
+    def _response(self, step: Reply | Fault, prompt: int) -> Json:
+        if isinstance(step, Fault):
+            raise step.error()
         return self._writer.response(step, prompt)
 
-    def _chunks(self, step: Reply | _Failing, prompt: int) -> Iterator[Json]:
+    def _chunks(self, step: Reply | Fault, prompt: int) -> Iterator[Json]:
         if isinstance(step, Reply):
             yield from self._writer.chunks(step, prompt, self._chunk)
             return
-        fault = step.fault
-        given = list(self._writer.chunks(self._with_ids(fault.reply), prompt, self._chunk))
-        yield from given[: min(fault.after, len(given) - 2)] if fault.after else ()
-        raise fault.error()
+        given = list(self._writer.chunks(self._with_ids(step.reply), prompt, self._chunk))
+        yield from given[: min(step.after, len(given) - 2)] if step.after else ()
+        raise step.error()
 
 
-class _Failing(Struct, frozen=True, kw_only=True):
-    fault: Fault
-    delay: float = 0.0
-
-
-def _must_wait(step: Reply | _Failing, timeout: float | None) -> bool:
-    """True if the step has a delay. Raises ProviderError if the delay is longer than the caller waits."""
-    if timeout is not None and step.delay > timeout:
+def _delay(step: Reply | Fault, timeout: float | None) -> float:
+    """The seconds before the first byte of a step. Raises ProviderError if the caller does not wait so long."""
+    delay = (step.reply if isinstance(step, Fault) else step).delay
+    if timeout is not None and delay > timeout:
         raise ProviderError("timeout", f"no byte in {timeout:g} s")
-    return step.delay > 0
+    return delay
 
 
 def _quarter_of_json(body: Json) -> int:

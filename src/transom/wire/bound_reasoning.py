@@ -21,7 +21,8 @@ FIRST_BOUND = (
     (re.compile(rf"claude-(?:[a-z]+-)?{_VERSION}"), (5, 5)),
     (re.compile(rf"gpt-{_VERSION}"), (6, 2)),
 )
-"""For each family of models: a pattern for its names, and the first version whose reasoning is bound."""
+"""For each family of models: a pattern for its names, and the first version whose reasoning is bound. The first pattern
+that matches a name decides."""
 
 NEVER_BOUND = re.compile(
     r"(?:^|[/.:@ ])(?:o[134]\b|codex|computer-use|gpt-oss|claude-instant|deepseek|kimi|moonshot|glm|minimax|qwen|mimo)"
@@ -48,15 +49,16 @@ def is_bound(model: object) -> bool:
 
 
 def bind(fact: Fact, model: object = None) -> Fact:
-    """The fact with its signed reasoning marked as bound, if it is a turn of a model whose reasoning is."""
+    """The fact with its signed reasoning marked as bound, if it is a turn of a model whose reasoning is bound. Any
+    other fact is returned as it is."""
     if not isinstance(fact, Assistant) or not fact.reasoning or not is_bound(model):
         return fact
     return replace(fact, reasoning=tuple(replace(each, bound=_is_signed(each)) for each in fact.reasoning))
 
 
 def _is_signed(thought: Reasoning) -> bool:
-    """Whether only its provider could have made it: it is encrypted, has a signature, or an id by which the provider
-    has stored it."""
+    """Whether only its provider can have made a thought: it is encrypted, or it has a signature, or an id under which
+    the provider has stored it."""
     extra: dict[str, Any] = thought.extra or {}
     signs = ("signature", "encrypted_content", "id")
     return thought.field == "redacted_thinking" or any(extra.get(key) for key in signs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -49,21 +49,20 @@ class Rendered(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Dialect(Struct, frozen=True):
-    """A provider API: reads its messages, renders windows for it, counts and checks its requests. `name`: as callers
-    give it.
+    """A provider API: reads its messages, renders windows for it, counts and checks its requests.
 
-    All `parse` methods raise InvalidMessage, which names the place of the error, for a value that is not in this
-    dialect. The messages of a slot depend on that slot alone, so that they never change while the slot stays.
-    `digest_role`: the role of the message that shows the text of a fold; one of `digest_roles`.
+    - `name`: the name by which callers choose the dialect.
+    - `digest_role`: the role of the message that shows the text of a fold; one of `digest_roles`.
+
+    All `parse` methods raise InvalidMessage for a value that is not in this dialect; the error names the place. The
+    messages of a slot depend on that slot alone, so that they never change while the slot stays.
     """
 
     name: str
     digest_role: str = "user"
 
-    @property
-    def usage_fields(self) -> UsageFields | None:
-        """Where a reply has its usage. None: only `parse_reply` knows it."""
-        return None
+    usage_fields: ClassVar[UsageFields | None] = None
+    """Where a reply has its usage. None: only `parse_reply` knows it."""
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
@@ -127,8 +126,8 @@ class Dialect(Struct, frozen=True):
         return []
 
     def render_slot(self, slot: Slot) -> list[Rendered]:
-        """The messages of a slot. Of a `FoldedSlot`: its text, or the provider's compaction in its place, then the
-        units that are pinned out of it; none if the provider has compacted what is in it."""
+        """The messages of a slot. A `FoldedSlot` gives its text, or the provider's compaction in place of the text, and
+        then the units that are pinned out of it. A sealed slot gives none."""
         if isinstance(slot, Unit):
             return self.render_unit(slot)
         if slot.sealed:
@@ -144,8 +143,8 @@ class Dialect(Struct, frozen=True):
         return Rendered({"role": "user", "content": text})
 
     def digest_message(self, fold: FoldedSlot) -> Rendered:
-        """The message with the text of a fold, under the role `digest_role`. If the fold carries required messages, it
-        is a user message."""
+        """The message with the text of a fold, under the role `digest_role`. It is a user message if the fold has
+        excerpts of messages that the window must have."""
         if self.digest_role == "user" or fold.excerpted:
             return self.user_message(fold.text)
         return Rendered({"role": self.digest_role, "content": fold.text})
@@ -189,7 +188,8 @@ class Dialect(Struct, frozen=True):
         return {"messages": messages, **self._tools(tools)}
 
     def continuation(self, slots: Sequence[Slot]) -> Raw:  # noqa: ARG002 - most APIs need none
-        """Fields beside the messages that a request with these slots needs, because of the model's newest turn."""
+        """Fields beside the messages that a request with these slots needs because of the model's newest turn. For
+        example Anthropic's `container`, while a tool of the provider waits in that turn. Empty for most APIs."""
         return {}
 
     def _tools(self, tools: Sequence[Raw]) -> Raw:

@@ -20,10 +20,9 @@ ToolRenderer = Callable[[Sequence[Raw]], list[Raw]]
 PLACE_LABEL = "call_999999999_99"
 """The longest label that `unique_calls` makes. Counted where the real one is not known yet."""
 
-_WITH_DETAIL = frozenset({"openai", "responses"})
-"""The dialects whose images have a `detail`."""
-_WITHOUT_FAILED_FIELD = frozenset({"openai", "responses"})
-"""The dialects whose results have no field that says that a call failed: they render them by `with_failed_mark`."""
+_OF_OPENAI = frozenset({"openai", "responses"})
+"""The dialects whose images have a `detail`, and whose results have no field that says that a call failed: they render
+such results by `with_failed_mark`."""
 
 
 class DialectCounter(FormatCounter):
@@ -56,7 +55,7 @@ class DialectCounter(FormatCounter):
         """No placeholder for a part costs more."""
 
     rates = OPENAI
-    """The tokens of a page of a PDF, and of a second of sound or film."""
+    """What a page of a PDF, and a second of sound or film, cost at the provider."""
 
     def count_tools(self, tools: Sequence[Raw]) -> int:
         """The tokens of tool schemas as they are sent, each as compact JSON."""
@@ -75,7 +74,7 @@ class DialectCounter(FormatCounter):
         if isinstance(part, m.Media) and part.media == "file":
             return max(self.left_out, file_tokens(part, self.rates))
         tokens = super().count_part(part)
-        if self.dialect in _WITH_DETAIL and isinstance(part, m.Media) and is_low_detail(part):
+        if self.dialect in _OF_OPENAI and isinstance(part, m.Media) and is_low_detail(part):
             return LOW_DETAIL
         if self.dialect != "openai" and isinstance(part, m.Media) and part.media == "image" and (size := pixels(part)):
             return max(tokens, self.image(*size))
@@ -84,7 +83,7 @@ class DialectCounter(FormatCounter):
     def count_envelope(self, fact: Fact) -> int:
         """The tokens of a fact beside its parts. A call whose id will be replaced is counted with the longest id."""
         tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
-        if isinstance(fact, m.ToolResult) and fact.failed and self.dialect in _WITHOUT_FAILED_FIELD:
+        if isinstance(fact, m.ToolResult) and fact.failed and self.dialect in _OF_OPENAI:
             tokens += self._failed
         if own and takes is None:
             return tokens

@@ -32,11 +32,13 @@ HOSTS = {
     ("openai", "mistral.ai"): "mistral",
     ("responses", "deepseek.com"): "deepseek_responses",
 }
-"""Hosts that speak an API in a form of their own: the API's dialect and the host's domain, and the dialect there."""
+"""Hosts that speak an API in a form of their own: for the API's dialect and the domain of the host, the dialect that
+the host speaks."""
 
 
 def dialect_at(host: str | None, dialect: str) -> str:
-    """The name of the dialect in which a host speaks an API. `dialect`: the API's own."""
+    """The name of the dialect in which a host speaks an API. `dialect`: the API's own, which is returned for every host
+    that is not in `HOSTS`, and without a host."""
     for (api, domain), form in HOSTS.items():
         if api == dialect and host and (host == domain or host.endswith(f".{domain}")):
             return form

@@ -1,8 +1,8 @@
 """Reads JSON that anybody may have written.
 
-The first functions take any value: what is not what it should be counts as empty. Those below read a message of a
-provider and its content parts, and copy it. They raise InvalidMessage with `where` (which message) and the path of the
-field that is wrong.
+The first functions take any value; a value of the wrong type counts as empty. Those from `require_dialect` on read and
+copy a message of a provider and its content parts. They raise InvalidMessage with `where`, which names the message, and
+the path of the field that is wrong.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def text(fields: Raw, key: str) -> str:
 
 
 def objects_in(value: object) -> list[Raw]:
-    """The objects in a list, without what is none; empty for a value that is no list."""
+    """The dicts in a list, without its other items; empty for a value that is no list."""
     listed = cast("list[object]", value) if isinstance(value, list) else []
     return [cast("Raw", item) for item in listed if isinstance(item, dict)]
 
 
 def first_of(value: object) -> Raw:
-    """The first object in a list; an empty object for a list without one, and for a value that is no list."""
+    """The first dict in a list; an empty dict for a list without one, and for a value that is no list."""
     return next(iter(objects_in(value)), cast("Raw", {}))
 
 
@@ -74,16 +74,18 @@ def iso_time(at: float) -> str:
 
 
 def json_or_text(text: str) -> object:
-    """Parse a text as a JSON object; return the text itself if it is none. An empty text gives an empty object."""
+    """Parse a text as a JSON object; return the text itself if it is none, or nests too deep to be parsed. An empty
+    text gives an empty object."""
     try:
         value: object = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return cast("object", value) if isinstance(value, dict) else text
 
 
 def plain_text(content: object) -> str:
-    """The text of chat content: a string as it is, or the texts of its parts joined with line ends."""
+    """The text of chat content: a string as it is, or the texts of its parts joined with line ends. Parts without a
+    text are left out; any other value gives an empty text."""
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in objects_in(content) if isinstance(part.get("text"), str))
@@ -136,9 +138,9 @@ _ALIEN_TO_RESPONSES = {**_ALIEN_BLOCKS, "image_url": "openai", "image": "anthrop
 
 
 def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
-    """Return the fields of a message of this dialect.
+    """Return `fields`, which must be those of a message in this dialect.
 
-    Raises InvalidMessage if a field or a content part is one of another dialect's: its content would be lost.
+    Raises InvalidMessage if a field or a content part is one that only another dialect has: its content would be lost.
     """
     found = ["openai"] if dialect != "openai" and any(key in fields for key in _CHAT) else []
     if dialect != "gemini" and fields.get("parts"):
@@ -205,7 +207,8 @@ def require_role(roles: Collection[str], role: object, where: str) -> str:
 def take_content(
     fields: Raw, key: str, where: str, be: str, read: Callable[[Raw, str, str], T], path: str = ""
 ) -> tuple[tuple[T | Text, ...], Shape]:
-    """Take the content out of the fields of a message or a result; return its parts, and the form that it had.
+    """Take the content out of the fields of a message or a result; return its parts, and its `Shape`: whether it was a
+    text, a list of parts, null, or absent.
 
     `be`: what an error says that it must be. `read` reads each part of a list, from the part, `where` and its path.
     Raises InvalidMessage if the content is neither a string, a list of objects nor null.

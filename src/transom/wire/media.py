@@ -109,10 +109,17 @@ def _read_chat(raw: Raw) -> Asset | None:
     return None
 
 
+def chat_part(kind: MediaKind, url: str) -> Raw:
+    """A part of the chat API with an image or a file. `url`: where it is, or a data URL that holds it."""
+    if kind == "image":
+        return {"type": "image_url", "image_url": {"url": url}}
+    return {"type": "file", "file": {"file_data": url}}
+
+
 def _write_chat(asset: Asset) -> Raw | None:
     """The asset as a part of the chat API; None if that takes no such file."""
     if asset.kind == "image":
-        return {"type": "image_url", "image_url": {"url": _url(asset)}}
+        return chat_part("image", _url(asset))
     sound = asset.mime.removeprefix("audio/")
     if asset.data and sound in {"wav", "mp3"}:
         return {"type": "input_audio", "input_audio": {"data": asset.data, "format": sound}}

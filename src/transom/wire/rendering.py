@@ -20,7 +20,7 @@ _SPARE_SLOTS = 1_000
 
 
 class _RenderedSlots(dict[Dialect, dict[Slot, tuple[Rendered, ...]]]):
-    """A cache of rendered messages, by dialect and slot object. A slot never changes, so its messages do not.
+    """A cache of rendered messages, by dialect and slot object. A slot never changes, so its messages do not either.
 
     They are in tuples: Python's garbage collector does not look at tuples that hold nothing but structs.
     """
@@ -33,8 +33,8 @@ def render(
 
     The result is new dicts and lists, which the caller may change. In the dialect of the conversation it is valid and
     within the budget. In another dialect it has another number of tokens, and it may end with the model's message where
-    that API wants the user's. `indexes`: a cache for the next call. Raises InvalidSetting for anything but a window or
-    a view, and for the name of an unknown dialect.
+    that API wants the user's. `indexes`: where the rendered slots are kept for the next call. Raises InvalidSetting for
+    anything but a window or a view, and for the name of an unknown dialect.
     """
     view = shown.view if isinstance(shown, Window) else shown
     if not isinstance(cast("object", view), View):

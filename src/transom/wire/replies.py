@@ -51,8 +51,13 @@ def require_reply(value: object, needed: str) -> Raw:
         raise InvalidMessage("reply", f"{needed} is needed, not {type(value).__name__}")
     fields = cast("Raw", value)
     if error := fields.get("error"):
-        raise InvalidMessage("reply", f"the reply is an error: {as_dict(error).get('message') or error!s:.400}")
+        raise InvalidMessage("reply", f"the reply is an error: {error_text(error):.400}")
     return fields
+
+
+def error_text(error: object) -> str:
+    """The message of an error of a provider, or the whole error as text if it has no message."""
+    return str(as_dict(error).get("message") or error)
 
 
 def as_assistant(fact: Fact, message: Raw) -> Assistant:
@@ -95,7 +100,7 @@ def read_usage(usage: object, where: UsageFields) -> Usage | None:
 
 
 def usage_of_reply(reply: object, where: UsageFields) -> Usage | None:
-    """The usage in a reply of which nothing else need be readable; None if it reports none."""
+    """The usage that a reply reports, also if nothing else in the reply can be read; None if it reports none."""
     fields = as_dict(dumped(reply))
     return next((found for key in where.of_reply if (found := read_usage(dumped(fields.get(key)), where))), None)
 
@@ -107,7 +112,7 @@ _USAGE_FIELDS = Usage.__struct_fields__
 
 
 def _number(fields: Raw, alternatives: str) -> int:
-    """The first such number at these paths (`a|b`); 0 if there is none."""
+    """The first whole number from 1 to `MOST_TOKENS` at these paths (`a|b`); 0 if there is none."""
     for path in alternatives.split("|"):
         value = reduce(lambda held, key: as_dict(held).get(key), path.split("."), cast("Any", fields))
         if isinstance(value, int) and 0 < value <= MOST_TOKENS:

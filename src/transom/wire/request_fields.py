@@ -11,24 +11,27 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from transom.core.message import Raw
+from transom.wire.fields import as_dict
 from transom.wire.replies import dumped
 
 _FREE = frozenset(("auto", "none"))
 """Choices that force nothing."""
+_PARALLEL = "disable_parallel_tool_use"
 _GEMINI_KEYS = ("tool_config", "toolConfig")
 _CALLING_KEYS = ("function_calling_config", "functionCallingConfig")
 
 
 def without_forced_call(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a request with the choice of tools left to the model, if they force a call; else as they are.
+    """A copy of the arguments of a request that leaves the choice of tools to the model. A choice that forces no call
+    stays.
 
-    Anthropic's other settings within `tool_choice`, such as `disable_parallel_tool_use`, stay.
+    Anthropic's setting `disable_parallel_tool_use`, which stands within `tool_choice`, stays too.
     """
     rest = dict(arguments)
     if _forces(rest.get("tool_choice")):
-        choice = rest.pop("tool_choice")
-        if isinstance(choice, dict) and (kept := _other_settings(cast("Raw", choice))):
-            rest["tool_choice"] = {"type": "auto", **kept}
+        choice = as_dict(rest.pop("tool_choice"))
+        if _PARALLEL in choice:
+            rest["tool_choice"] = {"type": "auto", _PARALLEL: choice[_PARALLEL]}
     for key in _GEMINI_KEYS:
         if _forces_gemini(rest.get(key)):
             del rest[key]
@@ -41,22 +44,15 @@ def _forces(choice: object) -> bool:
     if isinstance(choice, dict):
         fields = cast("Raw", choice)
         if fields.get("type") == "allowed_tools":  # OpenAI's: its own mode says whether a call is forced
-            inner = fields.get("allowed_tools")
-            return _forces(fields.get("mode") or (cast("Raw", inner).get("mode") if isinstance(inner, dict) else None))
+            return _forces(fields.get("mode") or as_dict(fields.get("allowed_tools")).get("mode"))
         return fields.get("type") not in _FREE
     return isinstance(choice, str) and choice not in _FREE
 
 
-def _other_settings(choice: Raw) -> Raw:
-    return {key: value for key, value in choice.items() if key == "disable_parallel_tool_use"}
-
-
 def _forces_gemini(given: object) -> bool:
-    config = dumped(given)
-    if not isinstance(config, dict):
-        return False
-    calling = next((value for key in _CALLING_KEYS if (value := cast("Raw", config).get(key)) is not None), None)
-    return isinstance(calling, dict) and str(cast("Raw", calling).get("mode", "")).upper() == "ANY"
+    config = as_dict(dumped(given))
+    calling = next((as_dict(config[key]) for key in _CALLING_KEYS if config.get(key) is not None), Raw())
+    return str(calling.get("mode", "")).upper() == "ANY"
 
 
 # ---- the form of the answer

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, cast
 from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
 from transom.wire.fields import as_dict
-from transom.wire.replies import StopReason, dumped
+from transom.wire.replies import StopReason, UsageFields, dumped, read_usage
 
 _OPEN = (
     "the reply is an open stream: read it to its end, then observe the list of its chunks, or what the helper's "
@@ -53,8 +53,8 @@ class TextDelta(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a block or item stands in its reply: `at`, the index that the stream gives it, then the order in which they
-    began. Some gateways give all of them one index."""
+    """Where a block or item stands in its reply. Places are in order of `at`, the index that the stream gives to the
+    block; those with the same index in the order in which they began. Some gateways give all blocks one index."""
 
     at: int
     begun: int
@@ -94,11 +94,14 @@ class Accumulator:
     - `finished`: the provider said that the reply is complete.
     - `error`: the error that came in the stream instead of the rest; empty if none.
     - `stop`: why the model stopped; "unknown" until the provider says it.
+    - `usage_fields`: where `_usage`, which `feed` keeps, has its numbers. None: only `turn` knows the usage.
     """
 
     finished = False
     error = ""
     stop: StopReason = "unknown"
+    usage_fields: UsageFields | None = None
+    _usage: Any = None
     _deltas: list[TextDelta] | None = None
     _arrived: list[TextDelta] | None = None
 
@@ -145,6 +148,8 @@ class Accumulator:
     @property
     def usage(self) -> Usage | None:
         """The usage that the provider has reported so far, also if no turn can be read; None if none."""
+        if self.usage_fields is not None:
+            return read_usage(dumped(self._usage or None), self.usage_fields)
         try:
             return self.turn().usage
         except InvalidMessage:
@@ -152,7 +157,8 @@ class Accumulator:
 
 
 def chunk_fields(chunk: object, keep: Collection[str] = ()) -> Raw:
-    """A chunk as a dict. Fields that are null are dropped, except below the keys `keep`: servers fill them in.
+    """A chunk as a dict. A dict is returned as it is. An object of an SDK loses its nulls, which the SDK has filled in,
+    except below the keys `keep`.
 
     Raises InvalidMessage if the chunk is neither a dict nor an object of an SDK.
     """

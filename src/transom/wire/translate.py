@@ -29,8 +29,8 @@ _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 @lru_cache(maxsize=1024)
 def safe_name(name: str) -> str:
-    """A tool name that every API takes: letters, digits, _ and -, at most 64. The same name always gives the same
-    result."""
+    """A tool name that every API takes: at most 64 letters, digits, _ and -. Other characters become _, and an empty
+    name becomes `texts.UNNAMED`."""
     return _REFUSED.sub("_", name)[:64] or texts.UNNAMED
 
 

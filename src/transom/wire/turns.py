@@ -11,10 +11,10 @@ from transom.core.message import Addressed, Assistant, Call, Reasoning
 
 
 def turn_of(items: Sequence[Addressed], **rest: Any) -> Assistant:
-    """Make a turn of content parts, calls and reasoning in this order. It remembers the order unless it is reasoning,
-    content, calls.
+    """Make a turn of content parts, calls and reasoning, given in the order in which they came.
 
-    `rest`: other fields of the turn.
+    The turn keeps that order in `order`; it is empty for the usual one: reasoning, content, calls. `rest`: other fields
+    of the turn.
     """
     order = "".join("r" if isinstance(i, Reasoning) else "c" if isinstance(i, Call) else "p" for i in items)
     return Assistant(

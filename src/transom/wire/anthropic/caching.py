@@ -32,15 +32,15 @@ def breakpoints(request: Raw, ends: Sequence[int]) -> Raw:
     first = 1 + max((at for at, each in enumerate(messages) if _HOUR in map(_lifetime, _marks([each]))), default=-1)
     out = {**request, "messages": messages}
     places = sorted({end % size for end in ends if -size <= end < size and end % size >= first}, reverse=True)
-    if left > 0 and not first and (system := _ended(request.get("system"))) is not None:
+    if left > 0 and not first and (system := _marked(request.get("system"))) is not None:
         out["system"], left = system, left - 1
     for at in places:
-        if left > 0 and (content := _ended(messages[at]["content"])) is not None:
+        if left > 0 and (content := _marked(messages[at]["content"])) is not None:
             messages[at], left = {**messages[at], "content": content}, left - 1
     return out
 
 
-def _ended(content: object) -> list[Raw] | None:
+def _marked(content: object) -> list[Raw] | None:
     """The content with a mark on its last block that can take one; None if there is no such block, or it has a mark."""
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
@@ -66,7 +66,7 @@ def with_valid_marks(body: Raw) -> Raw:
     if not dropped:
         return body
     numbers = count()
-    changed: list[Any] = [_without(items, dropped, numbers) for items in groups]
+    changed: list[Any] = [_without_marks(items, dropped, numbers) for items in groups]
     return {
         **body,
         **{key: items for key, items in zip(_KEYS, changed, strict=True) if isinstance(body.get(key), list)},
@@ -97,13 +97,13 @@ def _marks(items: Sequence[Raw]) -> Iterator[Any]:
             yield item[_MARK]
 
 
-def _without(items: list[Raw], dropped: Collection[int], numbers: Iterator[int]) -> list[Raw]:
+def _without_marks(items: list[Raw], dropped: Collection[int], numbers: Iterator[int]) -> list[Raw]:
     """The items without the marks of these numbers. `numbers` counts the marks in the order of `_marks`."""
     out: list[Raw] = []
     for item in items:
         content = item.get("content")
         if isinstance(content, list):
-            inner = _without(cast("list[Raw]", content), dropped, numbers)
+            inner = _without_marks(cast("list[Raw]", content), dropped, numbers)
             item = item if inner == content else {**item, "content": inner}  # noqa: PLW2901 - a copy of it
         if _MARK in item and next(numbers) in dropped:
             item = {key: value for key, value in item.items() if key != _MARK}  # noqa: PLW2901

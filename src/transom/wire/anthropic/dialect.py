@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from transom import texts
 from transom.core import message as m
@@ -18,7 +18,16 @@ from transom.wire import tools as tool_formats
 from transom.wire import translate
 from transom.wire.anthropic.caching import with_valid_marks
 from transom.wire.anthropic.parse import DIALECT_NAME, USAGE, parse, parse_reply, read
-from transom.wire.anthropic.render import EMPTY, by_user, is_blank, is_label, sent_name, system_of, unit_messages, words
+from transom.wire.anthropic.render import (
+    EMPTY,
+    instruction_by_user,
+    is_blank,
+    is_label,
+    sent_name,
+    system_of,
+    text_message,
+    unit_messages,
+)
 from transom.wire.anthropic.rules import violations
 from transom.wire.anthropic.server_tools import repaired
 from transom.wire.anthropic.stream import AnthropicAccumulator
@@ -106,13 +115,15 @@ class AnthropicDialect(Dialect, frozen=True):
     user_first: bool = False
     unsigned: bool = False
 
+    usage_fields: ClassVar[UsageFields | None] = USAGE
+
     def required_user_turn(self, turn: Assistant) -> str:
         """A short text (A12); empty if the turn ends with a part of the provider's own tools. A result of an earlier
         turn's call does not count: where a fold hides the call, a text stands in its place."""
         return texts.CONTINUE if turn.continued_calls else translate.user_turn_after(turn, DIALECT_NAME)
 
     def user_message(self, text: str) -> Rendered:
-        return Rendered(words(text))
+        return Rendered(text_message(text))
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
         return messages_without_surrogates(unit_messages(unit, mid_system=self.mid_system, unsigned=self.unsigned))
@@ -125,7 +136,7 @@ class AnthropicDialect(Dialect, frozen=True):
         """
         messages = repaired(messages)
         if messages and messages[0].message["role"] == "system":
-            messages = [by_user("system", messages[0]), *messages[1:]]
+            messages = [instruction_by_user("system", messages[0]), *messages[1:]]
         if self.user_first and messages and messages[0].message["role"] == "assistant":
             messages = [self.user_message(texts.CONTINUE), *messages]
         return join_roles(messages, "content")
@@ -158,10 +169,6 @@ class AnthropicDialect(Dialect, frozen=True):
     def parse_reply(self, reply: object) -> Assistant:
         given = from_stream(reply, self.accumulator)
         return given if isinstance(given, Assistant) else parse_reply(given, bound=self.bound)
-
-    @property
-    def usage_fields(self) -> UsageFields:
-        return USAGE
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return AnthropicCounter(counter, self.render_tools, user_first=self.user_first)

@@ -43,7 +43,7 @@ def is_blank(text: str) -> bool:
     return not text.strip()
 
 
-def words(text: str, role: str = "user") -> Raw:
+def text_message(text: str, role: str = "user") -> Raw:
     """A message with a text of ours, or the placeholder if it is blank."""
     return {"role": role, "content": [_text(EMPTY if is_blank(text) else text)]}
 
@@ -54,11 +54,11 @@ def unit_messages(unit: Unit, *, mid_system: bool, unsigned: bool) -> list[Rende
     head, *answers = unit.shown_facts()
     if isinstance(head, m.Instruction):
         as_it_is = mid_system or head.dialect == DIALECT_NAME
-        return [_plain("system", head) if as_it_is else by_user(head.role, _plain("user", head))]
+        return [_plain("system", head) if as_it_is else instruction_by_user(head.role, _plain("user", head))]
     if not isinstance(head, Assistant):
         own = m.own_text(head)
         if own:
-            return [Rendered(words(own, "assistant" if isinstance(head, m.Failure) else "user"))]
+            return [Rendered(text_message(own, "assistant" if isinstance(head, m.Failure) else "user"))]
         return [_plain("user", head)]
     turn = cast("Assistant", _adopted(head))
     calls = unique_calls(unit, turn, is_label)
@@ -80,7 +80,7 @@ def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
     return sent
 
 
-def by_user(role: str, rendered: Rendered) -> Rendered:
+def instruction_by_user(role: str, rendered: Rendered) -> Rendered:
     """An instruction as a user message, marked as what it is. A placeholder stands for blocks that only the system may
     send."""
     message = rendered.message

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from transom.core.message import Assistant, Raw, Usage
+from transom.core.message import Assistant, Raw
 from transom.errors import InvalidMessage
 from transom.wire.anthropic.parse import USAGE, parse_reply, without_refused_blocks
 from transom.wire.arguments import read_object
 from transom.wire.fields import as_dict, text
-from transom.wire.replies import dumped, read_usage, stop_reason
+from transom.wire.replies import error_text, stop_reason
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields, is_whole_object
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
@@ -25,6 +25,8 @@ class AnthropicAccumulator(Accumulator):
     Before the message ends, the turn has only the blocks that have ended, and the text so far. `bound`: see
     `AnthropicDialect`.
     """
+
+    usage_fields = USAGE
 
     def __init__(self, *, bound: bool = True) -> None:
         self._bound = bound
@@ -61,8 +63,7 @@ class AnthropicAccumulator(Accumulator):
             self.finished = self.finished or bool(self._stop)
             self.stop = stop_reason(self._stop)
         elif kind == "error":
-            error = fields.get("error")
-            self.error = str(as_dict(error).get("message") or error)
+            self.error = error_text(fields.get("error"))
 
     def turn(self) -> Assistant:
         content = [block for at in sorted(self._blocks) if (block := self._whole(at)) is not None]
@@ -70,10 +71,6 @@ class AnthropicAccumulator(Accumulator):
             content = without_refused_blocks(content)
         reply: Raw = {"role": "assistant", "content": content, "usage": self._usage, "model": self._model}
         return parse_reply({**reply, "stop_reason": self._stop, "container": self._container}, bound=self._bound)
-
-    @property
-    def usage(self) -> Usage | None:
-        return read_usage(dumped(self._usage or None), USAGE)
 
     @property
     def open_calls(self) -> list[str]:

@@ -14,8 +14,18 @@ from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
-from transom.wire.fields import objects_in
-from transom.wire.frameworks.base import CHAT, Piece, Shown, Sources, bound, shown_messages, signature_of, text_of
+from transom.wire.fields import objects_in, plain_text
+from transom.wire.frameworks.base import (
+    CHAT,
+    Piece,
+    Shown,
+    Sources,
+    bound_if_signed,
+    shown_messages,
+    signature_of,
+    unchanged_message,
+)
+from transom.wire.media import chat_part
 from transom.wire.openai import parse
 from transom.wire.replies import UsageFields, as_assistant, with_usage
 
@@ -89,8 +99,7 @@ def _turn(contents: Sequence[Any], where: str) -> Any:
     words = [each.text or sign for each, sign in zip(thoughts, signs, strict=True)]  # encrypted, it has no text
     if any(words):
         chat["reasoning_content"] = "\n".join(filter(None, words))
-    fact = parse({**chat, "tool_calls": calls} if calls else chat, where)
-    return bound(fact) if isinstance(fact, Assistant) and any(signs) else fact
+    return bound_if_signed(parse({**chat, "tool_calls": calls} if calls else chat, where), signs)
 
 
 def _args(content: Any) -> str:
@@ -102,16 +111,14 @@ def _part(content: Any) -> Raw:
     if content.type == _TEXT:
         return {"type": "text", "text": content.text or ""}
     if content.type in {"data", "uri"} and content.uri:
-        if str(content.media_type).startswith("image/"):
-            return {"type": "image_url", "image_url": {"url": content.uri}}
-        return {"type": "file", "file": {"file_data": content.uri}}
+        return chat_part("image" if str(content.media_type).startswith("image/") else "file", content.uri)
     return {"type": "text", "text": json.dumps(content.to_dict(), ensure_ascii=False, default=str)}
 
 
 def _written(shown: Iterator[Shown]) -> Iterator[Any]:
     group: list[Shown] = []
     for each in shown:
-        if group and not (_message(group[0]) is _message(each) is not None or _are_results(group[0], each)):
+        if group and not (group[0].message is each.message is not None or _are_results(group[0], each)):
             yield _group(group)
             group = []
         group.append(each)
@@ -119,23 +126,18 @@ def _written(shown: Iterator[Shown]) -> Iterator[Any]:
         yield _group(group)
 
 
-def _message(shown: Shown) -> Any:
-    return None if shown.piece is None else shown.piece.message
-
-
 def _are_results(first: Shown, other: Shown) -> bool:
-    return _message(first) is _message(other) and first.chat["role"] == other.chat["role"] == "tool"
+    return first.message is other.message and first.chat["role"] == other.chat["role"] == "tool"
 
 
 def _group(group: Sequence[Shown]) -> Any:
     """The message with these contents: the original, if it has no others and none is changed."""
-    first = group[0].piece
-    if first is not None and len(group) == first.of and not any(each.changed for each in group):
-        return first.message
+    if (original := unchanged_message(group)) is not None:
+        return original
     contents = [content for each in group for content in _contents(each)]
-    if first is None:
+    if group[0].message is None:
         return _package().Message(group[0].chat["role"], contents)
-    made = copy.copy(first.message)
+    made = copy.copy(group[0].message)
     made.contents, made.raw_representation = contents, None  # it says what the original said
     return made
 
@@ -145,10 +147,10 @@ def _contents(shown: Shown) -> list[Any]:
     if source is not None and not shown.changed:
         return cast("list[Any]", source if isinstance(source, list) else [source])
     if chat["role"] == "tool":
-        return [kind.from_function_result(chat["tool_call_id"], result=text_of(chat.get("content")))]
+        return [kind.from_function_result(chat["tool_call_id"], result=plain_text(chat.get("content")))]
     originals: list[Any] = source or []
     kept = [each for each in originals if each.type == _THOUGHT] if chat.get("reasoning_content") else []
-    said = text_of(chat.get("content"))
+    said = plain_text(chat.get("content"))
     is_list = isinstance(chat.get("content"), list)
     media = [each for each in originals if is_list and each.type in {"data", "uri"}]
     calls = {each.call_id: each for each in originals if each.type == _CALL}

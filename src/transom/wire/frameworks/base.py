@@ -10,19 +10,19 @@ The types of a framework are imported by `write`, and only there: whoever has su
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.message import Assistant, Fact, Raw, ToolResult
-from transom.core.unit import FoldedSlot, Unit
+from transom.core.unit import Unit
 from transom.core.view import View
 from transom.wire.dialect import Dialect
-from transom.wire.fields import as_dict, text
+from transom.wire.fields import as_dict, json_or_text, text
 from transom.wire.openai import OpenAIChatDialect
+from transom.wire.openai.parse import body_keys
 
 CHAT = OpenAIChatDialect(media_in_results=True)
 """The dialect in which most frameworks are read and counted. The framework, not the window, decides where the images of
@@ -32,9 +32,10 @@ tool results are sent."""
 class Piece(Struct, frozen=True, gc=False, eq=False, kw_only=True):
     """A fact of a list of a framework's messages, with the object that it was read from.
 
-    `at`: the index of the message in the list. `source`: the message, or the part of it that is this fact; None for a
-    fact that the message only mentions. `message`: the message. `of`: how many facts the message has. `clipped`: the
-    framework has a result as we have shortened it, and the log has the whole.
+    - `at`: the index of the message in the list. `message`: the message. `of`: how many facts the message has.
+    - `source`: the message, or the part of it that is this fact. None for instructions that stand beside the parts of a
+      message: the framework sends them by itself.
+    - `clipped`: the framework has a result as we have shortened it, and the log has the whole.
     """
 
     at: int
@@ -46,12 +47,20 @@ class Piece(Struct, frozen=True, gc=False, eq=False, kw_only=True):
 
 
 class Shown(Struct, frozen=True, gc=False, eq=False):
-    """A message of a window: as a chat message, and the piece that it shows (None: it is a text of ours, or a made
-    result). `changed`: the window shows it differently from the original."""
+    """A chat message of a window, with the piece that it shows.
+
+    `piece`: None for a text of ours, and for a result that we made. `changed`: the window shows the piece differently
+    from the original.
+    """
 
     chat: Raw
     piece: Piece | None = None
     changed: bool = True
+
+    @property
+    def message(self) -> Any:
+        """The framework's message that the piece is from; None without a piece."""
+        return None if self.piece is None else self.piece.message
 
 
 Sources = Mapping[int, Piece]
@@ -99,20 +108,16 @@ def shown_messages(view: View, sources: Sources) -> Iterator[Shown]:
         if isinstance(slot, Unit):
             yield from _shown_unit(slot, sources)
         elif not slot.sealed:
-            yield from _shown_fold(slot, sources)
-
-
-def _shown_fold(fold: FoldedSlot, sources: Sources) -> Iterator[Shown]:
-    yield Shown(CHAT.digest_message(fold).message)
-    for unit in fold.pinned_units:
-        yield from _shown_unit(unit, sources)
+            yield Shown(CHAT.digest_message(slot).message)
+            for unit in slot.pinned_units:
+                yield from _shown_unit(unit, sources)
 
 
 def _shown_unit(unit: Unit, sources: Sources) -> Iterator[Shown]:
     messages = CHAT.render_unit(unit)
     for rendered, seq, logged, fact in zip(messages, unit.seqs, unit.facts, unit.shown_facts(), strict=False):
         piece, chat = sources.get(seq), rendered.message
-        # What the framework has changed stays as it has it, as long as the window shows the whole.
+        # Where the framework has changed its message since it was logged, that is shown, unless the window shortens it.
         if piece is not None and piece.clipped:
             same = piece.fact.parts == fact.parts
         else:
@@ -128,14 +133,27 @@ def _ids(chat: Raw) -> list[str]:
 
 
 def _ids_of(fact: Fact) -> list[str]:
+    """The ids of the calls in a fact, or of the call that it answers: equal to `_ids` of its message, if rendering has
+    given no new ids."""
     if isinstance(fact, Assistant) and fact.calls and not fact.calls[0].legacy:
         return [call.id for call in fact.calls]
     return [fact.call if isinstance(fact, ToolResult) else ""]
 
 
-def bound(turn: Assistant) -> Assistant:
-    """A copy of a turn whose reasoning is signed for its prefix."""
-    return replace(turn, reasoning=tuple(replace(thought, bound=True) for thought in turn.reasoning))
+def unchanged_message(group: Sequence[Shown]) -> Any:
+    """The framework's message of which these are all pieces; None if the message has others, if one of them is changed,
+    or if the first has no message."""
+    first = group[0].piece
+    is_whole = first is not None and len(group) == first.of and not any(each.changed for each in group)
+    return group[0].message if is_whole else None
+
+
+def bound_if_signed(fact: Fact, signatures: Iterable[object]) -> Fact:
+    """The fact with its reasoning marked as bound to its prefix, if it is a turn of the model and one of the signatures
+    is not empty. Any other fact is returned as it is."""
+    if not isinstance(fact, Assistant) or not any(signatures):
+        return fact
+    return replace(fact, reasoning=tuple(replace(thought, bound=True) for thought in fact.reasoning))
 
 
 def signature_of(thought: Raw) -> str:
@@ -148,23 +166,12 @@ def signature_of(thought: Raw) -> str:
     return next(filter(None, signs), label if label.startswith("rs_") else "")
 
 
-def text_of(content: object) -> str:
-    """The text of a chat message's content."""
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text") or "") for part in cast("list[Raw]", content))
-    return "" if content is None else str(content)
-
-
-def arguments_of(call: Raw) -> Raw | str:
+def arguments_of(call: Raw) -> object:
     """The arguments of a chat message's call: an object, or the text if it is none."""
-    written = call["function"]["arguments"] if "function" in call else call["custom"]["input"]
-    try:
-        value: object = json.loads(written or "{}")
-    except (ValueError, RecursionError):
-        return written
-    return cast("Raw", value) if isinstance(value, dict) else written
+    kind, field = body_keys(call)
+    return json_or_text(call[kind][field])
 
 
 def name_of(call: Raw) -> str:
     """The name of the tool in a chat message's call."""
-    return call["function"]["name"] if "function" in call else call["custom"]["name"]
+    return call[body_keys(call)[0]]["name"]

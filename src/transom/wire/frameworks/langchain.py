@@ -18,7 +18,7 @@ from transom.wire.frameworks.base import (
     Shown,
     Sources,
     arguments_of,
-    bound,
+    bound_if_signed,
     name_of,
     shown_messages,
     signature_of,
@@ -99,9 +99,8 @@ def _fact(one: Any, chat: Raw, where: str) -> Any:
         return fact
     blocks = [] if isinstance(one, dict) else objects_in(one.content)
     thoughts = [block for block in blocks if block.get("type") in _THOUGHTS]
-    if any(signature_of(block) or block.get("type") == "redacted_thinking" for block in thoughts):
-        fact = bound(fact)
-    return replace(fact, extra=None)  # the name of the agent is no business of the model
+    signs = (signature_of(block) or block.get("type") == "redacted_thinking" for block in thoughts)
+    return replace(bound_if_signed(fact, signs), extra=None)  # the name of the agent is no business of the model
 
 
 def _written(shown: Shown) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from transom.core.message import Raw
 from transom.texts import FAILED
 from transom.wire.fields import as_dict, json_or_text, objects_in, plain_text, text
+from transom.wire.media import chat_part
 from transom.wire.translate import failed_content
 
 _ROLES = {
@@ -172,9 +173,7 @@ def _part(block: Raw) -> Raw:
     if kind == "text":
         return {"type": "text", "text": block.get("text") or ""}
     if kind in {"image", "file", "audio"} and (url := _url(block)):
-        if kind == "image":
-            return {"type": "image_url", "image_url": {"url": url}}
-        return {"type": "file", "file": {"file_data": url}}
+        return chat_part("image" if kind == "image" else "file", url)
     return block
 
 

@@ -11,16 +11,10 @@ from transom.core.view import View
 from transom.wire.dialect import Dialect
 from transom.wire.frameworks.base import Piece, Sources
 from transom.wire.rendering import render_messages
-from transom.wire.replies import UsageFields, dumped, with_usage
+from transom.wire.replies import dumped, with_usage
 from transom.wire.responses import RESPONSES
+from transom.wire.responses.parse import USAGE
 
-_USAGE = UsageFields(
-    prompt="input_tokens",
-    cached="input_tokens_details.cached_tokens",
-    cache_write="input_tokens_details.cache_write_tokens",
-    output="output_tokens",
-    reasoning="output_tokens_details.reasoning_tokens",
-)
 _NO_ID = "__fake_id__"
 """The SDK's id for the items of an API that gives none."""
 
@@ -56,7 +50,7 @@ class OpenAIAgentsFormat:
             for each in dataclasses.fields(response.usage)
             if (value := getattr(response.usage, each.name)) is not None
         }
-        return with_usage(turn, usage, _USAGE)
+        return with_usage(turn, usage, USAGE)
 
     def write(self, view: View, sources: Sources) -> list[Raw]:  # noqa: ARG002 - an item is the dict that it is
         return [_with_id(item) for item in render_messages(view, self.dialect)]

@@ -10,19 +10,19 @@ from transom.core.message import Assistant, Instruction, Raw, Text
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
-from transom.wire.fields import objects_in
+from transom.wire.fields import as_items, objects_in, plain_text
 from transom.wire.frameworks.base import (
     CHAT,
     Piece,
     Shown,
     Sources,
-    bound,
+    bound_if_signed,
     name_of,
     shown_messages,
     signature_of,
-    text_of,
+    unchanged_message,
 )
-from transom.wire.frameworks.pydantic_ai_json import request_message, result_items, turn
+from transom.wire.frameworks.pydantic_ai_json import request_message, turn
 from transom.wire.openai import parse
 from transom.wire.replies import UsageFields, as_assistant, with_usage
 
@@ -79,9 +79,7 @@ def _pieces(one: Any, at: int, where: str) -> list[Piece]:
         thoughts = [part for part in parts if part.get("part_kind") == "thinking"]
         for part in thoughts:
             part["content"] = part.get("content") or signature_of(part)  # encrypted, it has no text
-        fact = parse(turn(parts), where)
-        if isinstance(fact, Assistant) and any(map(signature_of, thoughts)):
-            fact = bound(fact)
+        fact = bound_if_signed(parse(turn(parts), where), map(signature_of, thoughts))
         return [Piece(at=at, fact=fact, source=one, message=one)]
     read = [(part, request_message(fields)) for part, fields in zip(one.parts, parts, strict=True)]
     known = [(part, chat) for part, chat in read if chat is not None]
@@ -95,7 +93,7 @@ def _written(shown: Iterator[Shown]) -> Iterator[Any]:
         if each.piece is not None and each.piece.source is None:
             continue  # instructions, which the requests have
         is_models = each.chat["role"] == "assistant"
-        if group and (is_models or _message(group[0]) is not _message(each)):
+        if group and (is_models or group[0].message is not each.message):
             yield _request(group, names)
             group = []
         if is_models:
@@ -107,19 +105,14 @@ def _written(shown: Iterator[Shown]) -> Iterator[Any]:
         yield _request(group, names)
 
 
-def _message(shown: Shown) -> Any:
-    return None if shown.piece is None else shown.piece.message
-
-
 def _request(group: Sequence[Shown], names: dict[str, str]) -> Any:
     """The request with these parts: the original, if it has no others and none is changed."""
     from pydantic_ai.messages import ModelRequest  # noqa: PLC0415
 
-    first = group[0].piece
-    if first is not None and len(group) == first.of and not any(each.changed for each in group):
-        return first.message
-    parts = [_part(each, names) for each in group]
-    return ModelRequest(parts=parts) if first is None else dataclasses.replace(first.message, parts=parts)
+    if (original := unchanged_message(group)) is not None:
+        return original
+    parts, whole = [_part(each, names) for each in group], group[0].message
+    return ModelRequest(parts=parts) if whole is None else dataclasses.replace(whole, parts=parts)
 
 
 def _part(shown: Shown, names: dict[str, str]) -> Any:
@@ -136,31 +129,31 @@ def _part(shown: Shown, names: dict[str, str]) -> Any:
         return dataclasses.replace(source, **update)
     if chat["role"] == "tool":
         label = str(chat.get("tool_call_id") or "")
-        return ToolReturnPart(tool_name=names.get(label, label), content=text_of(content), tool_call_id=label)
-    return (UserPromptPart if chat["role"] == "user" else SystemPromptPart)(content=text_of(content))
+        return ToolReturnPart(tool_name=names.get(label, label), content=plain_text(content), tool_call_id=label)
+    return (UserPromptPart if chat["role"] == "user" else SystemPromptPart)(content=plain_text(content))
 
 
 def _items(content: object, was: object) -> Any:
     """The content of a changed user prompt: texts, and the original images and files."""
     if not isinstance(content, list) or not isinstance(was, (list, tuple)):
-        return text_of(cast("object", content))
+        return plain_text(cast("object", content))
     parts, items = cast("list[Raw]", content), cast("Sequence[Any]", was)
     return [
-        text_of([part]) if part.get("type") == "text" or at >= len(items) else items[at]
+        plain_text([part]) if part.get("type") == "text" or at >= len(items) else items[at]
         for at, part in enumerate(parts)
     ]
 
 
 def _result(content: object, was: Any) -> Any:
     """The content of a changed result: its text, and the original images and files."""
-    found = _items(content, result_items(was))
-    return text_of(content) if all(isinstance(each, str) for each in found) else found
+    found = _items(content, as_items(was))
+    return plain_text(content) if all(isinstance(each, str) for each in found) else found
 
 
 def _response(shown: Shown) -> Any:
     from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart  # noqa: PLC0415
 
-    chat, said = shown.chat, text_of(shown.chat.get("content"))
+    chat, said = shown.chat, plain_text(shown.chat.get("content"))
     if shown.piece is None:
         return ModelResponse(parts=[TextPart(content=said)])
     source = shown.piece.source
@@ -178,14 +171,10 @@ def _response(shown: Shown) -> Any:
         elif isinstance(part, ToolCallPart) and (call := next(calls, None)) is not None:
             args = call["function"]["arguments"]
             is_same = part.args_as_json_str() == args and part.tool_call_id == call["id"]
-            parts.append(part if is_same else _changed_call(part, args, call["id"]))
+            parts.append(part if is_same else dataclasses.replace(part, args=args, tool_call_id=call["id"]))
         else:
             parts.append(part)
     return dataclasses.replace(source, parts=parts)
-
-
-def _changed_call(part: Any, args: str, label: str) -> Any:
-    return dataclasses.replace(part, args=args, tool_call_id=label)
 
 
 PYDANTIC_AI = PydanticAIFormat()

@@ -9,11 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from transom.core.message import Raw
+from transom.core.message import MediaKind, Raw
 from transom.texts import tool_failed
-from transom.wire.fields import as_dict, compact_json, data_of, iso_time, json_or_text, objects_in, plain_text, text
+from transom.wire.fields import (
+    as_dict,
+    as_items,
+    compact_json,
+    data_of,
+    iso_time,
+    json_or_text,
+    objects_in,
+    plain_text,
+    text,
+)
+from transom.wire.media import chat_part
 
-_URLS = {"image-url": "image_url", "document-url": "file", "audio-url": "file", "video-url": "file"}
+_URLS: dict[str, MediaKind] = {"image-url": "image", "document-url": "file", "audio-url": "file", "video-url": "file"}
+"""The kinds of items that name an image or a file by its URL."""
 
 
 def is_message(value: object) -> bool:
@@ -65,6 +77,7 @@ def _request_of(parts: list[Raw], at: float) -> Raw:
 
 
 def request_message(part: Raw) -> Raw | None:
+    """The chat message of a part of a request; None for a part of a kind that we do not know."""
     kind, content = text(part, "part_kind"), part.get("content")
     if kind == "system-prompt":
         return {"role": "system", "content": content}
@@ -72,8 +85,8 @@ def request_message(part: Raw) -> Raw | None:
         return {"role": "user", "content": content if isinstance(content, str) else _user_parts(content)}
     answers = text(part, "tool_call_id") if text(part, "tool_name") else ""
     if kind == "tool-return" or (kind == "retry-prompt" and answers):
-        items = result_items(content)
-        if kind == "tool-return" and any(map(is_media, items)):
+        items = as_items(content)
+        if kind == "tool-return" and any(map(_is_media, items)):
             return {"role": "tool", "tool_call_id": text(part, "tool_call_id"), "content": _user_parts(items)}
         said = content if isinstance(content, str) else compact_json(content)
         if kind == "retry-prompt" or text(part, "outcome") in {"failed", "denied"}:
@@ -84,12 +97,7 @@ def request_message(part: Raw) -> Raw | None:
     return None
 
 
-def result_items(content: object) -> list[object]:
-    """What a tool returned: the items of a list, or the one value."""
-    return cast("list[object]", content) if isinstance(content, list) else [content]
-
-
-def is_media(item: object) -> bool:
+def _is_media(item: object) -> bool:
     """Whether a value in a result is an image or a file, which the model gets as such."""
     return text(as_dict(item), "kind") in {"binary", *_URLS}
 
@@ -111,18 +119,11 @@ def _media(given: object) -> Raw:
         kind = "image-url" if text(item, "media_type").startswith("image/") else "document-url"
     if kind == "text" or kind not in _URLS:
         return {"type": "text", "text": text(item, "content") or compact_json(item)}
-    return _chat_media(_URLS[kind], url)
-
-
-def _chat_media(kind: str, url: str) -> Raw:
-    return {"type": "image_url", "image_url": {"url": url}} if kind == "image_url" else _file(url)
-
-
-def _file(url: str) -> Raw:
-    return {"type": "file", "file": {"file_data": url}}
+    return chat_part(_URLS[kind], url)
 
 
 def turn(parts: list[Raw]) -> Raw:
+    """The chat message of a response with these parts. Its texts and its thoughts are joined, each to one text."""
     by_kind: dict[str, list[Raw]] = {}
     for part in parts:
         by_kind.setdefault(text(part, "part_kind"), []).append(part)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from math import ceil
+from typing import ClassVar
 
 from transom import texts
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Other, Raw, Text, ToolResult, User
@@ -16,7 +16,7 @@ from transom.wire.dialect import Dialect, Placed, Rendered, Violation, messages_
 from transom.wire.dialect_counter import DialectCounter, ToolRenderer
 from transom.wire.fields import message_list, require_own_parts
 from transom.wire.gemini import parse, render
-from transom.wire.gemini.keys import DIALECT_NAME, SIGNATURE
+from transom.wire.gemini.keys import DIALECT_NAME, SIGNATURE, snake
 from transom.wire.gemini.parse import USAGE, parse_response, plain
 from transom.wire.gemini.rules import violations
 from transom.wire.gemini.stream import GeminiAccumulator
@@ -80,6 +80,8 @@ class GeminiDialect(Dialect, frozen=True):
     sign: bool = True
     strict: bool = False
 
+    usage_fields: ClassVar[UsageFields | None] = USAGE
+
     def required_user_turn(self, turn: Assistant) -> str:
         """A short text (G6); empty if the turn ends with a part of the provider's own tools."""
         return translate.user_turn_after(turn, DIALECT_NAME)
@@ -117,10 +119,6 @@ class GeminiDialect(Dialect, frozen=True):
         given = from_stream(reply, self.accumulator)
         return given if isinstance(given, Assistant) else parse_response(given)
 
-    @property
-    def usage_fields(self) -> UsageFields:
-        return USAGE
-
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return GeminiCounter(counter, self.render_tools)
 
@@ -135,16 +133,11 @@ class GeminiDialect(Dialect, frozen=True):
 
     def arguments(self, body: Raw) -> Raw:
         """The contents, and everything else in `config`, with keys in snake case, as the SDK takes them."""
-        config = {_snake(key): value for key, value in body.items() if key != "contents"}
+        config = {snake(key): value for key, value in body.items() if key != "contents"}
         return {"contents": body["contents"], **({"config": config} if config else {})}
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body, strict=self.strict)
-
-
-def _snake(key: str) -> str:
-    """A key in snake case."""
-    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key)
 
 
 GEMINI = GeminiDialect()

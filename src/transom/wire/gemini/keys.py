@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import Any
 
 from transom.core.message import Raw
 
 DIALECT_NAME = "gemini"
 
 
-def _both(*names: str) -> tuple[str, ...]:
-    """Each name in camel case and in snake case."""
-    return tuple(each for name in names for each in (name, re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)))
+@cache
+def snake(key: str) -> str:
+    """A key of the API in snake case: `mime_type` for `mimeType`."""
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key)
+
+
+def either(fields: Raw, key: str) -> Any:
+    """What an object has under a key in camel case or, if that is missing or empty, under the same key in snake
+    case."""
+    return fields.get(key) or fields.get(snake(key))
+
+
+def _both(*keys: str) -> tuple[str, ...]:
+    """Each key in camel case and in snake case."""
+    return tuple(each for key in keys for each in (key, snake(key)))
 
 
 CALL, RESPONSE, SIGNATURE = _both("functionCall"), _both("functionResponse"), _both("thoughtSignature")

@@ -42,6 +42,7 @@ from transom.wire.gemini.keys import (
     TOOL_CALL,
     TOOL_RESULT,
     UNDER,
+    either,
     key_of_part,
     kinds_of,
 )
@@ -201,7 +202,7 @@ def _part(raw: Raw, where: str, path: str) -> Part:
         return Text(raw.get("text") or "", {key: value for key, value in raw.items() if key != "text"} or None)
     body = require_object(raw[kind], where, f"{path}.{kind}")
     if kind in FILES:
-        mime = body.get("mimeType") or body.get("mime_type")
+        mime = either(body, "mimeType")
         return m.Media("image" if isinstance(mime, str) and mime.startswith("image/") else "file", raw)
     # a call by the user, a response by the model: words about one
     return Text(compact_json(raw)) if kind in (*CALL, *RESPONSE) else m.Other(raw)
@@ -293,9 +294,9 @@ def parse_response(reply: object) -> Assistant:
         raise InvalidMessage("reply", _why_none(response))
     candidate = require_reply(found[0], _NEEDED)
     if (content := candidate.get("content")) is None:
-        reason = candidate.get("finishReason") or candidate.get("finish_reason") or "it gives no reason"
+        reason = either(candidate, "finishReason") or "it gives no reason"
         raise InvalidMessage("reply", f"the model said nothing: {reason!s:.100}")
-    usage = response.get("usageMetadata") or response.get("usage_metadata")
+    usage = either(response, "usageMetadata")
     said = _with_storable_args(require_reply(content, _NEEDED))
     if stop_reason_of(response) in ("length", "filter"):
         said = {**said, "parts": without_unanswered_calls(as_list(said.get("parts")))}
@@ -357,7 +358,6 @@ def _id_under(part: Raw, keys: tuple[str, ...]) -> str:
 
 def _why_none(response: Raw) -> str:
     """Why there are no candidates, as far as the response says."""
-    feedback = as_dict(response.get("promptFeedback") or response.get("prompt_feedback"))
-    if why := feedback.get("blockReason") or feedback.get("block_reason"):
+    if why := either(as_dict(either(response, "promptFeedback")), "blockReason"):
         return f"the request was blocked: {why!s:.100}"
     return "a response with candidates or a content with parts is needed"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from transom.core.message import Assistant, Raw, Usage
+from transom.core.message import Assistant, Raw
 from transom.wire.fields import as_dict, dicts, text
-from transom.wire.gemini.keys import CALL, key_of_part, kinds_of
+from transom.wire.gemini.keys import CALL, either, key_of_part, kinds_of
 from transom.wire.gemini.parse import USAGE, parse_response, plain, without_unanswered_calls
-from transom.wire.replies import dumped, read_usage, stop_reason, stop_reason_of
+from transom.wire.replies import error_text, stop_reason, stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]""")
@@ -27,7 +27,7 @@ _MOST_STEPS, _MOST_ITEMS = 100, 100_000
 def is_piece(part: Raw) -> bool:
     """Whether a part is a piece of a call that is not its last one."""
     call = call_in(part)
-    return any(call.get(key) for key in ("partialArgs", "partial_args", "willContinue", "will_continue"))
+    return bool(either(call, "partialArgs") or either(call, "willContinue"))
 
 
 def begins_another(part: Raw, piece: Raw) -> bool:
@@ -41,9 +41,9 @@ def with_piece(part: Raw, piece: Raw) -> Raw:
     key = key_of_part(part, CALL) or CALL[0]
     call, more = dict(call_in(part)), call_in(piece)
     arguments: Any = call.get("args") or {}
-    for each in dicts(more.get("partialArgs") or more.get("partial_args")):
+    for each in dicts(either(more, "partialArgs")):
         value = next((each[name] for name in _VALUES if name in each), None)
-        keys = _keys(text(each, "jsonPath") or text(each, "json_path"))
+        keys = _keys(either(each, "jsonPath"))
         arguments = _placed(arguments, keys, value) if len(keys) <= _MOST_STEPS else arguments
     beside = {name: value for name, value in piece.items() if name not in CALL}
     known = {name: more[name] for name in ("id", "name") if more.get(name)}
@@ -55,9 +55,9 @@ def call_in(part: Raw) -> Raw:
     return as_dict(part.get(key_of_part(part, CALL) or ""))
 
 
-def _keys(path: str) -> list[str | int]:
-    """The steps of a JSON path."""
-    steps = _STEP.findall(path.removeprefix("$"))
+def _keys(path: object) -> list[str | int]:
+    """The steps of a JSON path; none for a value that is no text."""
+    steps = _STEP.findall(path.removeprefix("$")) if isinstance(path, str) else []
     return [int(at) if at else key or re.sub(r"\\(.)", r"\1", "".join(quoted)) for key, at, *quoted in steps]
 
 
@@ -82,29 +82,30 @@ class GeminiAccumulator(Accumulator):
     """Collects the responses of `models.generate_content_stream`. A function call comes whole, in one part, or in
     pieces: those of different calls may be mixed if they have ids."""
 
+    usage_fields = USAGE
+
     def __init__(self) -> None:
         self._parts: list[Raw] = []
         self._open: list[Raw] = []
         """The calls whose next pieces are to come: they are not among the parts yet. A piece belongs to the one with
         its id, without an id to the last one."""
         self._last: Raw = {}
-        self._usage: Any = None
 
     def feed(self, chunk: object) -> None:
         self._last = fields = chunk_fields(plain(chunk))
         if error := fields.get("error"):
-            self.error = str(as_dict(error).get("message") or error)
-        self._usage = fields.get("usageMetadata") or fields.get("usage_metadata") or self._usage
+            self.error = error_text(error)
+        self._usage = either(fields, "usageMetadata") or self._usage
         candidate: Raw = next((each for each in dicts(fields.get("candidates")) if not each.get("index")), Raw())
         for part in dicts(as_dict(candidate.get("content")).get("parts")):
             self._add(part)
             self._add_delta("reasoning" if _thinks(part) else "text", part.get("text"))
-        if reason := candidate.get("finishReason") or candidate.get("finish_reason"):
+        if reason := either(candidate, "finishReason"):
             self.finished, self.stop = True, stop_reason(reason)
             if self.stop == "stop":  # it ends a call whose last piece does not
                 self._parts += [each for each in self._open if text(call_in(each), "name")]
                 self._open = []
-        elif as_dict(fields.get("promptFeedback") or fields.get("prompt_feedback")):
+        elif as_dict(either(fields, "promptFeedback")):
             self.stop = stop_reason_of(fields)
 
     def turn(self) -> Assistant:
@@ -115,10 +116,6 @@ class GeminiAccumulator(Accumulator):
             said = without_unanswered_calls(said)
         content = {"role": "model", "parts": said or [_EMPTY]}
         return parse_response({"candidates": [{"content": content}], "usageMetadata": self._usage})
-
-    @property
-    def usage(self) -> Usage | None:
-        return read_usage(dumped(self._usage), USAGE)
 
     @property
     def open_calls(self) -> list[str]:

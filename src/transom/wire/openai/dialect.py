@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import ClassVar, cast
 
 from transom import texts
 from transom.core.message import Assistant, Fact, Head, Instruction, Media, Raw, Text, ToolResult, User
@@ -52,6 +52,8 @@ class OpenAIChatDialect(Dialect, frozen=True):
     name: str = DIALECT_NAME
     alternate: bool = False
     media_in_results: bool = False
+
+    usage_fields: ClassVar[UsageFields | None] = USAGE
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
@@ -102,10 +104,6 @@ class OpenAIChatDialect(Dialect, frozen=True):
         given = from_stream(reply, self.accumulator)
         return given if isinstance(given, Assistant) else parse_reply(given)
 
-    @property
-    def usage_fields(self) -> UsageFields:
-        return USAGE
-
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         chat = ChatCounter(counter, DIALECT_NAME, objects=False, tools=self.render_tools)
         chat.moves_media = not self.media_in_results
@@ -136,6 +134,7 @@ def _as_one(first: Raw, second: Raw) -> Raw | None:
 
 
 def _parts(content: str | list[Raw]) -> list[Raw]:
+    """A content as a list of parts; an empty text gives none."""
     if isinstance(content, list):
         return content
     return [{"type": "text", "text": content}] if content else []

@@ -105,7 +105,8 @@ class _MistralCounter(ChatCounter):
 
 
 def _said(message: Raw) -> Raw:
-    """Change an instruction in the middle into a marked user message, in place, because it may be the last message."""
+    """Change the message of an instruction to a marked user message, in place: a system message must not be the last
+    one (M3). Any other message stays as it is."""
     if message["role"] == "system":
         content = message["content"]
         words = content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)

@@ -51,7 +51,7 @@ REASONING = ("reasoning_content", "reasoning")
 THINKING = "thinking"
 """The type of the content parts in which Mistral's models think; also `Reasoning.field` of such a part."""
 
-REGULAR_CALL: Raw = {"type": "function", "function": {}}
+_REGULAR_CALL: Raw = {"type": "function", "function": {}}
 """A regular call without its id, name and arguments. A call with other fields keeps them in `extra`."""
 
 _KINDS: dict[str, type[Fact]] = {
@@ -150,7 +150,7 @@ def _call(item: object, where: str, path: str) -> Call:
     label = take_text(rest, "id", where, f"{path}.")
     name = take_text(body, "name", where, f"{path}.{kind}.")
     args = _arguments(body, field)
-    regular = rest == REGULAR_CALL and label and name and args
+    regular = rest == _REGULAR_CALL and label and name and args
     return Call(label, name, args, None if regular else rest)
 
 
@@ -257,18 +257,12 @@ def parse_reply(reply: object) -> Assistant:
     elif "choices" in response and "role" not in response:
         raise InvalidMessage("reply", "the reply has no choices")
     turn = as_assistant(parse(message, "reply"), message)
-    return with_chat_usage(turn, dumped(response.get("usage")) if choices else None)
-
-
-def with_chat_usage(turn: Assistant, usage: object) -> Assistant:
-    """A copy of the turn with its usage. `usage`: the `usage` of a chat API response, as a dict; for anything
-    else the turn is returned as it is."""
-    return with_usage(turn, usage, USAGE)
+    return with_usage(turn, dumped(response.get("usage")) if choices else None, USAGE)
 
 
 def as_message(value: object) -> object:
-    """An assistant message of a client library as a dict, without nulls and fields that only responses have; any other
-    value as it is."""
+    """An object of a client library as a dict; any other value as it is. Of an assistant message the dict has only the
+    fields that an API takes as input (`TAKEN`)."""
     message = dumped(value, _KEPT)
     if message is value or as_dict(message).get("role") != "assistant":
         return message

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from transom.core.message import Assistant, Raw, Usage
+from transom.core.message import Assistant, Raw
 from transom.wire.fields import as_dict, dicts, text
-from transom.wire.openai.parse import TAKEN, USAGE, parse, taken, with_chat_usage
-from transom.wire.replies import as_assistant, dumped, read_usage, stop_reason
+from transom.wire.openai.parse import TAKEN, USAGE, parse, taken
+from transom.wire.replies import as_assistant, error_text, stop_reason, with_usage
 from transom.wire.stream import Accumulator, chunk_fields, is_whole_object
 
 _PIECES = frozenset({"text", "thinking", "summary", "data"})
@@ -23,6 +23,8 @@ _STREAMED = {**TAKEN, "tool_calls": {**cast("Any", TAKEN["tool_calls"]), "index"
 class ChatAccumulator(Accumulator):
     """Collects the chunks of `chat.completions.create(stream=True)`, or the events of the SDK's `.stream()`."""
 
+    usage_fields = USAGE
+
     def __init__(self) -> None:
         self._fields: Raw = {}
         self._calls: list[Raw] = []
@@ -31,13 +33,12 @@ class ChatAccumulator(Accumulator):
         """The newest call with each index and each id, and the newest of all."""
         self._has_an_id_a_piece = False
         """Whether a piece of a call had another id than the call."""
-        self._usage: object = None
 
     def feed(self, chunk: object) -> None:
         event: object = getattr(chunk, "chunk", chunk)  # the SDK's helper wraps each chunk in an event
         fields = chunk_fields(event)
         if error := fields.get("error"):
-            self.error = str(as_dict(error).get("message") or error)
+            self.error = error_text(error)
         # Groq has it elsewhere
         self._usage = fields.get("usage") or as_dict(fields.get("x_groq")).get("usage") or self._usage
         choice: Raw = next((each for each in dicts(fields.get("choices")) if not each.get("index")), Raw())
@@ -64,11 +65,7 @@ class ChatAccumulator(Accumulator):
             message.pop("function_call")
         if not message.get("content") and (calls or message.get("refusal") or "content" not in message):
             message["content"] = None  # as a reply that is not streamed has it
-        return with_chat_usage(as_assistant(parse(message, "reply"), message), self._usage)
-
-    @property
-    def usage(self) -> Usage | None:
-        return read_usage(dumped(self._usage), USAGE)
+        return with_usage(as_assistant(parse(message, "reply"), message), self._usage, USAGE)
 
     @property
     def open_calls(self) -> list[str]:

@@ -18,7 +18,7 @@ from transom.core.message import Call, Part, Raw, Text
 from transom.wire.fields import compact_json, deep_copy
 from transom.wire.translate import with_failed_mark
 
-OUTPUTS = {
+BUILT_IN_CALLS = {
     "tool_search_call": "tool_search_output",
     "computer_call": "computer_call_output",
     "local_shell_call": "local_shell_call_output",
@@ -26,7 +26,7 @@ OUTPUTS = {
     "apply_patch_call": "apply_patch_call_output",
 }
 """The type of the output for each type of call."""
-BUILT_IN_OUTPUTS = frozenset(OUTPUTS.values())
+BUILT_IN_OUTPUTS = frozenset(BUILT_IN_CALLS.values())
 
 _PAYLOADS = {
     "tool_search_call": ("arguments",),
@@ -57,7 +57,7 @@ SCREENSHOT_TOKENS = 280
 def is_clients(item: Raw) -> bool:
     """Whether an item is a call that waits for an output of the client."""
     kind, label = item.get("type"), item.get("call_id")
-    if kind not in OUTPUTS or not isinstance(label, str):
+    if kind not in BUILT_IN_CALLS or not isinstance(label, str):
         return False
     if kind == "tool_search_call":
         return item.get("execution") == "client"
@@ -74,7 +74,7 @@ def client_outputs(items: Iterable[Raw]) -> dict[int, str]:
     clients, names, out = dict[str, bool](), dict[str, str](), dict[int, str]()
     for at, item in enumerate(items):
         kind, label, own = item.get("type"), item.get("call_id"), item.get("id")
-        if kind in OUTPUTS and isinstance(label, str):
+        if kind in BUILT_IN_CALLS and isinstance(label, str):
             clients[label] = is_clients(item)
             if kind == "local_shell_call" and isinstance(own, str):
                 names.setdefault(own, label)
@@ -144,7 +144,7 @@ def _places(item: Raw, *, taken: bool = False) -> Iterator[tuple[Raw, str]]:
 
 def is_built_in(call: Call) -> bool:
     """Whether a call is one of a built-in tool."""
-    return (call.extra or {}).get("type") in OUTPUTS
+    return (call.extra or {}).get("type") in BUILT_IN_CALLS
 
 
 def call_item(call: Call) -> Raw:
@@ -171,7 +171,7 @@ def call_item(call: Call) -> Raw:
 
 def output_items(fact: m.ToolResult, call: Call) -> list[Raw]:
     """The output item for the result of a call, and a message with the text that does not fit into it, if any."""
-    kind = OUTPUTS[(call.extra or {})["type"]]
+    kind = BUILT_IN_CALLS[(call.extra or {})["type"]]
     own = (fact.extra or {}).get("type") == kind
     if kind == "tool_search_output" and not own:  # R: such an output was accepted
         words = "\n".join(map(_words, with_failed_mark(fact).parts))

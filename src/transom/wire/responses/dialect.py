@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from transom.core.message import (
     Addressed,
@@ -36,7 +37,7 @@ from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.translate import safe_name, translate_fact
 
-_SEALED = 5
+_ENCRYPTED_CHARACTERS_A_TOKEN = 5
 """Characters of encrypted reasoning for a token: four characters of base64 are three bytes, and a token is about four
 bytes."""
 
@@ -60,7 +61,9 @@ class ResponsesCounter(DialectCounter):
             screenshot = SCREENSHOT_TOKENS if part.name == "computer" else 0
             return tokens + STAND_IN + screenshot
         sealed = (part.extra or {}).get("encrypted_content") if isinstance(part, Reasoning) else None
-        return super().count_part(part) + (-(-len(sealed) // _SEALED) if isinstance(sealed, str) else 0)
+        return super().count_part(part) + (
+            -(-len(sealed) // _ENCRYPTED_CHARACTERS_A_TOKEN) if isinstance(sealed, str) else 0
+        )
 
     def count_envelope(self, fact: Fact) -> int:
         """The tokens beside the parts: with the item of a built-in tool's output, a changed tool name, or a placeholder
@@ -90,6 +93,8 @@ class ResponsesDialect(Dialect, frozen=True):
     name: str = DIALECT_NAME
     strict: bool = False
     bound: bool = True
+
+    usage_fields: ClassVar[UsageFields | None] = USAGE
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
@@ -147,10 +152,6 @@ class ResponsesDialect(Dialect, frozen=True):
     def parse_reply(self, reply: object) -> Assistant:
         given = reply if holds_items(reply) else from_stream(reply, self.accumulator)
         return given if isinstance(given, Assistant) else parse_response(given, bound=self.bound)
-
-    @property
-    def usage_fields(self) -> UsageFields:
-        return USAGE
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return ResponsesCounter(counter, DIALECT_NAME, objects=False, tools=self.render_tools, takes=takes)

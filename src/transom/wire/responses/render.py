@@ -153,18 +153,18 @@ def _kind(call: Call) -> str:
 
 # ---- repairs
 
-_BLURRED = frozenset(
+_NEED_NO_ID = frozenset(
     {*CALLS, "message", "tool_search_call", "tool_search_output", "shell_call", "shell_call_output", "apply_patch_call"}
 )
 """Types of items that the API accepts without an id."""
 
-_NAMED = {"computer_call": "cu", "local_shell_call": "lsh"}
-"""Calls that the client answers and that need an id, and what the id begins with."""
+_ID_PREFIXES = {"computer_call": "cu", "local_shell_call": "lsh"}
+"""For calls that the client answers and that need an id: what the id begins with."""
 
-_TAKEN = {"assistant": {"output_text", "refusal"}, "result": {"input_text", "input_image", "input_file"}}
-"""The only types of parts in a message of the model, and in an output."""
+_PARTS_TAKEN = {"assistant": {"output_text", "refusal"}, "result": {"input_text", "input_image", "input_file"}}
+"""The only types of parts that a message of the model, and an output of a call (`result`), may have."""
 
-_CHATS = frozenset({"text", "image_url", "file"})
+_PARTS_OF_CHAT = frozenset({"text", "image_url", "file"})
 """Types of parts of the chat API, which this API refuses."""
 
 
@@ -181,9 +181,9 @@ def _unbound(item: Raw) -> Raw:
     placeholder."""
     if kind(item) in COMPACTIONS:  # it was made of all that went before, and R9 wants it untouched
         return item
-    if kind(item) in _NAMED and is_clients(item):  # its output stays, so it does: under an id that nothing binds
-        return {**item, "id": f"{_NAMED[kind(item)]}_{item['call_id']}"}
-    if kind(item) not in _BLURRED:
+    if kind(item) in _ID_PREFIXES and is_clients(item):  # its output stays, so it does: under an id that nothing binds
+        return {**item, "id": f"{_ID_PREFIXES[kind(item)]}_{item['call_id']}"}
+    if kind(item) not in _NEED_NO_ID:
         return left_out()
     nameless = _without(item, "id")
     return _easy_message(nameless) if kind(item) == "message" else nameless
@@ -289,7 +289,7 @@ def _repaired_part(part: Raw, role: str) -> Raw:
     given, plain = part.get("type"), MODEL_TEXT if role == "assistant" else USER_TEXT
     type_ = given if isinstance(given, str) else ""
     # new kinds of parts come for the model to hear: the caller knows its model
-    if type_ in _TAKEN[role] if role in _TAKEN else type_ and type_ not in _CHATS:
+    if type_ in _PARTS_TAKEN[role] if role in _PARTS_TAKEN else type_ and type_ not in _PARTS_OF_CHAT:
         return part
     words = part.get(TEXTS.get(type_ or plain, ""))
     medium = next((medium for medium in ("image", "file") if medium in type_), "part")

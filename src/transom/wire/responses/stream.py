@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any, cast
 
-from transom.core.message import Assistant, Raw, Usage
+from transom.core.message import Assistant, Raw
 from transom.wire.fields import as_dict, as_list, text
-from transom.wire.replies import dumped, read_usage, stop_reason_of
+from transom.wire.replies import error_text, stop_reason_of
 from transom.wire.responses.built_in import is_clients
 from transom.wire.responses.parse import (
     CALLS,
@@ -38,6 +38,8 @@ class ResponsesAccumulator(Accumulator):
     `ResponsesDialect`.
     """
 
+    usage_fields = USAGE
+
     def __init__(self, *, bound: bool = True) -> None:
         self._bound = bound
         self._places = Places()
@@ -49,7 +51,6 @@ class ResponsesAccumulator(Accumulator):
         self._arguments: dict[Place, tuple[str, str]] = {}
         """The arguments so far of each call: their field, and the text."""
         self._response: Raw = {}
-        self._usage: object = None
 
     def feed(self, chunk: object) -> None:
         kind = _kind(chunk)
@@ -72,8 +73,7 @@ class ResponsesAccumulator(Accumulator):
             self._response, self.finished = as_dict(fields.get("response")), True
             self.stop = stop_reason_of(self._response)
         elif kind == "response.failed":
-            error = as_dict(fields.get("response")).get("error")
-            self.error = str(as_dict(error).get("message") or error or "the response failed")
+            self.error = error_text(as_dict(fields.get("response")).get("error") or "the response failed")
         elif kind == "error":
             self.error = text(fields, "message") or "the response failed"
 
@@ -88,10 +88,6 @@ class ResponsesAccumulator(Accumulator):
             items.pop()
         rest = {key: self._response.get(key) for key in _BESIDE}
         return parse_response({**rest, "output": items, "usage": self._usage}, bound=self._bound)
-
-    @property
-    def usage(self) -> Usage | None:
-        return read_usage(dumped(self._usage), USAGE)
 
     @property
     def open_calls(self) -> list[str]:
