@@ -25,7 +25,7 @@ from transom.core.message import (
 )
 from transom.core.window import assemble
 from transom.texts import ABORTED, CONTINUE
-from transom.wire.anthropic import ANTHROPIC, AnthropicDialect, breakpoints
+from transom.wire.anthropic import ANTHROPIC, breakpoints
 from transom.wire.rendering import render
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -167,14 +167,6 @@ def test_another_dialects_log():
         ),
         turn(text("done")),
         said(text(CONTINUE)),
-    ]
-
-
-def test_foreign_instructions_in_the_middle_where_the_model_takes_them():
-    facts = [User(parts=(Text("go"),)), Instruction(parts=(Text("be quick"),), role="developer")]
-    assert shown(*facts, dialect=AnthropicDialect(mid_system=True)) == [
-        said(text("go")),
-        said(text("be quick"), role="system"),
     ]
 
 

@@ -314,9 +314,9 @@ def test_words_of_two_turns_from_elsewhere_are_one_content():
 def test_signatures_are_made_where_they_are_missing():
     said = parse({"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "sh", "arguments": "{}"}}] * 2})
     foreign = [User(parts=(Text("go"),)), said]
-    for dialect, signed in ((GEMINI, True), (GeminiDialect(sign=False), False), (GeminiDialect(strict=True), True)):
+    for dialect in (GEMINI, GeminiDialect(strict=True)):
         _, turn, _ = sent(talk(*foreign, counter=Letters(), dialect=dialect))
-        assert ["thoughtSignature" in part for part in turn["parts"]] == [signed, False]
+        assert ["thoughtSignature" in part for part in turn["parts"]] == [True, False]
 
 
 def test_unsigned_turns_of_its_own_are_signed_for_strict_models_only():
@@ -544,7 +544,7 @@ def test_a_pinned_turn_behind_a_fold_does_not_end_a_window():
 
 
 def test_the_dialect_is_a_value():
-    assert repr(GEMINI) == "GeminiDialect(name='gemini', digest_role='user', sign=True, strict=False)"
+    assert repr(GEMINI) == "GeminiDialect(name='gemini', digest_role='user', strict=False)"
 
 
 def test_results_of_calls_without_ids_are_in_the_order_of_the_calls():

@@ -41,9 +41,10 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "gemini": gemini_case(PARTS[1], typed=False),
 }
 NAMES = list(CASES)
-WITH_HELPER = ["openai", "responses", "anthropic"]
+FINAL = {"openai": "get_final_completion", "responses": "get_final_response", "anthropic": "get_final_message"}
+"""The method by which the SDK's stream helper gives the reply."""
 
-OPEN = "an open stream: read it to its end, then observe the list of its chunks"
+OPEN = "a stream: read it to its end, then observe the list of its chunks"
 ASYNC = "an async stream: read it to its end with `async for`, then observe the list of its chunks"
 NOT_AWAITED = "a coroutine, which was not awaited: observe what `await` returns"
 NOT_ENTERED = "a stream that was not begun: use it in a `with` block"
@@ -138,14 +139,15 @@ def test_the_chunks_of_a_stream_are_a_reply(name):
     assert_logged(name, list(stream))
 
 
-@pytest.mark.parametrize("name", WITH_HELPER)
-def test_a_finished_stream_helper_is_a_reply(name):
+@pytest.mark.parametrize("name", FINAL)
+def test_a_stream_helper_is_refused_and_what_it_gives_is_a_reply(name):
     manager = helper(name, sync_client(name))
     assert_refused(name, manager, NOT_ENTERED)
     with manager as stream:
         assert_refused(name, stream, OPEN)
         events = list(stream)
-    assert_logged(name, stream)
+    assert_refused(name, stream, FINAL[name])
+    assert_logged(name, getattr(stream, FINAL[name])())
     assert_logged(name, events)
 
 
@@ -161,18 +163,15 @@ def test_an_async_stream_is_refused_and_its_chunks_are_a_reply(name):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("name", WITH_HELPER)
+@pytest.mark.parametrize("name", FINAL)
 def test_an_async_stream_helper(name):
     async def run() -> None:
         async with helper(name, async_client(name)) as stream:
             assert_refused(name, stream, ASYNC)
             events = [event async for event in stream]
         assert_logged(name, events)
-        if name == "responses":  # this helper keeps the response for itself
-            assert_refused(name, stream, "observe what `await stream.get_final_response()` returns")
-            assert_logged(name, await stream.get_final_response())
-        else:
-            assert_logged(name, stream)
+        assert_refused(name, stream, FINAL[name])
+        assert_logged(name, await getattr(stream, FINAL[name])())
 
     asyncio.run(run())
 

@@ -284,22 +284,16 @@ def test_openai_chat_streams():
     expected = dialect.parse_reply(whole)
 
     raw = client.chat.completions.create(**ASK, stream=True)
-    with pytest.raises(InvalidMessage, match="an open stream: read it to its end, then observe the list of its chunks"):
+    with pytest.raises(InvalidMessage, match="a stream: read it to its end, then observe the list of its chunks"):
         dialect.parse_reply(raw)
     assert dialect.parse_reply(list(raw)) == expected
 
     with client.chat.completions.stream(**ASK) as stream:
-        with pytest.raises(InvalidMessage, match="an open stream"):
+        with pytest.raises(InvalidMessage, match="a stream"):
             dialect.parse_reply(stream)
         events = list(stream)
-    assert dialect.parse_reply(stream) == expected
     assert dialect.parse_reply(events) == expected
     assert dialect.parse_reply(stream.get_final_completion()) == expected
-
-    with client.chat.completions.stream(**ASK) as stream:
-        next(iter(stream))
-    with pytest.raises(InvalidMessage, match="closed before its end"):
-        dialect.parse_reply(stream)
 
 
 def test_responses_streams():
@@ -310,10 +304,9 @@ def test_responses_streams():
 
     assert dialect.parse_reply(list(client.responses.create(model="m", input="Book it", stream=True))) == expected
     with client.responses.stream(model="m", input="Book it") as stream:
-        with pytest.raises(InvalidMessage, match="an open stream"):
+        with pytest.raises(InvalidMessage, match="a stream"):
             dialect.parse_reply(stream)
         events = list(stream)
-    assert dialect.parse_reply(stream) == expected
     assert dialect.parse_reply(events) == expected
 
 
@@ -325,10 +318,9 @@ def test_anthropic_streams():
 
     assert dialect.parse_reply(list(client.messages.create(**ASK, max_tokens=9, stream=True))) == expected
     with client.messages.stream(**ASK, max_tokens=9) as stream:
-        with pytest.raises(InvalidMessage, match="an open stream"):
+        with pytest.raises(InvalidMessage, match="a stream"):
             dialect.parse_reply(stream)
         events = list(stream)
-    assert dialect.parse_reply(stream) == expected
     assert dialect.parse_reply(events) == expected
     assert dialect.parse_reply(stream.get_final_message()) == expected
 
@@ -341,7 +333,7 @@ def test_gemini_streams():
     client = genai.Client(api_key="-", http_options=options)
     stream = client.models.generate_content_stream(model="m", contents="Book it")
     dialect = dialect_named("gemini")
-    with pytest.raises(InvalidMessage, match="an open stream"):
+    with pytest.raises(InvalidMessage, match="a stream"):
         dialect.parse_reply(stream)
     assert dialect.parse_reply(list(stream)) == dialect.parse_reply(whole)
 

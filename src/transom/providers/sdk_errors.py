@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from transom.errors import ProviderError, ProviderErrorKind, shorten
 from transom.redaction import without_keys
+from transom.wire.fields import as_dict
 
 __all__ = ["error_kind", "http_error", "provider_error"]
 
@@ -162,8 +163,8 @@ def error_kind(status: int | None, details: dict[str, Any] | None) -> ProviderEr
     code.
     """
     if status is None or status < 400:
-        inner = (details or {}).get("error", details)
-        words = [str(value).lower() for value in _named(inner, ("type", "code", "status"))]
+        inner = as_dict((details or {}).get("error", details))
+        words = [str(inner[key]).lower() for key in ("type", "code", "status") if inner.get(key) is not None]
         code = next((int(word) for word in words if re.fullmatch("[45][0-9][0-9]", word)), None)
         if code is None:
             for word, kind in _BY_WORD:
@@ -174,12 +175,6 @@ def error_kind(status: int | None, details: dict[str, Any] | None) -> ProviderEr
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return "server" if status >= 500 or status == 409 else "bad_request"
-
-
-def _named(value: object, names: tuple[str, ...]) -> Iterator[object]:
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        yield from (fields[name] for name in names if fields.get(name) is not None)
 
 
 def _retry_after(error: Exception, details: dict[str, Any] | None) -> float | None:

@@ -128,10 +128,12 @@ def without_lone_surrogates(value: Any) -> Any:
 
 _CHAT = ("tool_calls", "function_call", "reasoning_content", "refusal", "annotations")
 """Fields that only chat messages have. Some come as null, which other APIs would refuse too."""
-_PARTS_OF_OPENAI = frozenset(
-    {"image_url", "input_audio", "file", "input_text", "output_text", "input_image", "input_file"}
-)
-"""Types of content parts that OpenAI's two APIs know, and Anthropic's refuses."""
+DIALECT_OF_PART = {
+    **dict.fromkeys(("image_url", "input_audio", "file"), "openai"),
+    **dict.fromkeys(("input_image", "input_file", "input_text", "output_text"), "responses"),
+    **dict.fromkeys(("image", "document"), "anthropic"),
+}
+"""For each type of a content part that one dialect has alone, this dialect."""
 _ALIEN_BLOCKS = {"tool_use": "anthropic", "tool_result": "anthropic"}
 _ALIEN_TO_RESPONSES = {**_ALIEN_BLOCKS, "image_url": "openai", "image": "anthropic", "document": "anthropic"}
 """Types of content parts that the Responses API refuses, and whose they are."""
@@ -150,7 +152,7 @@ def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
     if dialect == "openai":
         found += [_ALIEN_BLOCKS[kind] for kind in kinds if kind in _ALIEN_BLOCKS]
     if dialect == "anthropic":
-        found += ["openai" for kind in kinds if kind in _PARTS_OF_OPENAI]
+        found += ["openai" for kind in kinds if DIALECT_OF_PART.get(kind) in {"openai", "responses"}]
     if dialect == "gemini" and "parts" not in fields and content:
         found.append("openai")
     if found:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.message import Media, MediaKind, Raw
-from transom.wire.fields import as_dict, text
+from transom.wire.fields import DIALECT_OF_PART, as_dict, text
 
 _HEADER = 128 * 1024
 """The first characters of base64 that are read for the size of an image. A camera may put data before it."""
@@ -194,23 +194,16 @@ _KNOWN: dict[str, tuple[Callable[[Raw], Asset | None], Callable[[Asset], Raw | N
 }
 """For each dialect the function that reads a part, and the one that writes it."""
 
-_FORMS = {
-    **dict.fromkeys(("image_url", "input_audio", "file"), "openai"),
-    **dict.fromkeys(("input_image", "input_file", "input_text", "output_text"), "responses"),
-    **dict.fromkeys(("image", "document"), "anthropic"),
-}
-"""The types of parts that one dialect has alone."""
 
-
-def form_of_parts(parts: Sequence[object]) -> str | None:
+def dialect_of_parts(parts: Sequence[object]) -> str | None:
     """The dialect that a list of content parts is in; None if they could be any, or are of several."""
-    forms = {form for part in parts if (form := _form(as_dict(part))) is not None}
-    return forms.pop() if len(forms) == 1 else None
+    found = {dialect for part in parts if (dialect := _dialect_of_part(as_dict(part))) is not None}
+    return found.pop() if len(found) == 1 else None
 
 
-def _form(part: Raw) -> str | None:
+def _dialect_of_part(part: Raw) -> str | None:
     """The dialect of a part; None if several have such a part."""
     kind = part.get("type")
     if isinstance(kind, str):
-        return _FORMS.get(kind)
+        return DIALECT_OF_PART.get(kind)
     return "gemini" if any(key in part for key in (*_FILES, "text")) else None

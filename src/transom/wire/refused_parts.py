@@ -64,7 +64,7 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
         return []
     if _COMPACTION.search(error) and (compacted := _compactions(view)):
         return compacted
-    shown = [(entry, address, part) for entry, address, part in _shown_parts(view)]
+    shown = list(_shown_parts(view))
     named = [_key(raw) for path in _PATH.finditer(error) for raw in _parts_at(request, path[1], path[2])]
     if named:
         return [_found(entry, address) for entry, address, part in shown if _key(part) in named]

@@ -9,16 +9,15 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from inspect import iscoroutine, iscoroutinefunction
+from inspect import iscoroutine
 from typing import Any, Literal, NamedTuple, cast
 
 from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
-from transom.wire.fields import as_dict
 from transom.wire.replies import StopReason, UsageFields, dumped, read_usage
 
 _OPEN = (
-    "the reply is an open stream: read it to its end, then observe the list of its chunks, or what the helper's "
+    "the reply is a stream: read it to its end, then observe the list of its chunks, or what the helper's "
     "get_final_completion(), get_final_message() or get_final_response() returns"
 )
 _OPEN_ASYNC = (
@@ -28,15 +27,6 @@ _OPEN_ASYNC = (
 _NOT_AWAITED = "the reply is {}, which was not awaited: observe what `await` returns"
 _NOT_ENTERED = "the reply is a stream that was not begun: use it in a `with` block, and observe it after its end"
 _NOTHING = "no reply is in these chunks: the stream broke off, or its API is not the conversation's (see `dialect`)"
-_ENDED_EARLY = "the stream was closed before its end: observe the list of its chunks to store what came"
-
-_HELPERS = {
-    "get_final_completion": "current_completion_snapshot",
-    "get_final_message": "current_message_snapshot",
-    "get_final_response": None,
-}
-"""The methods by which the stream helpers of SDKs give the reply, and the property that gives it without reading on."""
-
 
 _MOST_DIGITS = 9
 """Digits of an index that is written as a text. A longer one is no index: no reply has so many blocks, and Python
@@ -103,7 +93,7 @@ class Accumulator:
     usage_fields: UsageFields | None = None
     _usage: Any = None
     _deltas: list[TextDelta] | None = None
-    _arrived: list[TextDelta] | None = None
+    _deltas_taken = 0
 
     def feed(self, chunk: object) -> None:
         """Take the next chunk: an object of the SDK, or a dict. Raises InvalidMessage if it is neither."""
@@ -127,23 +117,22 @@ class Accumulator:
         return ()
 
     def take_deltas(self) -> list[TextDelta]:
-        """Return the pieces of text that came since the last call of this method, and forget them."""
-        deltas, self._deltas = self._deltas or [], None
+        """Return the pieces of text that came since the last call of this method."""
+        deltas = (self._deltas or [])[self._deltas_taken :]
+        self._deltas_taken += len(deltas)
         return deltas
 
     def _add_delta(self, kind: Literal["text", "reasoning"], piece: object) -> None:
-        """Add a piece for `take_deltas`, if it is a text that is not empty."""
+        """Keep a piece for `take_deltas` and `arrived`, if it is a text that is not empty."""
         if isinstance(piece, str) and piece:
-            delta = TextDelta(kind, piece)
-            self._deltas = [*(self._deltas or ()), delta]
-            if self._arrived is None:
-                self._arrived = []
-            self._arrived.append(delta)
+            if self._deltas is None:
+                self._deltas = []
+            self._deltas.append(TextDelta(kind, piece))
 
     def arrived(self, kind: Literal["text", "reasoning"]) -> str:
         """Everything of this kind that has come, in the order in which it came: what is left of a reply that cannot be
         read."""
-        return "".join(delta.text for delta in self._arrived or () if delta.kind == kind)
+        return "".join(delta.text for delta in self._deltas or () if delta.kind == kind)
 
     @property
     def usage(self) -> Usage | None:
@@ -182,28 +171,23 @@ def is_whole_object(arguments: object) -> bool:
 
 
 def from_stream(reply: object, accumulator: Callable[[], Accumulator]) -> object:
-    """The finished reply, whatever form it was handed over in.
+    """The turn that a list of chunks makes; any other reply is returned as it is. `accumulator`: makes one for the
+    chunks.
 
-    A list of chunks gives the turn that they make; a stream helper of an SDK that has been read to its end gives its
-    reply; any other value is returned as it is. `accumulator`: makes one for the chunks.
-
-    Raises InvalidMessage for a stream that is not read to its end, a value that must be awaited, an empty list, and a
+    Raises InvalidMessage for a stream or a stream helper of an SDK, a value that must be awaited, an empty list, and a
     list of chunks with an error.
     """
     if isinstance(reply, (list, tuple)):
         return _accumulated(cast("list[object]", reply), accumulator())
     if isinstance(reply, (dict, str)) or reply is None or hasattr(reply, "model_dump"):
         return cast("object", reply)
-    for method, snapshot in _HELPERS.items():
-        if hasattr(reply, method):
-            return _final(reply, method, snapshot)
     _must_be_read(reply)
     return reply
 
 
 def _must_be_read(reply: object) -> None:
-    """Raises InvalidMessage, which says what to do, if the value is an open stream, or must be awaited or entered to
-    give one."""
+    """Raises InvalidMessage, which says what to do, if the value is a stream, or must be awaited or entered to give
+    one."""
     if hasattr(reply, "__await__"):
         kind = "a coroutine" if iscoroutine(reply) else type(reply).__name__
         raise InvalidMessage("reply", _NOT_AWAITED.format(kind))
@@ -230,26 +214,3 @@ def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistan
     if not (turn.parts or turn.calls) and accumulator.stop == "unknown" and not accumulator.open_calls:
         raise InvalidMessage("reply", _NOTHING)
     return turn
-
-
-def _final(stream: Any, method: str, snapshot: str | None) -> object:
-    """The reply of an SDK's stream helper. Raises InvalidMessage if the stream was not read to its end."""
-    response = getattr(stream, "response", None) or getattr(stream, "_response", None)
-    if getattr(response, "is_closed", False) is not True:
-        raise InvalidMessage("reply", _OPEN_ASYNC if hasattr(stream, "__aiter__") else _OPEN)
-    if snapshot is None and iscoroutinefunction(getattr(stream, method)):
-        raise InvalidMessage("reply", f"observe what `await stream.{method}()` returns: the stream does not keep it")
-    try:
-        reply = getattr(stream, method)() if snapshot is None else getattr(stream, snapshot)
-    except Exception:  # noqa: BLE001 - whatever the SDK raises for a stream that did not reach its end
-        reply = None
-    if not _is_complete(chunk_fields(reply) if reply is not None else {}):
-        raise InvalidMessage("reply", _ENDED_EARLY)
-    return reply
-
-
-def _is_complete(reply: Raw) -> bool:
-    """Whether the provider ended this reply itself, in any API."""
-    choices = reply.get("choices")
-    choice = as_dict(cast("list[object]", choices)[0]) if isinstance(choices, list) and choices else {}
-    return bool(choice.get("finish_reason") or reply.get("stop_reason") or "output" in reply)

@@ -20,7 +20,7 @@ from transom.wire.dialect import Dialect, Placed
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, as_list, compact_json, json_copy, text
 from transom.wire.frameworks import parse_any
-from transom.wire.media import form_of_parts, translate_media
+from transom.wire.media import dialect_of_parts, translate_media
 from transom.wire.openai import OPENAI_CHAT
 from transom.wire.translate import translate_fact
 
@@ -50,7 +50,7 @@ def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw)
         with suppress(InvalidMessage):
             return dialect.parse_tool_result(call_id, content)
         content = compact_json(content)
-    form = form_of_parts(content) if isinstance(content, list) else None
+    form = dialect_of_parts(content) if isinstance(content, list) else None
     own = dialect.parse_tool_result(call_id, "").dialect
     if form is None or form == own:
         return dialect.parse_tool_result(call_id, content)

@@ -102,7 +102,6 @@ class AnthropicDialect(Dialect, frozen=True):
 
     - `bound`: reasoning is bound to its prefix, and never sent on another (A15), unless its reply names a model that
       takes it back anywhere (`wire.bound_reasoning`). False: every model does.
-    - `mid_system`: the model takes a system message in the middle, also one that came in another dialect (A9).
     - `user_first`: the API refuses a conversation that begins with the model's message, as Amazon Bedrock does. A short
       user message is put before it.
     - `unsigned`: the API gives thinking without a signature and wants it back, as DeepSeek's and Kimi's endpoints do.
@@ -111,7 +110,6 @@ class AnthropicDialect(Dialect, frozen=True):
 
     name: str = DIALECT_NAME
     bound: bool = True
-    mid_system: bool = False
     user_first: bool = False
     unsigned: bool = False
 
@@ -126,7 +124,7 @@ class AnthropicDialect(Dialect, frozen=True):
         return Rendered(text_message(text))
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return messages_without_surrogates(unit_messages(unit, mid_system=self.mid_system, unsigned=self.unsigned))
+        return messages_without_surrogates(unit_messages(unit, unsigned=self.unsigned))
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         """Join neighbours of one role into one message, so that all results of a turn stand together, before any text

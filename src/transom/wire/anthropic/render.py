@@ -48,13 +48,13 @@ def text_message(text: str, role: str = "user") -> Raw:
     return {"role": role, "content": [_text(EMPTY if is_blank(text) else text)]}
 
 
-def unit_messages(unit: Unit, *, mid_system: bool, unsigned: bool) -> list[Rendered]:
-    """The messages of a unit. `mid_system`: an instruction of another dialect stays a system message; otherwise it
-    becomes a marked user message (A9)."""
+def unit_messages(unit: Unit, *, unsigned: bool) -> list[Rendered]:
+    """The messages of a unit. An instruction of another dialect becomes a marked user message: older models take no
+    system message in the middle (A9). `unsigned`: see `AnthropicDialect`."""
     head, *answers = unit.shown_facts()
     if isinstance(head, m.Instruction):
-        as_it_is = mid_system or head.dialect == DIALECT_NAME
-        return [_plain("system", head) if as_it_is else instruction_by_user(head.role, _plain("user", head))]
+        is_own = head.dialect == DIALECT_NAME
+        return [_plain("system", head) if is_own else instruction_by_user(head.role, _plain("user", head))]
     if not isinstance(head, Assistant):
         own = m.own_text(head)
         if own:

@@ -71,13 +71,12 @@ class GeminiCounter(DialectCounter):
 class GeminiDialect(Dialect, frozen=True):
     """Contents that are lists of parts, with the system instruction beside them.
 
-    Gemini 3 wants a thought signature on the first call of a step. `sign`: give a turn from another provider the
-    signature that stands for a missing one; other models ignore it. `strict`: the model is Gemini 3: unsigned turns of
-    Gemini's own get that signature too, and `violations` reports calls without any.
+    Gemini 3 wants a thought signature on the first call of a step. A turn from another provider gets the signature that
+    stands for a missing one; older models ignore it. `strict`: the model is Gemini 3. Then unsigned turns of Gemini's
+    own get that signature too, and `violations` reports calls without any.
     """
 
     name: str = DIALECT_NAME
-    sign: bool = True
     strict: bool = False
 
     usage_fields: ClassVar[UsageFields | None] = USAGE
@@ -91,7 +90,7 @@ class GeminiDialect(Dialect, frozen=True):
         return render.by_user({"text": text})
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return messages_without_surrogates(render.unit_contents(unit, sign=self.sign, strict=self.strict))
+        return messages_without_surrogates(render.unit_contents(unit, strict=self.strict))
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         return render.joined(messages)

@@ -33,10 +33,10 @@ def by_user(*parts: Raw, beside: Raw | None = None) -> Rendered:
     )
 
 
-def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Rendered]:
+def unit_contents(unit: Unit, *, strict: bool) -> list[Rendered]:
     """The contents of a unit: its head, then the results of its calls, in one content unless they came in several.
 
-    `sign`, `strict`: see `GeminiDialect`.
+    `strict`: see `GeminiDialect`.
     """
     head, *answers = unit.shown_facts()
     if not isinstance(head, Assistant):
@@ -48,7 +48,7 @@ def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Rendered]:
     else:
         calls = tuple(replace(call, args=call.args or "{}") for call in calls)
     out = _turn(replace(turn, calls=calls), own=own)
-    if calls and (strict if own else sign):
+    if calls and (strict or not own):
         _sign(out)
     many = len(out)
     for answer, index in _in_order_of_calls(list(zip(answers, unit.answered_calls, strict=True)), calls):
