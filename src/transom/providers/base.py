@@ -101,8 +101,11 @@ _KEY_VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|API_?TOKEN|AUTH_?TOKEN)S?(?:_|$)
 
 
 def without_key_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a program that a model wants to run, without the API keys in it: variables whose names say
-    that they hold one (OPENAI_API_KEY, MISTRAL_API_KEY_2, ANTHROPIC_AUTH_TOKEN), and those with a copy of one."""
+    """The environment for a program that a model wants to run, without the API keys in it.
+
+    It lacks the variables whose names say that they hold a key (OPENAI_API_KEY, MISTRAL_API_KEY_2,
+    ANTHROPIC_AUTH_TOKEN), and those whose value contains one of these keys.
+    """
     keys = {value for name, value in environment.items() if _KEY_VARIABLE.search(name) and len(value) >= SHORTEST_KEY}
     return {
         name: value

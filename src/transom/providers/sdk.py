@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import partial
 from inspect import isawaitable
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,11 +28,14 @@ TIMEOUT = 120.0
 class SdkProvider:
     """One model behind an official SDK. A subclass makes the client and calls it.
 
-    `base_url`: the address of another server that speaks the same API; the SDK's own environment variable
-    (`address_name`) may name it too. Some hosts speak it in a form of their own (`transom.wire.dialects.HOSTS`): for
-    them `dialect` is that form. `api_key`: by default from the environment
-    (`key_names`). `timeout`: seconds without a byte from the server. Raises InvalidSetting if `base_url` is no address,
-    and if there is neither a key nor an address: a server of the user's own often needs no key.
+    - `base_url`: the address of another server that speaks the same API; the SDK's own environment variable
+      (`address_name`) may name it too. For a host that speaks the API in a form of its own, `dialect` is that form
+      (`transom.wire.dialects.HOSTS`).
+    - `api_key`: by default from the environment (`key_names`).
+    - `timeout`: seconds without a byte from the server.
+
+    Raises InvalidSetting if `base_url` is no address, and if there is neither a key nor an address. With an address the
+    key may be missing, because a server of the user's own often needs none.
     """
 
     name = ""
@@ -83,12 +87,7 @@ class SdkProvider:
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
         """Send the request and return the whole reply. Raises ProviderError for whatever the SDK raises."""
-        try:
-            arguments = self._arguments(request, max_tokens, timeout or self._timeout)
-            return self._call(self._sync_client(), arguments, is_stream=False)
-        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
-            failure = self._failure(error)
-        raise failure
+        return self._answer(partial(self._call, is_stream=False), request, max_tokens, timeout)
 
     def stream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
@@ -103,7 +102,7 @@ class SdkProvider:
             chunks = self._call(self._sync_client(), arguments, is_stream=True)
             yield from chunks
         except Exception as error:  # noqa: BLE001 - whatever an SDK raises
-            failure = self._failure(error, is_stream=True)
+            failure = provider_error(error, self._key, is_stream=True)
         else:
             return
         finally:
@@ -114,12 +113,7 @@ class SdkProvider:
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
         """Do the same as `complete`, on an event loop."""
-        try:
-            arguments = self._arguments(request, max_tokens, timeout or self._timeout)
-            return await self._call(self._client_of_loop(), arguments, is_stream=False)
-        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
-            failure = self._failure(error)
-        raise failure
+        return await self._async_answer(partial(self._call, is_stream=False), request, max_tokens, timeout)
 
     async def astream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
@@ -132,7 +126,7 @@ class SdkProvider:
             async for chunk in chunks:
                 yield chunk
         except Exception as error:  # noqa: BLE001 - whatever an SDK raises
-            failure = self._failure(error, is_stream=True)
+            failure = provider_error(error, self._key, is_stream=True)
         else:
             return
         finally:
@@ -145,21 +139,11 @@ class SdkProvider:
 
     def compact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
         """Have the messages of a request compacted. Raises ProviderError for whatever the SDK raises."""
-        try:
-            arguments = self._arguments(request, None, timeout or self._timeout)
-            return self._compact(self._sync_client(), arguments)
-        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
-            failure = self._failure(error)
-        raise failure
+        return self._answer(self._compact, request, None, timeout)
 
     async def acompact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
         """Do the same as `compact`, on an event loop."""
-        try:
-            arguments = self._arguments(request, None, timeout or self._timeout)
-            return await self._compact(self._client_of_loop(), arguments)
-        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
-            failure = self._failure(error)
-        raise failure
+        return await self._async_answer(self._compact, request, None, timeout)
 
     def close(self) -> None:
         """Close the connections of `complete` and `stream`. The next call opens new ones."""
@@ -177,13 +161,32 @@ class SdkProvider:
     # ---- how
 
     def _host(self, base_url: str) -> str | None:
+        """The host in an address; None if it names none. Raises InvalidSetting for what is no address."""
         try:
             return urlsplit(base_url).hostname
         except ValueError:
             raise InvalidSetting(f"provider {self.name}: {quote(base_url)} is not the address of a server") from None
 
-    def _failure(self, error: Exception, *, is_stream: bool = False) -> ProviderError:
-        return provider_error(error, self._key, is_stream=is_stream)
+    def _answer(
+        self, call: Callable[..., Any], request: Mapping[str, Any], max_tokens: int | None, timeout: float | None
+    ) -> object:
+        """Call the SDK for a whole answer: `call` gets the client and the arguments. Raises ProviderError for whatever
+        the SDK raises."""
+        try:
+            return call(self._sync_client(), self._arguments(request, max_tokens, timeout or self._timeout))
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
+            failure = provider_error(error, self._key)
+        raise failure
+
+    async def _async_answer(
+        self, call: Callable[..., Any], request: Mapping[str, Any], max_tokens: int | None, timeout: float | None
+    ) -> object:
+        """Do the same as `_answer`, on an event loop."""
+        try:
+            return await call(self._client_of_loop(), self._arguments(request, max_tokens, timeout or self._timeout))
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
+            failure = provider_error(error, self._key)
+        raise failure
 
     def _sync_client(self) -> Any:
         with self._lock:

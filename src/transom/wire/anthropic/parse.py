@@ -191,8 +191,8 @@ USAGE = UsageFields(
 def parse_reply(reply: object, *, bound: bool) -> Assistant:
     """The turn in a reply, with its usage and container if they came. `bound`: see `AnthropicDialect`.
 
-    A reply that reached a limit or was refused has no calls of the provider's own tools without a result: such a call
-    never ran, and the API refuses it. Raises InvalidMessage for an error, and for a message that is not the
+    A reply that reached a limit or was refused loses the calls of the provider's own tools that have no result: such a
+    call never ran, and the API refuses it. Raises InvalidMessage for an error, and for a message that is not the
     assistant's.
     """
     turn = fields = _with_storable_input(require_reply(as_message(reply), "a response or an assistant message"))

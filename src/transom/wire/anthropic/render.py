@@ -72,7 +72,8 @@ def unit_messages(unit: Unit, *, unsigned: bool) -> list[Rendered]:
 def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
     """The system prompt of these instructions, as they came: a string or a list of blocks. Several become one list.
 
-    Blank texts are left out, and a placeholder stands for anything that is not a text.
+    Blank texts are left out, and a placeholder stands for anything that is not a text. The result is empty if nothing
+    is left.
     """
     contents = [_content(translate_fact(fact, DIALECT_NAME), "prompt") for fact in instructions]
     whole = contents[0] if len(contents) == 1 else [block for content in contents for block in _listed(content)]

@@ -171,7 +171,7 @@ def _response(shown: Shown) -> Any:
         elif isinstance(part, ToolCallPart) and (call := next(calls, None)) is not None:
             args = call["function"]["arguments"]
             is_same = part.args_as_json_str() == args and part.tool_call_id == call["id"]
-            changed: Any = part
+            changed = cast("Any", part)
             parts.append(part if is_same else dataclasses.replace(changed, args=args, tool_call_id=call["id"]))
         else:
             parts.append(part)

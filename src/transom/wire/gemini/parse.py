@@ -280,11 +280,9 @@ USAGE = UsageFields(
 def parse_response(reply: object) -> Assistant:
     """The turn in a reply, with its usage if that came.
 
-    A reply that reached a limit or was refused has no calls of the provider's own tools without a result: such a call
-    never ran.
-
-    Raises InvalidMessage for an error, a blocked request, a reply without content, and a content that is not the
-    model's.
+    A reply that reached a limit or was refused loses the calls of the provider's own tools that have no result: such a
+    call never ran. Raises InvalidMessage for an error, a blocked request, a reply without content, and a content that
+    is not the model's.
     """
     response = require_reply(plain(reply), _NEEDED)
     found = as_list(response.get("candidates"))

@@ -27,7 +27,8 @@ ESCAPE = "skip_thought_signature_validator"
 
 
 def by_user(*parts: Raw, beside: Raw | None = None) -> Rendered:
-    """A content of the user. It is not joined with others: so the API takes it, and responses must stand alone (G4)."""
+    """A content of the user with these parts. It is not joined with its neighbours: the API takes several in a row, and
+    responses must stand alone (G4). `beside`: its other fields; None: only the role."""
     return Rendered(
         {**deep_copy({"role": "user"} if beside is None else beside), "parts": _kept(list(parts))}, joins=False
     )

@@ -141,7 +141,7 @@ def _calls(fields: Raw, where: str) -> tuple[Call, ...]:
 
 
 def _call(item: object, where: str, path: str) -> Call:
-    """One call."""
+    """The call in an item of `tool_calls`. What a regular call does not have stays in `extra`."""
     rest = require_object(item, where, path)
     kind, field = body_keys(rest)
     if kind not in rest:

@@ -155,7 +155,8 @@ def _is_of_turn(item: Raw) -> bool:
 
 
 def _fields_of(item: object, where: str) -> Raw:
-    """A copy of an item's fields. Raises InvalidMessage if it has neither a type nor a role."""
+    """A copy of an item's fields, without those that only responses have. Raises InvalidMessage if the item is not in
+    this dialect, has neither a type nor a role, or has an unknown role."""
     fields = require_dialect(json_copy(require_object(item, where, "an item"), where), where, "responses")
     type_ = fields.get("type")
     if not is_text(type_) and (type_ is not None or "role" not in fields):
@@ -288,11 +289,9 @@ USAGE = UsageFields(
 def parse_response(reply: object, *, bound: bool) -> Assistant:
     """The turn in a reply, with its usage if that came. A reply without items gives a turn without content.
 
-    `bound`: see `ResponsesDialect`.
-
-    A reply that reached a limit or was refused has no calls of the provider's own tools that were still running.
-
-    Raises InvalidMessage for an error, for more than one turn, and for items that are not the model's.
+    A reply that reached a limit or was refused loses the calls of the provider's own tools that were still running.
+    `bound`: see `ResponsesDialect`. Raises InvalidMessage for an error, for more than one turn, and for items that are
+    not the model's.
     """
     plain = as_item(reply)
     if isinstance(plain, (list, tuple)):

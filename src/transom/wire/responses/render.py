@@ -90,7 +90,7 @@ def _turn(whole: Fact, head: Assistant) -> list[Raw]:
         thoughts = [thought.extra for thought in head.reasoning]
         lost = len(thoughts) < len(whole.reasoning) or any(not is_sendable(thought or {}) for thought in thoughts)
         items = items if head.parts == whole.parts else without_orphans(items)
-        items = beside_compaction(with_distinct_ids(items, lost=True) if lost else items)
+        items = from_newest_compaction(with_distinct_ids(items, lost=True) if lost else items)
         while items and items[-1].get("type") == "reasoning":  # R5: nothing that it produced follows
             items.pop()
     return [repair(each) for each in items] or [left_out()]
@@ -217,7 +217,7 @@ def without_orphans(items: list[Raw]) -> list[Raw]:
     return [left_out() if item in alone else item for item in items]
 
 
-def beside_compaction(items: list[Raw]) -> list[Raw]:
+def from_newest_compaction(items: list[Raw]) -> list[Raw]:
     """A turn's items from its newest compaction on. Before it stay calls, which have outputs, and messages that
     `responses.compact` has kept: then there are messages of the user among them.
 
