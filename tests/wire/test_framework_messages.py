@@ -17,7 +17,7 @@ from pydantic_ai.usage import RequestUsage
 from transom import Conversation, InvalidMessage, InvalidSetting, Trim, fit, render
 from transom.adapters.openai_agents import TransomProvider
 from transom.core.message import Assistant, Instruction, Media, Text, ToolResult, Usage, User
-from transom.wire.frameworks import FORMATS
+from transom.wire.frameworks import FORMATS, langchain_json
 
 
 def output(call: str) -> str:
@@ -255,3 +255,11 @@ def test_a_format_owns_only_its_objects(name: str) -> None:
 def test_a_list_of_langchain_with_something_else_is_refused(odd: Any) -> None:
     with pytest.raises(InvalidMessage):
         fit([HumanMessage("Go"), odd], budget=3_000)
+
+
+def test_arguments_that_nest_too_deep_to_be_read_are_written_as_text() -> None:
+    deep = '{"a":' * 50_000
+    call = {"id": "call_1", "type": "function", "function": {"name": "sh", "arguments": deep}}
+    written = langchain_json.from_chat({"role": "assistant", "content": None, "tool_calls": [call]})["data"]
+    invalid = {"name": "sh", "args": deep, "id": "call_1", "error": None, "type": "invalid_tool_call"}
+    assert (written["tool_calls"], written["invalid_tool_calls"]) == ([], [invalid])

@@ -21,7 +21,7 @@ from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.wire.fields import without_lone_surrogates
 from transom.wire.replies import UsageFields, usage_of_reply
 from transom.wire.stream import Accumulator
-from transom.wire.tools import CHAT, rendered_tools
+from transom.wire.tools import CHAT, ToolFormat, rendered_tools
 from transom.wire.violations import Violation
 
 __all__ = ["Dialect", "Placed", "Rendered", "Violation"]
@@ -63,6 +63,8 @@ class Dialect(Struct, frozen=True):
 
     usage_fields: ClassVar[UsageFields | None] = None
     """Where a reply has its usage. None: only `parse_reply` knows it."""
+    tool_format: ClassVar[ToolFormat] = CHAT
+    """How the API writes the schemas of tools."""
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
@@ -127,16 +129,13 @@ class Dialect(Struct, frozen=True):
 
     def render_slot(self, slot: Slot) -> list[Rendered]:
         """The messages of a slot. A `FoldedSlot` gives its text, or the provider's compaction in place of the text, and
-        then the units that are pinned out of it. A sealed slot gives none."""
+        then the units that are pinned out of it. A sealed slot gives none. Lone surrogates in a text are replaced."""
         if isinstance(slot, Unit):
-            return self.render_unit(slot)
+            return messages_without_surrogates(self.render_unit(slot))
         if slot.sealed:
             return []
-        if slot.compaction is None:
-            text = messages_without_surrogates([self.digest_message(slot)])
-        else:
-            text = self.render_unit(slot.compaction)
-        return [*text, *chain.from_iterable(map(self.render_unit, slot.pinned_units))]
+        text = [self.digest_message(slot)] if slot.compaction is None else self.render_unit(slot.compaction)
+        return messages_without_surrogates([*text, *chain.from_iterable(map(self.render_unit, slot.pinned_units))])
 
     def user_message(self, text: str) -> Rendered:
         """A user message with a text of ours, for example the text of a fold."""
@@ -150,7 +149,8 @@ class Dialect(Struct, frozen=True):
         return Rendered({"role": self.digest_role, "content": fold.text})
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        """The messages of a unit: its head, then the results of its calls in the order in which they came.
+        """The messages of a unit, for `render_slot`: its head, then the results of its calls in the order in which they
+        came.
 
         A call without a result gets none here: a plan closes such calls before a request.
         """
@@ -180,7 +180,7 @@ class Dialect(Struct, frozen=True):
         A schema in the API's own format stays as it is, byte for byte, and so does a provider's own tool. One in
         another provider's format, or a `Tool.schema`, is translated.
         """
-        return rendered_tools(tools, CHAT)
+        return rendered_tools(tools, self.tool_format)
 
     def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:  # noqa: ARG002 - for others
         """The part of a request's body that the conversation gives: messages, instructions, and tools if there are

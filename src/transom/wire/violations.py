@@ -41,12 +41,10 @@ _NAMES: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
 
 
 class Must(NamedTuple):
-    """What a field must be, and the rule that says so. `be`: a type, or a pattern that its text must match. `else_`:
-    the words for an error."""
+    """What a field must be, and the rule that says so. `be`: a type, or a pattern that its text must match."""
 
     rule: str
     be: re.Pattern[str] | type | tuple[type, ...]
-    else_: str = ""
 
 
 def wrong_object_text(path: str, arguments: object) -> Iterator[str]:
@@ -66,8 +64,8 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-TYPED = {"type": Must("content", str, "has no type")}
-TEXT = {"text": Must("content", str, "has no text")}
+TYPED = {"type": Must("content", str)}
+TEXT = {"text": Must("content", str)}
 """What every content part must have, and what a text part must have."""
 
 
@@ -87,14 +85,14 @@ def collect_violations(
 def wrong_fields(where: str, value: object, musts: Mapping[str, Must]) -> Iterator[Finding]:
     """A finding for each field of an object that is not what `musts` says. A missing field counts as null."""
     fields = as_dict(value)
-    for key, (rule, be, else_) in musts.items():
+    for key, (rule, be) in musts.items():
         held, path = fields.get(key), f"{where}.{key}" if where else key
         if isinstance(be, re.Pattern):
             if not (isinstance(held, str) and be.fullmatch(held)):
                 yield rule, f"{path} {short_repr(held)}"
         elif not isinstance(held, be):
             names = " or ".join(_NAMES[kind] for kind in (be if isinstance(be, tuple) else (be,)) if kind in _NAMES)
-            yield rule, f"{where} {else_}".lstrip() if else_ else f"{path} is not {names}"
+            yield rule, f"{path} is not {names}"
 
 
 def lone_surrogates(value: object) -> Iterator[Finding]:

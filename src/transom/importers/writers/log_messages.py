@@ -71,7 +71,7 @@ def shown_messages(
     for unit in _units(log_entries, spoken.name, left_out, reasoning=reasoning):
         if unit.open_calls:
             left_out.add("turns with calls that have no result")
-        rendered = spoken.render_unit(unit)
+        rendered = spoken.render_slot(unit)
         if not rendered:
             continue
         if batch and _role(batch[-1][0]) != _role(rendered[0]):

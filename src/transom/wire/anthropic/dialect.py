@@ -14,7 +14,6 @@ from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, 
 from transom.core.tokens import MEDIA_TOKENS, MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Slot, Unit
 from transom.errors import InvalidMessage
-from transom.wire import tools as tool_formats
 from transom.wire import translate
 from transom.wire.anthropic.caching import with_valid_marks
 from transom.wire.anthropic.parse import DIALECT_NAME, USAGE, parse, parse_reply, read
@@ -32,13 +31,14 @@ from transom.wire.anthropic.rules import violations
 from transom.wire.anthropic.server_tools import repaired
 from transom.wire.anthropic.stream import AnthropicAccumulator
 from transom.wire.bound_reasoning import bind
-from transom.wire.dialect import Dialect, Placed, Rendered, Violation, join_roles, messages_without_surrogates
+from transom.wire.dialect import Dialect, Placed, Rendered, Violation, join_roles
 from transom.wire.dialect_counter import DialectCounter, ToolRenderer
 from transom.wire.fields import kind_of
 from transom.wire.media_tokens import ANTHROPIC as ANTHROPIC_RATES
 from transom.wire.replies import UsageFields
 from transom.wire.stream import from_stream
-from transom.wire.tools import rendered_tools
+from transom.wire.tools import ANTHROPIC as ANTHROPIC_TOOLS
+from transom.wire.tools import ToolFormat
 
 
 class AnthropicCounter(DialectCounter):
@@ -114,6 +114,7 @@ class AnthropicDialect(Dialect, frozen=True):
     unsigned: bool = False
 
     usage_fields: ClassVar[UsageFields | None] = USAGE
+    tool_format: ClassVar[ToolFormat] = ANTHROPIC_TOOLS
 
     def required_user_turn(self, turn: Assistant) -> str:
         """A short text (A12); empty if the turn ends with a part of the provider's own tools. A result of an earlier
@@ -124,7 +125,7 @@ class AnthropicDialect(Dialect, frozen=True):
         return Rendered(text_message(text))
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return messages_without_surrogates(unit_messages(unit, unsigned=self.unsigned))
+        return unit_messages(unit, unsigned=self.unsigned)
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         """Join neighbours of one role into one message, so that all results of a turn stand together, before any text
@@ -170,9 +171,6 @@ class AnthropicDialect(Dialect, frozen=True):
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return AnthropicCounter(counter, self.render_tools, user_first=self.user_first)
-
-    def render_tools(self, tools: Sequence[Raw]) -> list[Raw]:
-        return rendered_tools(tools, tool_formats.ANTHROPIC)
 
     def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:
         """The system prompt if there is one, and the messages, with the cache marks that the API takes (A19)."""

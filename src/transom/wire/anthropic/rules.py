@@ -41,13 +41,13 @@ _BLOCKS = {
     "tool_use": {"id": _ID, "name": _NAME, "input": Must("call", dict)},
     "tool_result": {"tool_use_id": _ID, "content": Must("content", (str, list, NoneType))},
     "thinking": {"thinking": Must("thinking", str), "signature": Must("thinking", str)},
-    "redacted_thinking": {"data": Must("thinking", str, "has no data")},
+    "redacted_thinking": {"data": Must("thinking", str)},
 }
 """D: what blocks of these kinds must hold."""
 _BY = {"tool_use": "assistant", "thinking": "assistant", "redacted_thinking": "assistant", "tool_result": "user"}
 """D: who says blocks of these kinds."""
 _SYSTEM = {"system": Must("system", (str, list, NoneType))}
-_CONTENT = {"content": Must("content", (str, list), "content is neither a string nor a list of blocks")}
+_CONTENT = {"content": Must("content", (str, list))}
 _MOST_IMAGES, _MOST_MARKS = 100, 4
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _LABELLED = {"tool_use": ("assistant", "id"), "tool_result": ("user", "tool_use_id")}

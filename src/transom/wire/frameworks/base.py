@@ -114,7 +114,7 @@ def shown_messages(view: View, sources: Sources) -> Iterator[Shown]:
 
 
 def _shown_unit(unit: Unit, sources: Sources) -> Iterator[Shown]:
-    messages = CHAT.render_unit(unit)
+    messages = CHAT.render_slot(unit)
     for rendered, seq, logged, fact in zip(messages, unit.seqs, unit.facts, unit.shown_facts(), strict=False):
         piece, chat = sources.get(seq), rendered.message
         # Where the framework has changed its message since it was logged, that is shown, unless the window shortens it.

@@ -10,9 +10,8 @@ from transom import texts
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Other, Raw, Text, ToolResult, User
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
-from transom.wire import tools as tool_formats
 from transom.wire import translate
-from transom.wire.dialect import Dialect, Placed, Rendered, Violation, messages_without_surrogates
+from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.dialect_counter import DialectCounter, ToolRenderer
 from transom.wire.fields import message_list, require_own_parts
 from transom.wire.gemini import parse, render
@@ -23,7 +22,8 @@ from transom.wire.gemini.stream import GeminiAccumulator
 from transom.wire.media_tokens import GEMINI as GEMINI_RATES
 from transom.wire.replies import UsageFields
 from transom.wire.stream import from_stream
-from transom.wire.tools import rendered_tools
+from transom.wire.tools import GEMINI as GEMINI_TOOLS
+from transom.wire.tools import ToolFormat
 from transom.wire.translate import safe_name
 
 
@@ -80,6 +80,7 @@ class GeminiDialect(Dialect, frozen=True):
     strict: bool = False
 
     usage_fields: ClassVar[UsageFields | None] = USAGE
+    tool_format: ClassVar[ToolFormat] = GEMINI_TOOLS
 
     def required_user_turn(self, turn: Assistant) -> str:
         """A short text (G6); empty if the turn ends with a part of the provider's own tools."""
@@ -90,7 +91,7 @@ class GeminiDialect(Dialect, frozen=True):
         return render.by_user({"text": text})
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return messages_without_surrogates(render.unit_contents(unit, strict=self.strict))
+        return render.unit_contents(unit, strict=self.strict)
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         return render.joined(messages)
@@ -120,9 +121,6 @@ class GeminiDialect(Dialect, frozen=True):
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return GeminiCounter(counter, self.render_tools)
-
-    def render_tools(self, tools: Sequence[Raw]) -> list[Raw]:
-        return rendered_tools(tools, tool_formats.GEMINI)
 
     def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:
         """The contents, and the system instruction if there is one."""

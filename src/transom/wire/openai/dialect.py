@@ -64,9 +64,7 @@ class OpenAIChatDialect(Dialect, frozen=True):
         return messages_without_surrogates([Rendered(each) for each in messages])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return messages_without_surrogates(
-            [Rendered(each) for each in unit_messages(unit, move_media=not self.media_in_results)]
-        )
+        return [Rendered(each) for each in unit_messages(unit, move_media=not self.media_in_results)]
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         out: list[Raw] = []

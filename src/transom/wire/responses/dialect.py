@@ -21,7 +21,6 @@ from transom.core.message import (
 from transom.core.tokens import FormatCounter, TokenCounter, replace_surrogates
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
-from transom.wire import tools as tool_formats
 from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation, messages_without_surrogates
 from transom.wire.dialect_counter import DialectCounter
@@ -34,7 +33,8 @@ from transom.wire.responses.render import item, repair, takes, unit_items, with_
 from transom.wire.responses.rules import violations
 from transom.wire.responses.stream import ResponsesAccumulator, holds_items
 from transom.wire.stream import from_stream
-from transom.wire.tools import rendered_tools
+from transom.wire.tools import RESPONSES as RESPONSES_TOOLS
+from transom.wire.tools import ToolFormat
 from transom.wire.translate import safe_name, translate_fact
 
 _ENCRYPTED_CHARACTERS_A_TOKEN = 5
@@ -95,6 +95,7 @@ class ResponsesDialect(Dialect, frozen=True):
     bound: bool = True
 
     usage_fields: ClassVar[UsageFields | None] = USAGE
+    tool_format: ClassVar[ToolFormat] = RESPONSES_TOOLS
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
@@ -105,7 +106,7 @@ class ResponsesDialect(Dialect, frozen=True):
         return messages_without_surrogates([Rendered(each) for each in items])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        return messages_without_surrogates([Rendered(each) for each in unit_items(unit, strict=self.strict)])
+        return [Rendered(each) for each in unit_items(unit, strict=self.strict)]
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         """The items as they are. An id that was used before is taken off: the API refuses an id twice. An approval
@@ -155,9 +156,6 @@ class ResponsesDialect(Dialect, frozen=True):
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return ResponsesCounter(counter, DIALECT_NAME, objects=False, tools=self.render_tools, takes=takes)
-
-    def render_tools(self, tools: Sequence[Raw]) -> list[Raw]:
-        return rendered_tools(tools, tool_formats.RESPONSES)
 
     def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:
         """The `input`, and `instructions` if the head came with any."""
