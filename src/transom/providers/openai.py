@@ -48,7 +48,10 @@ class OpenAIChat(_OpenAI):
 
 
 class OpenAIResponses(_OpenAI):
-    """A provider for the Responses API: "responses:gpt-5". The key is in OPENAI_API_KEY."""
+    """A provider for the Responses API: "responses:gpt-5". The key is in OPENAI_API_KEY.
+
+    With DeepSeek's address its dialect is "deepseek_responses".
+    """
 
     name = "responses"
     dialect = "responses"

@@ -72,9 +72,11 @@ def calls(*wanted: tuple[str, Mapping[str, object]], text: str = "") -> Reply:
 class Scripted:
     """A provider that plays steps in order, one for each request; after the last one it repeats `then`.
 
-    A step may be a function that takes the request and returns a step. `dialect`: of requests and replies. `context`:
-    the most tokens of a request with `max_tokens`; a longer one is refused. `count`: counts a request's tokens; by
-    default a fourth of the characters of its JSON. `chunk`: characters in a chunk of a stream.
+    - `steps`, `then`: texts, replies, faults, or functions that take the request and return one of these.
+    - `dialect`: the dialect of requests and replies.
+    - `context`: the most tokens of a request together with its `max_tokens`; a longer one is refused.
+    - `count`: counts the tokens of a request; by default a fourth of the characters of its JSON.
+    - `chunk`: the characters in a chunk of a stream.
 
     `requests` collects every request, refused ones too; `violations` every broken rule.
     """

@@ -74,8 +74,8 @@ def with_digest_role(dialect: Dialect, role: object) -> Dialect:
 def counter_of_log(log: Log, counter: TokenCounter) -> FormatCounter:
     """The format counter by which the entries of a log were counted, with `counter` for its texts.
 
-    The dialect is read from the name that is stored with the first counted entry. It is OpenAI chat if no entry has
-    such a name, or the name of an unknown dialect.
+    The dialect is read from the name that is stored with the first counted entry. If no entry has such a name, or it
+    names an unknown dialect, the dialect is OpenAI chat.
     """
     name = next((name for seq in range(len(log)) if (name := log[seq].counter)), "")
     _, apart, dialect = name.rpartition("/")

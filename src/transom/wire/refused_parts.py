@@ -47,7 +47,8 @@ _COMPACTION = re.compile(r"(?i)\bcompaction(?:_|\b)|\bencrypted[_ ]content\b")
 
 
 class RefusedPart(NamedTuple):
-    """A part in the window: the seq of its entry, its address, and its kind."""
+    """A part in the window: the seq of its entry, its address, and its kind: "image", "file", "message" (a text),
+    "compaction", or "part" for any other."""
 
     entry: int
     part: Address
@@ -55,7 +56,8 @@ class RefusedPart(NamedTuple):
 
 
 def refused_parts(status: int | None, error: str, request: Mapping[str, Any], view: View) -> list[RefusedPart]:
-    """The parts that an error names and that the window shows; empty if it is about something else.
+    """The parts that an error names and that the window shows; empty if the error is about something else, or its
+    status is none of `STATUSES`.
 
     If the error has a path, it is the part at that path. Otherwise it is each part of the kind that the error names:
     those that came since the last reply, or all of them if none came. Texts, calls and reasoning are never found.

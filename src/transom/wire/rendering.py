@@ -43,7 +43,8 @@ def render(
 
 
 def shared_body(view: View, dialect: Dialect, indexes: IndexCache | None = None) -> dict[str, Any]:
-    """As `render`, without the copy: most of it belongs to the cache, so encode it, and change nothing in it."""
+    """The body that `render` gives, but not copied. Most of it belongs to the cache: encode it, and change nothing in
+    it."""
     rendered = _rendered(view, dialect, view.slots, indexes or IndexCache())
     body = dialect.body(view.head, dialect.join(rendered), view.head.tools)
     return {**body, **dialect.continuation(view.slots)}

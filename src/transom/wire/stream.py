@@ -72,7 +72,7 @@ class Places:
 
 
 def _number(at: object) -> int | None:
-    """An index as a number; None if it is none. Some gateways write it as a text."""
+    """An index as a number, also one that a gateway has written as a text. None for any other value."""
     if isinstance(at, str) and at.isascii() and at.isdigit() and len(at) <= _MOST_DIGITS:
         return int(at)
     return at if isinstance(at, int) and not isinstance(at, bool) else None
@@ -200,8 +200,9 @@ def _must_be_read(reply: object) -> None:
 
 
 def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistant:
-    """The turn of a list of chunks. Raises InvalidMessage if the list is empty, holds an error, or has neither a part
-    of a reply nor its end: its chunks are of another API, or the stream broke off."""
+    """The turn of a list of chunks. Raises InvalidMessage if the list is empty, holds an error, or has nothing of a
+    reply: no part, no call and no reason for its end. Then its chunks are of another API, or the stream broke off at
+    once."""
     empty = True
     for chunk in chunks:
         accumulator.feed(chunk)

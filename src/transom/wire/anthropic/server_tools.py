@@ -176,11 +176,12 @@ class _Pairs:
         return bool(needed & self._waiting.keys())
 
     def give_up(self) -> None:
-        """No call that waits gets its result any more."""
+        """Let no call that waits get a result any more."""
         self._waiting.clear()
 
     def add(self, place: _Place, block: Raw) -> None:
-        """Add a block of the model."""
+        """Pair a block of the model: a call is left out until its result comes, and a result without a call for
+        good."""
         if label := call_of(block):
             self._waiting[label] = place
             self._leave_out(place)  # until its result comes

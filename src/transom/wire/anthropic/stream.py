@@ -78,7 +78,8 @@ class AnthropicAccumulator(Accumulator):
         return [text(block, "name") for block in blocks if block.get("type") == "tool_use"]
 
     def _start(self, index: object, block: Raw) -> None:
-        """Begin a block, unless that is said twice. (Some gateways give all blocks one index.)"""
+        """Begin a block, unless that is said twice. Some gateways give all blocks one index, and some send arguments
+        before their block begins."""
         held = self._places.newest(index)
         if held is not None and not self._blocks[held]:  # its arguments came first
             self._blocks[held] = dict(block)
@@ -86,7 +87,11 @@ class AnthropicAccumulator(Accumulator):
             self._blocks[self._places.begin(index)] = dict(block)
 
     def _add(self, index: object, delta: Raw) -> None:
-        """Add a delta to the newest block with this index. Some gateways do not say that a text begins."""
+        """Add a delta to the newest block with this index.
+
+        Some gateways do not say that a block begins. So a text or thinking begins one if the newest block has ended or
+        is of another kind, and arguments begin one if there is none. Any other delta without a block is dropped.
+        """
         kind = delta.get("type")
         at = self._places.newest(index)
         if kind in _OPENS and (at is None or at in self._ended or self._blocks[at].get("type") != _OPENS[kind]):

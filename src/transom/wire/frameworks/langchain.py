@@ -83,7 +83,8 @@ def _chat(one: Any) -> Raw | None:
 
 
 def _readable(block: object) -> object:
-    """A block of content, with reasoning as thinking."""
+    """A block of content. Reasoning that is encrypted, or in the form of the Responses API, becomes a thinking block,
+    with its text or, without one, what its provider has signed or encrypted."""
     fields = as_dict(block)
     if fields.get("type") == "redacted_thinking":
         return {"type": "thinking", "thinking": text(fields, "data")}

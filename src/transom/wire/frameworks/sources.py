@@ -20,12 +20,13 @@ Key = tuple[Any, ...]
 
 
 def is_said(fact: object) -> bool:
-    """Whether a fact may come from a framework: it is none of those that we add."""
+    """Whether a fact may come from a framework: a message of the user or the model, an instruction, or a real
+    result."""
     return isinstance(fact, (User, Assistant, Instruction)) or (isinstance(fact, ToolResult) and not fact.synthetic)
 
 
 def key_of(fact: Fact) -> Key:
-    """What a fact says."""
+    """What a fact says, as a key: equal for two facts that are the same message."""
     if isinstance(fact, ToolResult) and fact.call:
         return ("result", fact.call)
     said = tuple(_words(part) for part in fact.parts if not isinstance(part, Text) or part.text)

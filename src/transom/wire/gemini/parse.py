@@ -180,7 +180,8 @@ def _parts(fields: Raw, where: str, path: str = "parts") -> tuple[Part, ...]:
 
 
 def _single(items: object, where: str, path: str) -> Iterator[tuple[Raw, str]]:
-    """The parts in a list with their paths. A part with several kinds of data is split."""
+    """The parts in a list with their paths. A part with several kinds of data is split, and one whose fields are all
+    null is left out."""
     if items is None:
         return
     if not isinstance(items, list):
@@ -350,7 +351,7 @@ def _begins_with_result(parts: list[Any]) -> bool:
 
 
 def _id_under(part: Raw, keys: tuple[str, ...]) -> str:
-    """The id in the data of a part."""
+    """The id in the data that a part has under one of these keys; empty if there is none."""
     return text(as_dict(part.get(key_of_part(part, keys) or "")), "id")
 
 

@@ -31,7 +31,7 @@ def is_piece(part: Raw) -> bool:
 
 
 def begins_another(part: Raw, piece: Raw) -> bool:
-    """Whether a part does not continue the call in `part`: it has whole arguments, or another name or id."""
+    """Whether `piece` begins another call than the one in `part`: it has whole arguments, or another name or id."""
     held, more = call_in(part), call_in(piece)
     return "args" in more or any(held.get(key) and more.get(key, held[key]) != held[key] for key in ("id", "name"))
 
@@ -51,7 +51,7 @@ def with_piece(part: Raw, piece: Raw) -> Raw:
 
 
 def call_in(part: Raw) -> Raw:
-    """The call in a part."""
+    """The call in a part; empty if it has none."""
     return as_dict(part.get(key_of_part(part, CALL) or ""))
 
 

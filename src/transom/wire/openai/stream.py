@@ -161,7 +161,11 @@ def _is_repeat(call: Raw, piece: Raw) -> bool:
 
 
 def _add(fields: Raw, key: str, value: Any) -> None:
-    """Add one field of a chunk to the fields so far, in place. A null says nothing."""
+    """Add one field of a chunk to the fields so far, in place.
+
+    A text is appended, a list of parts is merged with the parts so far, and an object is added field by field. Any
+    other value replaces the one before. A null says nothing.
+    """
     before: object = fields.get(key)
     if value is None:
         return
@@ -182,7 +186,8 @@ def _add(fields: Raw, key: str, value: Any) -> None:
 
 
 def _joined(key: str, before: str, more: str) -> str:
-    """A text field with one more piece of it. A name may come in pieces, or whole in every piece."""
+    """A text field with one more piece of it. A field of `_WHOLE` keeps its first value, except that a name may come in
+    pieces: another text than the name so far is appended."""
     if not before or key not in _WHOLE:
         return before + more
     return before + more if key == "name" and more != before else before

@@ -91,7 +91,8 @@ def client_outputs(items: Iterable[Raw]) -> dict[int, str]:
 
 
 def read_call(item: Raw) -> Call:
-    """Parse an item that calls a built-in tool."""
+    """The call in an item of a built-in tool: named after its type, with the JSON of what the tool is given as
+    arguments."""
     kind: str = item["type"]
     return Call(item["call_id"], kind.removesuffix("_call"), _arguments(item), item)
 
@@ -148,7 +149,8 @@ def is_built_in(call: Call) -> bool:
 
 
 def call_item(call: Call) -> Raw:
-    """The item of a call. Trimmed arguments are put where the item has room for a text, or left out."""
+    """The item of a call. Arguments that a trim has changed are put where the item has room for a text. Where it has
+    none, a tool search loses its arguments; a click and the like, which are short, stay."""
     item = deep_copy(call.extra)
     if item["call_id"] != call.id:
         item["call_id"] = call.id
@@ -166,7 +168,7 @@ def call_item(call: Call) -> Raw:
         item[key] = {"type": "update_file", "path": "", **given, "diff": call.args}
     elif isinstance(given.get("text"), str):
         item[key] = {**given, "text": call.args}
-    return item  # a click is short: it stays
+    return item
 
 
 def output_items(fact: m.ToolResult, call: Call) -> list[Raw]:

@@ -112,7 +112,8 @@ class ResponsesAccumulator(Accumulator):
         return place
 
     def _add_item(self, event: Raw, *, done: bool) -> None:
-        """Begin an item, or end it."""
+        """Begin an item, or end it. The same end a second time is ignored; another item at the place of one that has
+        begun or ended gets a place of its own."""
         place, item = self._place(event), as_dict(event.get("item"))
         if self._done.get(place) == item:  # said twice
             return
@@ -171,6 +172,6 @@ def _waits(item: Raw) -> bool:
 
 
 def _kind(chunk: object) -> str:
-    """The type of an event."""
+    """The type of an event; empty if it has none."""
     kind = as_dict(cast("object", chunk)).get("type") if isinstance(chunk, dict) else getattr(chunk, "type", "")
     return kind if isinstance(kind, str) else ""
