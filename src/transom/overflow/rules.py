@@ -311,10 +311,8 @@ limit_value and actual_value of a validator."""
 
 
 def _numbers(*patterns: str) -> tuple[str, ...]:
-    """The expressions of patterns in which `<limit>`, `<input>` and `<output>` stand for a number with that name.
-
-    They are compiled by the first error, as in Rule.
-    """
+    """Regular expressions from patterns in which `<limit>`, `<input>` and `<output>` stand for a number: each becomes a
+    group with that name. They are compiled by the first error, as in Rule."""
     number = r"(?P<\1>(?<![\\d.\[-])\\d+(?![\\d]|\\.\\d))"
     return tuple(re.sub("<(limit|input|output)>", number, pattern) for pattern in patterns)
 

@@ -61,7 +61,8 @@ class ReplyWriter(NamedTuple):
 
 
 def writer_for(dialect: str) -> ReplyWriter:
-    """Return the writer of a dialect. Raises InvalidSetting if there are no scripted replies in it."""
+    """Return the writer of a dialect: that of the API whose variant it is. Raises InvalidSetting if there are no
+    scripted replies in the dialect."""
     for api, writer in _WRITERS.items():
         if dialect == api or api in dialect.split("_"):
             return writer

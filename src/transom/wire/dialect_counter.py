@@ -98,6 +98,7 @@ class DialectCounter(FormatCounter):
 
 
 def _sent_arguments(call: Call) -> str:
-    """The arguments of a call as an API that takes their text gets them. A custom tool takes free text."""
+    """The arguments of a call as an API that takes their text gets them. Those of a custom tool, which takes free text,
+    are sent as they are."""
     custom = (call.extra or {}).get("type") in ("custom", "custom_tool_call")
     return call.args if custom else sent_text(call.args)

@@ -138,7 +138,8 @@ def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[Raw]:
 
 
 def _key(part: Raw | Addressed) -> object:
-    """What a stored part and the part that was sent for it have in common: the data, or the URL."""
+    """What a stored part and the part that was sent for it have in common: the data or the URL of a file; of any other
+    part everything but its cache mark."""
     raw = part.raw if isinstance(part, (Media, Other)) else part
     assert not isinstance(raw, Text)
     asset = asset_of(Media("file", as_dict(raw)))

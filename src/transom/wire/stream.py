@@ -158,7 +158,8 @@ def chunk_fields(chunk: object, keep: Collection[str] = ()) -> Raw:
 
 
 def is_whole_object(arguments: object) -> bool:
-    """Whether the arguments are a complete JSON object. (No longer text begins with one, so nothing can follow.)
+    """Whether the arguments are the text of a complete JSON object. Then no piece of them is missing: JSON does not go
+    on behind an object.
 
     An object that nests too deep to be read counts as complete if its last character closes one.
     """

@@ -83,9 +83,8 @@ def without_failed_mark(fact: Fact) -> Fact:
     """The fact as the log has it: a tool result that begins with the mark is a failed one, and its text is what stands
     behind the mark. Any other fact is returned as it is.
 
-    Only the mark and one blank behind it are taken away, because `with_failed_mark` must give the same text again. A
-    text keeps the mark if a line break, a colon or anything else than a blank stands behind it, or nothing, or the mark
-    again.
+    The mark and one blank behind it are taken away if `with_failed_mark` gives the same text again. So a text keeps the
+    mark if anything but a blank follows it, or nothing, or the mark once more.
     """
     first = fact.parts[0] if isinstance(fact, m.ToolResult) and fact.parts else None
     if not isinstance(first, Text) or not first.text.startswith(texts.FAILED):

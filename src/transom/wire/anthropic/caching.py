@@ -79,7 +79,7 @@ _HOUR = "1h"
 
 
 def _in_order(body: Raw) -> list[list[Raw]]:
-    """The tools, the blocks of the system prompt and the messages."""
+    """The tools, the blocks of the system prompt and the messages; an empty list for what is missing or a text."""
     return [cast("list[Raw]", body[key]) if isinstance(body.get(key), list) else [] for key in _KEYS]
 
 

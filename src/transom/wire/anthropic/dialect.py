@@ -131,7 +131,9 @@ class AnthropicDialect(Dialect, frozen=True):
         """Join neighbours of one role into one message, so that all results of a turn stand together, before any text
         (A3).
 
-        A system message cannot be the first (A9): there it becomes a user message.
+        Before that, calls and results of the provider's own tools are put in order (`server_tools.repaired`). A system
+        message cannot be the first (A9): there it becomes a user message. With `user_first`, a short user message is
+        put before a first message of the model.
         """
         messages = repaired(messages)
         if messages and messages[0].message["role"] == "system":
@@ -189,8 +191,8 @@ class AnthropicDialect(Dialect, frozen=True):
         return {}
 
     def compaction_request(self, live: Raw, instructions: str = "") -> Raw | None:
-        """The live request with `compaction`: nothing is sampled but the block. Instructions take the place of the
-        API's own prompt."""
+        """System prompt, messages and tools of the live request, with `compaction`: the API answers with a compaction
+        block alone. Instructions take the place of the API's own prompt."""
         kept = {key: value for key, value in live.items() if key in {"system", "messages", "tools"}}
         asked = {"instructions": COMPACTION_PROMPT.format(focus=instructions)} if instructions.strip() else {}
         return {**kept, "compaction": {"type": "summarize", **asked}}

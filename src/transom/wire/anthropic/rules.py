@@ -235,7 +235,7 @@ def _unanswered(turn: _MergedTurn, after: _MergedTurn) -> Iterator[Violation]:
 
 
 def _of_last_thoughts(turn: _MergedTurn) -> Iterator[Violation]:
-    """The violation that a turn of the model ends with thinking. The last turn may not do so by A12."""
+    """The violation that a turn of the model ends with thinking. Of the last turn A12 says the same."""
     at, last = turn.blocks[-1] if turn.role == "assistant" and turn.blocks else (-1, {})
     if last.get("type") in _THOUGHTS:
         # E: forgecode#2107, "The final block in an assistant message cannot be `thinking`"

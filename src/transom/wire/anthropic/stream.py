@@ -119,7 +119,8 @@ class AnthropicAccumulator(Accumulator):
                 self._add_delta("text" if key == "text" else "reasoning", delta.get(key))
 
     def _whole(self, at: Place) -> Raw | None:
-        """A block as it may be stored now; None if it is not complete."""
+        """A block as it may be stored now; None if it is not complete. Arguments that are complete and no object that a
+        log can hold stay a text: then the call fails with them."""
         block: Raw = self._blocks[at]
         if not block:  # arguments whose call never began
             return None

@@ -34,7 +34,8 @@ _BYTES = "__bytes_encoded__"
 
 @cache
 def _dialect() -> Dialect:
-    """For any provider's model: Bedrock wants the user first, and other models think without a signature."""
+    """The dialect of the facts. It fits the models of all providers: Bedrock wants the user first, and other models
+    think without a signature."""
     from transom.wire.anthropic import AnthropicDialect  # noqa: PLC0415 - the package's import brings no second dialect
 
     return AnthropicDialect(user_first=True, unsigned=True)

@@ -108,8 +108,8 @@ class GeminiDialect(Dialect, frozen=True):
         return User(parts=parse.content(content, "user"), dialect=DIALECT_NAME)
 
     def parse_tool_result(self, call: str, content: object) -> Fact:
-        """Read a function's response: a text, parts, or the object that it is. A call without an id is named by its
-        function."""
+        """Read a function's response: a text, parts, or the object that it is. `call`: the id of the call, or the name
+        of its function if it has none."""
         return parse.tool_result(parse.response_parts(content, "tool_result"), call)
 
     def accumulator(self) -> GeminiAccumulator:

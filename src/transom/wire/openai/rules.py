@@ -123,11 +123,9 @@ def _of_calls(fields: Raw) -> Iterator[Finding]:
 
 
 def _of_pairs(messages: list[Raw]) -> Iterator[Violation]:
-    """Violations between calls and results. `at`: the assistant message whose calls may be answered now; `waiting`:
-    those without a result.
-
-    A message of any role but tool ends this.
-    """
+    """Violations between calls and results. The tool messages directly behind an assistant message answer its calls; a
+    message of any other role ends that."""
+    # `at`: the message whose calls may be answered now; `waiting`: those of its calls that have no result yet
     at, called, waiting, legacy = -1, set[str](), set[str](), False
     for index, fields in enumerate([*messages, {}]):
         role, label = fields.get("role"), fields.get("tool_call_id")
