@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from transom.overflow import Overflow, classify, rules
+from transom.overflow import Overflow, classify
 
 WORDINGS = [json.loads(line) for line in Path(__file__).with_name("wordings.jsonl").read_text("utf-8").splitlines()]
 """What other servers write, and paraphrases of our own: none is in the recorded table."""
@@ -150,15 +150,6 @@ def test_other_numbers_are_found_at_the_same_places(row):
 def test_upper_case_and_line_breaks_change_nothing():
     shouted = "PROMPT IS TOO LONG:\n  219898 TOKENS >\n 200000 MAXIMUM"
     assert classify(400, shouted) == Overflow(200000, 219898, "shrink_input")
-
-
-# ---- the rules themselves
-
-
-def test_every_rule_has_a_source():
-    every = (*rules.OTHER_MATTERS, rules.ANSWER, rules.UNIT, *rules.PHRASES)
-    assert all(len(rule.source) > 5 for rule in every)
-    assert all(len(source) > 5 for source in rules.ODD_CODES.values())
 
 
 def test_a_hostile_error_is_read_in_little_time():

@@ -73,7 +73,7 @@ def classify(status: int | None, body: object) -> Overflow | None:
     leaves = list(_leaves(parsed, DEPTH, is_error=not (status == 200 and isinstance(parsed, (dict, list)))))
     words = " ".join(value for _, value in leaves if isinstance(value, str) and not value.strip().isdigit())
     text = _plain(words.lower()[:CHARACTERS], status)
-    found = {} if rules.NO_TOKENS.search(text) else _numbers_in(text)
+    found = {} if re.search(rules.NO_TOKENS, text) else _numbers_in(text)
     coded = any(_is_code(_snake(value)) for _, value in leaves) or any(map(_is_code, _CODE_IN_TEXT.findall(text)))
     fields = _fields(leaves)
     named = " ".join(_snake(key) for key, value in leaves if isinstance(value, int))
@@ -85,7 +85,7 @@ def _fields(leaves: list[tuple[str, str | int]]) -> dict[str, int]:
     """The numbers in fields of their own, by name: "limit", "input"."""
     numbers = [(_snake(key), value) for key, value in leaves if isinstance(value, int)]
     kinds = {"limit": rules.LIMIT_FIELD, "input": rules.INPUT_FIELD}
-    return {kind: value for kind, rule in kinds.items() for key, value in reversed(numbers) if rule.fullmatch(key)}
+    return {kind: value for kind, rule in kinds.items() for key, value in reversed(numbers) if re.fullmatch(rule, key)}
 
 
 def _parsed(body: object) -> object:
@@ -159,7 +159,7 @@ def _snake(value: str | int) -> str:
 
 def _is_code(word: str) -> bool:
     """Whether a word in snake case is a code that says that an input is too long."""
-    return word in rules.ODD_CODES or rules.CODE.fullmatch(word) is not None
+    return word in rules.ODD_CODES or re.fullmatch(rules.CODE, word) is not None
 
 
 def _is_too_long(status: int | None, text: str, fields: str, found: dict[str, int]) -> bool:
@@ -169,18 +169,18 @@ def _is_too_long(status: int | None, text: str, fields: str, found: dict[str, in
     `fields`: the names of its fields with numbers. `found`: the numbers, by what they count.
     """
     said = f"{text} {fields}"
-    if any(rule.search(said) for rule in rules.OTHER_MATTERS):
+    if any(re.search(rule, said) for rule in rules.OTHER_MATTERS):
         return False
-    mentions_input = rules.INPUT_WORDS.search(said) is not None
-    if not mentions_input and rules.ANSWER.search(text):
+    mentions_input = re.search(rules.INPUT_WORDS, said) is not None
+    if not mentions_input and re.search(rules.ANSWER, text):
         return False
     if (
         mentions_input
-        and rules.UNIT.search(said)
+        and re.search(rules.UNIT, said)
         and found.get("input", 0) > found.get("limit", inf) >= _SMALLEST_WINDOW
     ):
         return True
-    return status == 413 or any(rule.search(text) for rule in rules.PHRASES)
+    return status == 413 or any(re.search(rule, text) for rule in rules.PHRASES)
 
 
 def _overflow(text: str, found: dict[str, int], fields: dict[str, int]) -> Overflow:
@@ -191,9 +191,9 @@ def _overflow(text: str, found: dict[str, int], fields: dict[str, int]) -> Overf
     used = fields.get("input", found.get("input"))
     output = found.get("output") or None
     if limit is None or used is None:
-        answer_is_too_long = bool(rules.INPUT_AND_ANSWER.search(text))
+        answer_is_too_long = bool(re.search(rules.INPUT_AND_ANSWER, text))
     else:
-        asked = output or rules.ANSWER.search(text)
+        asked = output or re.search(rules.ANSWER, text)
         answer_is_too_long = used < limit and bool(asked)
     return Overflow(limit, used, "shrink_max_tokens" if answer_is_too_long else "shrink_input", output)
 
@@ -205,7 +205,7 @@ def _plain(text: str, status: int | None) -> str:
     text = re.sub(rf"(?<![\d,.]){status}(?![\d,.])", " ", text) if status is not None and status != 200 else text
     text = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", " ".join(text.split()))
     text = re.sub(r"(?<![\w.-])(\d{1,4}(?:\.\d{1,3})?)([km])\b(?!-)", _in_digits, text)
-    return rules.EXCESS.sub("", text)
+    return re.sub(rules.EXCESS, "", text)
 
 
 def _in_digits(short: re.Match[str]) -> str:
@@ -227,7 +227,7 @@ def _numbers_in(text: str) -> dict[str, int]:
     if "output" in found or found.get("input", 0) > found.get("limit", inf):
         return found
     numbers = {int(number) for number in _NUMBER.findall(text)}
-    if len(numbers) == 2 and rules.UNIT.search(text) and rules.INPUT_WORDS.search(text):
+    if len(numbers) == 2 and re.search(rules.UNIT, text) and re.search(rules.INPUT_WORDS, text):
         return {"limit": min(numbers), "input": max(numbers)}
     return found
 

@@ -2,8 +2,10 @@
 long, and what only looks like it.
 
 The rules name things and relations, not messages: an input, a limit, and that one is more than the other. Every server
-says that in its own words; the words for these three things are few, also across languages. A rule is searched in the
-text in lower case, with single blanks, and has the place where it was needed first.
+says that in its own words; the words for these three things are few, also across languages.
+
+A rule is a regular expression, searched in the text in lower case with single blanks. Above it stands where it was
+needed first. It is compiled by the first error that is read: few processes ever see one, and all import this module.
 
 An error is an overflow if
 
@@ -19,24 +21,7 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct
-
-
-class Rule(Struct, frozen=True):
-    """A pattern that is searched in the text, and the `source`: where its wording was seen.
-
-    It is compiled by the first search: few processes ever see an overflow, and all import this module.
-    """
-
-    pattern: str
-    source: str
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """The first place in the text that matches; None if there is none."""
-        return re.search(self.pattern, text)
-
-
-CODE = re.compile(
+CODE = (
     r"(?!.*(?:output|image|file|rate_|quota|per_|budget|string|array|name|url|header))"
     r"(?:.*_)?"
     r"(?:"
@@ -58,7 +43,8 @@ ODD_CODES = {
 """Codes that mean the same and do not say it."""
 
 OTHER_MATTERS = (
-    Rule(
+    # OpenAI, Anthropic, Groq, Bedrock: status 429; github:FoundationAgents/MetaGPT#523
+    (
         r"rate.?(?:limit|bucket)|"
         r"too many requests|"
         r"throttl|"
@@ -84,10 +70,10 @@ OTHER_MATTERS = (
         r"限流|"
         r"频率|"
         r"速率|"
-        r"并发",
-        "OpenAI, Anthropic, Groq, Bedrock: status 429; github:FoundationAgents/MetaGPT#523",
+        r"并发"
     ),
-    Rule(
+    # github:anthropics/claude-code#42616; OpenRouter: status 402
+    (
         r"\bquota|"
         r"kontingent|"
         r"allowance|"
@@ -105,19 +91,19 @@ OTHER_MATTERS = (
         r"budget has|"
         r"额度|"
         r"配额|"
-        r"用量",
-        "github:anthropics/claude-code#42616; OpenRouter: status 402",
+        r"用量"
     ),
-    Rule(
+    # github:agno-agi/agno#5382; OpenAI: array too long; Anthropic: too many images
+    (
         r"(?<!text )\b"
         r"(?:string|array|list|name|id|url|field|description|password|member|stop|metadata|keys?|headers?|cookie)s?\b"
         r".{0,40}?(?:too l\w+|exceed|more than|above|length|at most|less than)|"
         r"above_max_length|"
         r"(?:too many|at most|more than|(?:number|maximum) of) (?:\d+ )?"
-        r"(?:image|tool|function|document|file|page|item|message|key|stop sequence|block)\w*(?:\(s\))?(?! tokens)",
-        "github:agno-agi/agno#5382; OpenAI: array too long; Anthropic: too many images",
+        r"(?:image|tool|function|document|file|page|item|message|key|stop sequence|block)\w*(?:\(s\))?(?! tokens)"
     ),
-    Rule(
+    # Anthropic: image exceeds 5 MB maximum; Vertex: cached content is too small
+    (
         r"(?<!tokens of )\b(?:image|file|pdf|audio|video|upload)s?\b.{0,40}?(?:exceed|too \w+|longer|over|limit)|"
         r"image dimensions|"
         r"exceeds upload|"
@@ -128,22 +114,21 @@ OTHER_MATTERS = (
         r"\b(?:minimum|min_\w+) |"
         r"\bmin\w* \w+ is|"
         r"content is too small|"
-        r"\bcaching\b",
-        "Anthropic: image exceeds 5 MB maximum; Vertex: cached content is too small",
+        r"\bcaching\b"
     ),
 )
 """A text with one of these is about another matter: throttling, money, the size of something else than the input, or an
 input that is too small."""
 
-ANSWER = Rule(
+# Anthropic: max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens; DashScope
+ANSWER = (
     r"max\w*.{0,3}tokens? (?:value )?(?:that )?(?:you )?requested exceeds?|"
     r"\bmax_?\w*tokens\b.{0,30}? (?:too (?:large|high|big)|>|exceeds?|cannot|(?:greater|larger|higher|more) than|"
     r"must be (?!at least|greater|positive))|"
     r"(?:at most|up to|maximum of) \d+ (?:completion|output)|"
     r"\b(?:output|completion) (?:tokens?|limit)\b|"
     r"range of max_(?:output_)?tokens|"
-    r"max_tokens.{0,12}输出",
-    "Anthropic: max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens; DashScope",
+    r"max_tokens.{0,12}输出"
 )
 """A text with this says that the wanted answer is longer than the model can write. That says nothing about the input,
 unless the text mentions the input too."""
@@ -159,7 +144,7 @@ _TOO_MANY = (
 """Too many tokens, in other languages: nothing follows, or the input does. (Other words that follow may speak of
 minutes, of the answer, or of tokens that are keys.)"""
 
-INPUT_WORDS = re.compile(
+INPUT_WORDS = (
     r"context|"
     r"prompt|"
     r"\binputs?\b|"
@@ -234,85 +219,78 @@ _WINDOW = (
 )
 
 PHRASES = (
-    Rule(
-        rf"{_SUBJECT}.{{0,80}}?{_EXCEEDS}.{{0,60}}?{_WINDOW}|{_WINDOW}.{{0,60}}?(?:{_EXCEEDS}|reached|exhausted)",
-        "Gemini: The input token count (…) exceeds the maximum number of tokens allowed; LM Studio, vLLM, Kimi",
-    ),
-    Rule(
+    # Gemini: The input token count (…) exceeds the maximum number of tokens allowed; LM Studio, vLLM, Kimi
+    (rf"{_SUBJECT}.{{0,80}}?{_EXCEEDS}.{{0,60}}?{_WINDOW}|{_WINDOW}.{{0,60}}?(?:{_EXCEEDS}|reached|exhausted)"),
+    # github:earendil-works/pi#102; Bedrock: too many total text bytes; Vertex: Request payload size exceeds …
+    (
         r"(?:prompt|input|context|conversation|history|messages?|request|payload|entity)(?: \w+){0,5}? "
         r"(?:too (?:long|large|big)|over (?:length|long)|exceeds? the (?:limit|maximum|length))|"
         r"too much (?:context|input)|"
         r"too many (?:\w+ ){0,3}(?:tokens|bytes|characters)|"
         rf"{_TOO_MANY}|"
         r"out of context|"
-        r"outside (?:the|its) context",
-        "github:earendil-works/pi#102; Bedrock: too many total text bytes; Vertex: Request payload size exceeds …",
+        r"outside (?:the|its) context"
     ),
-    Rule(
+    # Groq: Please reduce the length of the messages or completion
+    (
         r"(?:reduce|shorten|decrease|trim|truncate) (?:the |your )?(?:(?:length|size) of )?(?:the |your )?"
-        r"(?:prompt|messages|input|context|conversation|history)",
-        "Groq: Please reduce the length of the messages or completion",
+        r"(?:prompt|messages|input|context|conversation|history)"
     ),
-    Rule(
+    # OpenRouter: This endpoint's maximum context length is …; github:agentscope-ai/QwenPaw#6255
+    (
         r"max\w* (?:context|prompt|input|model) (?:length|size|window) is \d|"
         r"context (?:length|size|window) is only \d|"
         r"range of input length|"
         r"only (?:supports?|accepts?|handles?|takes?|reads?) (?:up to )?\d+ ?(?:input |prompt )?tokens|"
-        r"(?:input|messages|prompt|request)s? exceeds? \d+ tokens",
-        "OpenRouter: This endpoint's maximum context length is …; github:agentscope-ai/QwenPaw#6255",
+        r"(?:input|messages|prompt|request)s? exceeds? \d+ tokens"
     ),
-    Rule(
+    # github:UKGovernmentBEIS/inspect_ai vllm.py: max_tokens = the window less the input; text-generation-inference
+    (
         r"max_\w*tokens must be (?:at least 1|greater than 0|positive).{0,12}-\d|"
-        r"inputs?\W{0,2}(?: tokens?)? ?\+ ?\W?max_\w*tokens",
-        "github:UKGovernmentBEIS/inspect_ai vllm.py: max_tokens = the window less the input; text-generation-inference",
+        r"inputs?\W{0,2}(?: tokens?)? ?\+ ?\W?max_\w*tokens"
     ),
-    Rule(
+    # github:cohere-ai/sandbox-topically#4; github:fedora-copr/logdetective-website#193
+    (
         r"(?:tokens?|number of|prompt|input|requested).{0,40}(?:(?:cannot|must not|should not|may not|would) exceed|"
-        r"exceeded)",
-        "github:cohere-ai/sandbox-topically#4; github:fedora-copr/logdetective-website#193",
+        r"exceeded)"
     ),
-    Rule(
+    # Zhipu, Moonshot, DashScope
+    (
         r"(?:prompt|input|输入|提示|上下文|消息|内容|文本|请求|长度|token|入力|コンテキスト|입력|컨텍스트).{0,24}(?:超长|过长|超过|超出|超限|大于|高于|多于|已满|超え|超過|초과)|"
-        r"(?:超过|超出).{0,16}(?:长度|上下文|窗口)",
-        "Zhipu, Moonshot, DashScope",
+        r"(?:超过|超出).{0,16}(?:长度|上下文|窗口)"
     ),
 )
 """Words that say that the request is too long: an input and its excess over a window, or one of them so that the other
 is clear."""
 
-UNIT = Rule(
-    r"token|\btoks?\b|seq_?len|length|context|n_ctx|токен|トークン|토큰|长度|词元|令牌",
-    "any: what the sizes of an input count",
-)
+UNIT = r"token|\btoks?\b|seq_?len|length|context|n_ctx|токен|トークン|토큰|长度|词元|令牌"
 """If a text matches this, mentions the input and has exactly two numbers, these are taken for a limit and a size."""
 
-INPUT_AND_ANSWER = re.compile(
+INPUT_AND_ANSWER = (
     r"inputs?\W{0,2}(?: length| tokens?)? ?(?:and|plus|\+) ?\W?max_\w*tokens|"
     r"max_\w*tokens (?:would )?exceeds? (?:the )?context"
 )
 """A text with this counts the wanted answer too, so a shorter answer may be enough."""
 
-NO_TOKENS = re.compile(r"\b(?:bytes|characters|chars|[kmg]i?b)\b|invalid params, context window exceeds limit")
+NO_TOKENS = r"\b(?:bytes|characters|chars|[kmg]i?b)\b|invalid params, context window exceeds limit"
 """The numbers in a text with one of these are not numbers of tokens. (MiniMax's wording ends with an error code.)"""
 
-EXCESS = re.compile(
+EXCESS = (
     r"\bby \d+ tokens|"
     r"\bwhich is \d+ tokens (?=(?:more|over|longer|larger|greater|bigger|higher|above|beyond|past|too|in excess)\b)"
 )
 """The number of tokens that are too many. It is neither the limit nor the input. Without such a word behind it, "which
 is 8192 tokens" is a limit or an input."""
 
-LIMIT_FIELD = re.compile(
-    r"(?!max_(?:output_|completion_|new_)?tokens$).*(?:limit|max|n_ctx|context_(?:length|window|size)).*"
-)
-INPUT_FIELD = re.compile(r"(?!.*(?:limit|max)).*(?:(?:prompt|input)_?tokens|actual|current|given|requested).*")
+LIMIT_FIELD = r"(?!max_(?:output_|completion_|new_)?tokens$).*(?:limit|max|n_ctx|context_(?:length|window|size)).*"
+INPUT_FIELD = r"(?!.*(?:limit|max)).*(?:(?:prompt|input)_?tokens|actual|current|given|requested).*"
 """Fields of an error, beside its text, that have the limit or the input: n_ctx and n_prompt_tokens of llama.cpp,
 limit_value and actual_value of a validator."""
 
 
 def _numbers(*patterns: str) -> tuple[str, ...]:
     """Regular expressions from patterns in which `<limit>`, `<input>` and `<output>` stand for a number: each becomes a
-    group with that name. They are compiled by the first error, as in Rule."""
+    group with that name."""
     number = r"(?P<\1>(?<![\\d.\[-])\\d+(?![\\d]|\\.\\d))"
     return tuple(re.sub("<(limit|input|output)>", number, pattern) for pattern in patterns)
 
