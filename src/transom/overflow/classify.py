@@ -82,14 +82,15 @@ def classify(status: int | None, body: object) -> Overflow | None:
 
 
 def _fields(leaves: list[tuple[str, str | int]]) -> dict[str, int]:
-    """The numbers in fields of their own, by name: "limit", "input"."""
+    """The limit and the input that an error has in fields of their own, under "limit" and "input"."""
     numbers = [(_snake(key), value) for key, value in leaves if isinstance(value, int)]
     kinds = {"limit": rules.LIMIT_FIELD, "input": rules.INPUT_FIELD}
     return {kind: value for kind, rule in kinds.items() for key, value in reversed(numbers) if re.fullmatch(rule, key)}
 
 
 def _parsed(body: object) -> object:
-    """The JSON object in a text or in bytes, in a list with the text around it; any other value as it is."""
+    """The JSON object in a text or in bytes; a list of the object and the texts around it, if there are any. A value
+    without such an object is returned as it is."""
     if isinstance(body, (bytes, bytearray)):
         body = bytes(body[: CHARACTERS * 40]).decode("utf-8", "replace")
     if not isinstance(body, str) or (start := body.find("{")) < 0:
@@ -142,7 +143,7 @@ def _is_error_field(name: str, value: object) -> bool:
 
 
 def _reasons(choices: list[object]) -> Iterator[tuple[str, str]]:
-    """The finish reason of each choice of a chat completion."""
+    """The finish reasons of the choices of a chat completion, each with the key "finish_reason"."""
     for choice in choices:
         reason = cast("dict[str, Any]", choice).get("finish_reason") if isinstance(choice, dict) else None
         if isinstance(reason, str):

@@ -25,8 +25,8 @@ class OpenAIChat(_OpenAI):
     "openai:qwen3@http://localhost:8000/v1".
 
     The key is in OPENAI_API_KEY; with an address none is needed. OpenAI's own API calls the limit of the answer
-    `max_completion_tokens` and refuses `max_tokens`, as other servers call it. It is taken for OpenAI's own if there is
-    a key and no `base_url`: OPENAI_BASE_URL may name a proxy before it, as that of `transom run`.
+    `max_completion_tokens` and refuses `max_tokens`, as other servers call it. A server is taken for OpenAI's own if
+    there is a key and no `base_url`: OPENAI_BASE_URL may name a proxy before it, as that of `transom run`.
     """
 
     name = "openai"

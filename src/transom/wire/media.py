@@ -202,7 +202,7 @@ def dialect_of_parts(parts: Sequence[object]) -> str | None:
 
 
 def _dialect_of_part(part: Raw) -> str | None:
-    """The dialect of a part; None if several have such a part."""
+    """The dialect that alone has such a part; None if several have it, or none."""
     kind = part.get("type")
     if isinstance(kind, str):
         return DIALECT_OF_PART.get(kind)

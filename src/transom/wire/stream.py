@@ -58,7 +58,7 @@ class Places:
         self._last: Place | None = None
 
     def begin(self, at: object) -> Place:
-        """A place for one more block. Without an index it has that of the newest one."""
+        """A place for one more block. A block without an index gets that of the newest one; the first one gets 0."""
         begun, before = (0, 0) if self._last is None else (self._last.begun + 1, self._last.at)
         number = _number(at)
         self._last = Place(before if number is None else number, begun)
@@ -175,8 +175,8 @@ def from_stream(reply: object, accumulator: Callable[[], Accumulator]) -> object
     """The turn that a list of chunks makes; any other reply is returned as it is. `accumulator`: makes one for the
     chunks.
 
-    Raises InvalidMessage for a stream or a stream helper of an SDK, a value that must be awaited, an empty list, and a
-    list of chunks with an error.
+    Raises InvalidMessage for a stream or a stream helper of an SDK, for a value that must be awaited, and for a list of
+    chunks that is empty, holds an error, or has nothing of a reply.
     """
     if isinstance(reply, (list, tuple)):
         return _accumulated(cast("list[object]", reply), accumulator())

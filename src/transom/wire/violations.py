@@ -60,7 +60,7 @@ def wrong_object_text(path: str, arguments: object) -> Iterator[str]:
 
 
 def _refuse(constant: str) -> None:
-    """NaN and Infinity are not JSON."""
+    """Raise ValueError for NaN or Infinity, which are not JSON."""
     raise ValueError(constant)
 
 

@@ -181,7 +181,8 @@ class AnthropicDialect(Dialect, frozen=True):
         return with_valid_marks({**fields, "messages": messages, **self._tools(tools)})
 
     def continuation(self, slots: Sequence[Slot]) -> Raw:
-        """The container, while a tool of the provider's waits: calls that its code has made are answered in it."""
+        """The `container` of the model's newest turn, while a tool of the provider waits there: calls that the code of
+        this tool has made are answered in that container. Else empty."""
         for slot in reversed(slots):
             if not isinstance(slot, Unit):
                 break  # what a fold hides is not gone on with

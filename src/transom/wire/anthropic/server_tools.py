@@ -195,7 +195,8 @@ class _Pairs:
             self._callers.append((place, self._waiting.get(label)))
 
     def finish(self) -> None:
-        """At the end of the window, calls may wait. A call of a client's tool is unfit if its caller is left out."""
+        """End the pairing. Calls that got a result, or wait for it at the end of the window, are not left out; a call
+        of a client's tool is unfit if its caller is left out."""
         self._fit.update(self._waiting.values())
         for place in self._fit:
             self.unfit[place.message].discard(place.block)

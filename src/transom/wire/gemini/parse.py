@@ -249,7 +249,7 @@ def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
 
 
 def tool_result(parts: tuple[Part, ...], label: str, **rest: Any) -> ToolResult:
-    """A tool result with these parts. It has failed if the response was an `error`."""
+    """A tool result with these parts. It has failed if the text came under the key `error`."""
     failed = bool(parts) and isinstance(parts[0], Text) and parts[0].extra == {UNDER: "error"}
     return ToolResult(parts=parts, call=label, failed=failed, dialect=DIALECT_NAME, **rest)
 
