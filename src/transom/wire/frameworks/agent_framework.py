@@ -64,6 +64,8 @@ class AgentFrameworkFormat:
 
 
 def _pieces(one: Any, at: int, where: str) -> list[Piece]:
+    """The facts of a message: one for each result, and one for the other contents. Raises InvalidMessage for any other
+    object."""
     if not AGENT_FRAMEWORK.owns(one) or not hasattr(one, "contents"):
         raise InvalidMessage(where, f"a Message is needed, not {type(one).__name__}")
     results = [each for each in one.contents if each.type == _RESULT]
@@ -87,6 +89,8 @@ def _result(content: Any) -> Raw:
 
 
 def _turn(contents: Sequence[Any], where: str) -> Any:
+    """The turn of the model with these contents. Signed thoughts are bound to their prefix; one that is encrypted has
+    no text, so its signature stands for it."""
     thoughts = [each for each in contents if each.type == _THOUGHT]
     calls = [
         {"id": each.call_id or "", "type": "function", "function": {"name": each.name or "", "arguments": _args(each)}}
@@ -116,6 +120,7 @@ def _part(content: Any) -> Raw:
 
 
 def _written(shown: Iterator[Shown]) -> Iterator[Any]:
+    """The messages of a window. What came in one message, and neighbouring results of ours, become one message."""
     group: list[Shown] = []
     for each in shown:
         if group and not (group[0].message is each.message is not None or _are_results(group[0], each)):
@@ -143,6 +148,8 @@ def _group(group: Sequence[Shown]) -> Any:
 
 
 def _contents(shown: Shown) -> list[Any]:
+    """The contents for a message of a window: the originals if they are unchanged, else new ones with the text and the
+    calls of the window, beside the original thoughts, images and files."""
     kind, chat, source = _package().Content, shown.chat, None if shown.piece is None else shown.piece.source
     if source is not None and not shown.changed:
         return cast("list[Any]", source if isinstance(source, list) else [source])

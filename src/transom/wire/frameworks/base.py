@@ -114,6 +114,8 @@ def shown_messages(view: View, sources: Sources) -> Iterator[Shown]:
 
 
 def _shown_unit(unit: Unit, sources: Sources) -> Iterator[Shown]:
+    """The messages of a unit, each with its piece. A message is unchanged if the view shows the fact that the log has,
+    and rendering has given no new ids to its calls."""
     messages = CHAT.render_slot(unit)
     for rendered, seq, logged, fact in zip(messages, unit.seqs, unit.facts, unit.shown_facts(), strict=False):
         piece, chat = sources.get(seq), rendered.message

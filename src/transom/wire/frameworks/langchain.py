@@ -95,6 +95,8 @@ def _readable(block: object) -> object:
 
 
 def _fact(one: Any, chat: Raw, where: str) -> Any:
+    """The fact of a chat message that was made of a message of LangChain. Of a turn of the model, signed reasoning is
+    bound to its prefix, and other fields, such as the name of the agent, are dropped."""
     fact = parse(chat, where)
     if not isinstance(fact, Assistant):
         return fact
@@ -105,6 +107,8 @@ def _fact(one: Any, chat: Raw, where: str) -> Any:
 
 
 def _written(shown: Shown) -> Any:
+    """The message for one of a window: the original if it is unchanged, a new one for a text of ours, else a copy with
+    the content and the calls of the window. Calls whose arguments are no object become invalid calls."""
     if shown.piece is not None and not shown.changed:
         return shown.piece.source
     from langchain_core.messages.utils import convert_to_messages  # noqa: PLC0415 - only who has its messages

@@ -69,6 +69,8 @@ class PydanticAIFormat:
 
 
 def _pieces(one: Any, at: int, where: str) -> list[Piece]:
+    """The facts of a request or a response: one for each part of a request that we know, one for a whole response.
+    Raises InvalidMessage for any other object."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415 - only who has its messages
 
     if not PYDANTIC_AI.owns(one):
@@ -87,6 +89,8 @@ def _pieces(one: Any, at: int, where: str) -> list[Piece]:
 
 
 def _written(shown: Iterator[Shown]) -> Iterator[Any]:
+    """The messages of a window. Neighbouring messages that came in one request, or in none, become one request.
+    Instructions are left out, because the requests have them."""
     group: list[Shown] = []
     names: dict[str, str] = {}  # of the tools, by the id of the call
     for each in shown:
@@ -116,6 +120,8 @@ def _request(group: Sequence[Shown], names: dict[str, str]) -> Any:
 
 
 def _part(shown: Shown, names: dict[str, str]) -> Any:
+    """The part of a request for a message of a window: the original if it is unchanged, else a copy with the new
+    content; a new part for a text of ours. `names`: the names of tools by the ids of their calls."""
     from pydantic_ai.messages import SystemPromptPart, ToolReturnPart, UserPromptPart  # noqa: PLC0415
 
     chat, content = shown.chat, shown.chat.get("content")
@@ -151,6 +157,9 @@ def _result(content: object, was: Any) -> Any:
 
 
 def _response(shown: Shown) -> Any:
+    """The response for a message of the model: the original if it is unchanged, else a copy. In the copy a changed text
+    stands in the place of the first text, parts that the window does not show are gone, and thinking stays only if the
+    window shows it."""
     from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart  # noqa: PLC0415
 
     chat, said = shown.chat, plain_text(shown.chat.get("content"))
