@@ -26,7 +26,7 @@ from transom.conversation.model_calls.model_call import model_of_reply
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Attempts, Retry, checked_retry
 from transom.conversation.planning.modes import Directive, Mode, ModeChange, Profile
 from transom.conversation.planning.request_planner import RequestPlanner
-from transom.conversation.request import Request, render_body
+from transom.conversation.request import Request
 from transom.conversation.runs.agent_loop import RunSteps
 from transom.conversation.runs.driver import drained, drive
 from transom.conversation.runs.run_options import RunOptions, start
@@ -530,8 +530,7 @@ class Conversation:
 
         def rendered(window: Window) -> Request:
             self._planner.cache_marks = cache
-            body = render_body(window, self.dialect, cache=cache, indexes=self.indexes)
-            return Request(self.dialect.arguments(body), window)
+            return Request.of(window, self.dialect, cache=cache, indexes=self.indexes)
 
         return self._steps.request(tools, state, rendered)
 

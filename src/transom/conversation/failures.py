@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from transom import texts
 from transom.conversation.model_calls.retry import NextTry
-from transom.conversation.request import Request, render_body
+from transom.conversation.request import Request
 from transom.core.edit import Edit, Trim
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.core.plan_request import entry_ref
@@ -96,7 +96,7 @@ def _as_text(body: object) -> str:
 def request_in_flight(view: View, dialect: Dialect) -> Request:
     """The request in flight, made again. The view must have one."""
     window = Window.of_request_in_flight(view)
-    return Request(dialect.arguments(render_body(window, dialect)), window)
+    return Request.of(window, dialect)
 
 
 def failure_of(next_try: NextTry, sent: int, model: str, text: str, kind: str) -> Failure:

@@ -1,12 +1,16 @@
-"""What a request holds of a conversation: an SDK's keyword arguments, or the body of the HTTP request."""
+"""A window as a request: the keyword arguments of an SDK's call (`Request`), or the body of the HTTP request
+(`render`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
 from transom.core.log import IndexCache
 from transom.core.unit import FoldedSlot
+from transom.core.view import View
 from transom.core.window import Window
 from transom.wire import rendering
 from transom.wire.dialect import Dialect
@@ -18,12 +22,21 @@ from transom.wire.frameworks.sources import sources_of
 class Request(dict[str, Any]):
     """The keyword arguments of the SDK's call: `client.chat.completions.create(model=…, **request)`.
 
-    A plain dict, the caller's to change. `window` is the window that it renders.
+    It is a plain dict, which the caller may change.
     """
 
     def __init__(self, arguments: Mapping[str, Any], window: Window) -> None:
         super().__init__(arguments)
         self._window = window
+
+    @classmethod
+    def of(
+        cls, window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
+    ) -> Request:
+        """The request that sends a window. `cache`: with Anthropic's cache marks. `indexes`: keeps what is rendered for
+        the next request."""
+        body = to_builtins(shared_body(window.view, dialect, cache=cache, indexes=indexes))
+        return cls(dialect.arguments(body), window)
 
     @property
     def window(self) -> Window:
@@ -36,7 +49,11 @@ class Request(dict[str, Any]):
 
 
 def render(
-    window: Window, dialect: str | Dialect = "openai", *, cache: bool = False, originals: Sequence[object] | None = None
+    window: Window | View,
+    dialect: str | Dialect = "openai",
+    *,
+    cache: bool = False,
+    originals: Sequence[object] | None = None,
 ) -> dict[str, Any]:
     """The body of a provider's request, by the API's own keys: messages, what stands beside them, tools if any.
 
@@ -51,35 +68,24 @@ def render(
 
     `cache`: set Anthropic's cache marks at the end of the system prompt, of the message that holds the last fold, and
     of the history, as far as the marks of the tools leave any. Other providers cache without marks. Raises
-    InvalidSetting for an unknown dialect.
+    InvalidSetting for an unknown dialect, and for anything but a window or a view.
     """
+    view = rendering.shown_view(window)
     if isinstance(dialect, str) and dialect in FORMATS:
         framework = FORMATS[dialect]
-        return {"messages": framework.write(window.view, sources_of(window.view, framework.read(originals or ())))}
-    return render_body(window, dialect_named(dialect), cache=cache)
-
-
-def render_body(
-    window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
-) -> dict[str, Any]:
-    """As `render`; `indexes` keeps what was rendered for the next time."""
-    body = rendering.render(window, dialect, indexes)
-    return _with_cache_marks(window, body, dialect, indexes) if cache and dialect.name.startswith("anthropic") else body
+        return {"messages": framework.write(view, sources_of(view, framework.read(originals or ())))}
+    return to_builtins(shared_body(view, dialect_named(dialect), cache=cache))
 
 
 def shared_body(
-    window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
+    view: View, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
 ) -> dict[str, Any]:
-    """As `render_body`, without a copy: encode it, and change nothing in it."""
-    body = rendering.shared_body(window.view, dialect, indexes)
-    return _with_cache_marks(window, body, dialect, indexes) if cache and dialect.name.startswith("anthropic") else body
-
-
-def _with_cache_marks(
-    window: Window, body: dict[str, Any], dialect: Dialect, indexes: IndexCache | None
-) -> dict[str, Any]:
+    """As `render`, without a copy: most of it belongs to `indexes`, so encode it, and change nothing in it."""
+    body = rendering.shared_body(view, dialect, indexes)
+    if not cache or not dialect.name.startswith("anthropic"):
+        return body
     from transom.wire.anthropic import breakpoints  # noqa: PLC0415 - loaded only where it is needed
 
-    folds = [at for at, slot in enumerate(window.slots) if isinstance(slot, FoldedSlot)]
-    messages = rendering.message_count(window.view, dialect, folds[-1] + 1, indexes) if folds else 0
+    folds = [at for at, slot in enumerate(view.slots) if isinstance(slot, FoldedSlot)]
+    messages = rendering.message_count(view, dialect, folds[-1] + 1, indexes) if folds else 0
     return breakpoints(body, [-1, *([messages - 1] if messages else [])])

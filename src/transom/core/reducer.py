@@ -64,8 +64,10 @@ def apply(view: View, entries: Iterable[Entry]) -> View:
     builder = ViewBuilder(view)
     for entry in entries:
         assert entry.seq == builder.length, f"entry {entry.seq} after {builder.length} entries"
+        if entry.counter != builder.counter.name:
+            entry = counted(builder, entry)  # noqa: PLW2901 - the same entry
         handler = _HANDLERS.get(type(entry.body))
-        builder.add_entry(NO_UNIT if handler is None else handler(builder, counted(builder, entry)))
+        builder.add_entry(NO_UNIT if handler is None else handler(builder, entry))
     return builder.view()
 
 
@@ -131,7 +133,7 @@ def _event(builder: ViewBuilder, entry: Entry) -> int:
 def _user(builder: ViewBuilder, entry: Entry) -> int:
     """Add a user message. Unless a program injected it, it is noted as the user's."""
     key = _event(builder, entry)
-    if key >= 0 and entry.by_user:
+    if key >= 0 and (entry.meta is None or not entry.meta.injected):
         _note_user_message(builder, key)
     return key
 

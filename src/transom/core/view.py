@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from transom.core import locate
 from transom.core import refusal as refusals
-from transom.core.edit import Edit, Fold
+from transom.core.edit import Edit, Fold, Trim
 from transom.core.entry import Body, CallPlace, Entry, Meta
 from transom.core.locate import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT
 from transom.core.log import Log
@@ -389,7 +389,8 @@ class View(Struct, frozen=True, eq=False):
 
     def entry(self, body: Body, at: float, meta: Meta | None = None, plan: int | None = None) -> Entry:
         """Make the entry that would be the next one of the log, with its token counts. Nothing is appended."""
-        tokens = locate.token_counts(self, body)
+        shows_others = isinstance(body, (Fold, Trim))  # what an edit shows may be in other entries
+        tokens = locate.token_counts(self, body) if shows_others else self.counter.count_body(body)
         return Entry(seq=self.length, at=at, body=body, tokens=tokens, counter=self.counter.name, meta=meta, plan=plan)
 
     def call_of(self, unit: Unit, seq: int) -> Call | None:

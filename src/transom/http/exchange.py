@@ -207,7 +207,7 @@ class Exchange:
                 if attempts.refused is None:
                     raise
                 break
-            rendered = shared_body(window, body.dialect, cache=body.has_marks, indexes=conv.indexes)
+            rendered = shared_body(window.view, body.dialect, cache=body.has_marks, indexes=conv.indexes)
             longest = attempts.max_tokens if attempts.max_tokens != body.longest_answer else None
             answer: Answer = yield Send(body.rendered(rendered, longest))
             if answer.content is None:

@@ -36,10 +36,15 @@ def render(
     that API wants the user's. `indexes`: where the rendered slots are kept for the next call. Raises InvalidSetting for
     anything but a window or a view, and for the name of an unknown dialect.
     """
+    return to_builtins(shared_body(shown_view(shown), dialect_named(dialect), indexes))
+
+
+def shown_view(shown: Window | View) -> View:
+    """The view of a window; a view is returned as it is. Raises InvalidSetting for anything else."""
     view = shown.view if isinstance(shown, Window) else shown
     if not isinstance(cast("object", view), View):
         raise InvalidSetting(f"render: needs a window or a view, not {quote(shown)}")
-    return to_builtins(shared_body(view, dialect_named(dialect), indexes))
+    return view
 
 
 def shared_body(view: View, dialect: Dialect, indexes: IndexCache | None = None) -> dict[str, Any]:

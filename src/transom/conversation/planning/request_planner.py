@@ -26,7 +26,7 @@ from transom.conversation.planning.modes import (
     mode_notes,
     system_text,
 )
-from transom.conversation.request import render_body
+from transom.conversation.request import Request
 from transom.conversation.settings import ASSUMED, Settings, SharedLimit, SharedLimits
 from transom.conversation.state_and_head_parts import (
     State,
@@ -233,9 +233,8 @@ class RequestPlanner:
         if self._sent_window is None:
             return None
         window = self._sent_window[1]
-        dialect = self.settings.dialect
-        body = render_body(window, dialect, cache=self.cache_marks, indexes=self.indexes)
-        return dialect.arguments(body), window.tokens
+        request = Request.of(window, self.settings.dialect, cache=self.cache_marks, indexes=self.indexes)
+        return request, window.tokens
 
     def last_sent_unit(self) -> int:
         """The key of the last unit of the request that was sent last, in this process; -1 if none was sent."""
