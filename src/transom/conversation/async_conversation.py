@@ -11,7 +11,7 @@ from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import Content
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult
-from transom.conversation.lock_and_lease import pauses
+from transom.conversation.lock_and_lease import until_free
 from transom.conversation.runs.run_options import RunOptions
 from transom.conversation.summary_job import AwaitSummary, SummaryOutcome, SummarySteps
 
@@ -189,12 +189,10 @@ class AsyncConversation:
         """As `Conversation.lease`."""
         import anyio  # noqa: PLC0415 - only where there is an event loop
 
-        left = pauses(check.seconds("wait", wait))
         with ExitStack() as stack:
-            while not await _in_thread(partial(self.conversation._holds, stack)):  # pyright: ignore[reportPrivateUsage]
-                if (pause := next(left, None)) is None:
-                    await _in_thread(partial(stack.enter_context, self.conversation.lease()))
-                    break
+            hold = partial(self.conversation._guard.hold_lease, stack)  # pyright: ignore[reportPrivateUsage]
+            tries = until_free(hold, check.seconds("wait", wait))
+            while (pause := await _in_thread(partial(next, tries, None))) is not None:  # noqa: ASYNC110 - no event says it
                 await anyio.sleep(pause)
             yield
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from transom.clock import utc
+from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.usage import WindowUsage
 from transom.core.edit import Edit
 from transom.core.entry import Entry
@@ -24,8 +25,6 @@ from transom.errors import InvalidSetting, quote
 __all__ = ["ConversationRecorded", "EventBus", "HistoryCurated", "UsageChanged"]
 
 K = TypeVar("K")
-
-UsageOf = Callable[[View], WindowUsage]
 
 _logger = logging.getLogger(__name__)
 
@@ -70,10 +69,15 @@ class UsageChanged(Struct, frozen=True):
 
 
 class EventBus:
-    """Callbacks by the class of the events that they want."""
+    """Who has subscribed to the events of one conversation. With the first subscriber it begins to watch the log.
 
-    def __init__(self) -> None:
-        self.callbacks: tuple[tuple[type[Any], Callable[[Any], object]], ...] = ()
+    It holds no conversation: so one that nobody closes is freed at once, and gives its lease back.
+    """
+
+    def __init__(self, planner: RequestPlanner) -> None:
+        self._planner = planner
+        self._watches_log = False
+        self._callbacks: tuple[tuple[type[Any], Callable[[Any], object]], ...] = ()
 
     def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
         """Call back with each event of this class (`object`: with all), until the function that this returns is
@@ -83,30 +87,32 @@ class EventBus:
         if not callable(cast("object", callback)):
             raise InvalidSetting(f"subscribe: must be a function of one event, not {quote(callback)}")
         mine = (kind, callback)
-        self.callbacks = (*self.callbacks, mine)
+        self._callbacks = (*self._callbacks, mine)
+        if not self._watches_log:
+            self._watches_log = True
+            self._planner.writer.subscribe(self._publish_append)
 
         def unsubscribe() -> None:
-            self.callbacks = tuple(each for each in self.callbacks if each is not mine)
+            self._callbacks = tuple(each for each in self._callbacks if each is not mine)
 
         return unsubscribe
 
     def has_subscribers(self, kind: type[Any]) -> bool:
         """Whether anybody would be called with an event of this class."""
-        return any(issubclass(kind, wanted) for wanted, _ in self.callbacks)
+        return any(issubclass(kind, wanted) for wanted, _ in self._callbacks)
 
     def publish(self, event: object) -> None:
         """Call everybody who wants this event, in the order in which they subscribed."""
-        for kind, callback in self.callbacks:
+        for kind, callback in self._callbacks:
             if isinstance(event, kind):
                 try:
                     callback(event)
                 except Exception:
                     _logger.exception("a callback for %s failed", type(event).__name__)
 
-    def publish_append(
-        self, before: View, after: View, entries: Sequence[Entry], *, log: str, policy: str, usage: UsageOf
-    ) -> None:
+    def _publish_append(self, before: View, after: View, entries: Sequence[Entry]) -> None:
         """Publish what new entries mean: our own, or another writer's."""
+        planner = self._planner
         if self.has_subscribers(ConversationRecorded):
             for entry in entries:
                 if isinstance(entry.body, Fact):
@@ -115,15 +121,15 @@ class EventBus:
         if edits and self.has_subscribers(HistoryCurated):
             self.publish(
                 HistoryCurated(
-                    prompt_name=log,
+                    prompt_name=planner.writer.log.name,
                     original_count=before.total.messages,
                     curated_count=after.total.messages,
-                    strategy=policy,
+                    strategy=planner.settings.policy.name,
                     created_at=utc(entries[-1].at),
                     edits=edits,
                 )
             )
         if self.has_subscribers(UsageChanged):
-            status, now = usage(before).status, usage(after)
+            status, now = planner.usage(before).status, planner.usage(after)
             if status != now.status:
                 self.publish(UsageChanged(status, now))

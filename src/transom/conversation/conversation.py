@@ -5,25 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from functools import wraps
-from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
+from contextlib import ExitStack, contextmanager
+from functools import partial, wraps
+from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack
 from weakref import WeakSet, finalize
 
 from msgspec.structs import replace
 
-from transom.conversation import approvals
+from transom.conversation import approvals, edits
 from transom.conversation import argument_checks as check
-from transom.conversation.appending.log_writer import Subscriber
-from transom.conversation.appending.parse_messages import parse_result, read_mcp, split_head, tool_content, user_message
+from transom.conversation.appending.parse_messages import facts_of, split_head, tool_answer, user_message
 from transom.conversation.argument_checks import Content
 from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted, Event, RunResult, ToolCalled
-from transom.conversation.failures import RetryDecision, decision, error_of, failure_of, leave_out, request_in_flight
+from transom.conversation.failures import OwnLoop, RetryDecision, unreadable_reply
 from transom.conversation.function_tool import ToolLike
-from transom.conversation.lock_and_lease import Guard, Lease, pauses
+from transom.conversation.lock_and_lease import Guard, Lease, until_free
 from transom.conversation.model_calls.model_call import model_of_reply
-from transom.conversation.model_calls.retry import DEFAULT_RETRY, Attempts, Retry, checked_retry
+from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry
 from transom.conversation.planning.modes import Directive, Mode, ModeChange, Profile
 from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request
@@ -38,20 +37,18 @@ from transom.conversation.summary_job import SummarySteps
 from transom.conversation.summary_scheduler import SummarizingPlanner, SummaryScheduler, run_steps
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget
-from transom.core.draft import pin_by_hand
-from transom.core.edit import Edit, Pin, Undo
-from transom.core.entry import Entry, Meta
-from transom.core.log import IndexCache, PendingLog
-from transom.core.message import Assistant, Fact, Failure, Head, Instruction, Recalled, ToolResult, User
+from transom.core.edit import Edit
+from transom.core.entry import Meta
+from transom.core.log import IndexCache
+from transom.core.message import Assistant, Fact, Head, Instruction, Recalled, User
 from transom.core.policy import Policy
 from transom.core.redact import redacted_recall
-from transom.core.reducer import apply, build_view
+from transom.core.reducer import build_view
 from transom.core.summary import Summary, SummaryOptions
-from transom.core.undo import last_edit, undo_last
 from transom.core.view import View
 from transom.core.window import Window
-from transom.errors import ConversationBusy, InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
-from transom.evaluation.call_numbers import call_number, sent_requests
+from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.evaluation.call_numbers import sent_request
 from transom.evaluation.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.evaluation.explain import Explanations, costs_of_call, explain
 from transom.policies import policy_named
@@ -62,8 +59,7 @@ from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.stores.shared import OwnedStore
 from transom.wire.dialect import Dialect
-from transom.wire.frameworks import format_of, parse_any
-from transom.wire.refused_parts import prompt_parts
+from transom.wire.frameworks import format_of
 from transom.wire.rendering import render_messages
 
 P = ParamSpec("P")
@@ -73,11 +69,14 @@ C = TypeVar("C", bound="Conversation")
 
 
 def _locked(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
-    """One thread at a time: the method holds the conversation's lock."""
+    """The method holds the conversation's lock: one thread at a time. It raises InvalidSetting once the conversation is
+    closed."""
 
     @wraps(method)
     def call(self: C, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self._guard.lock:  # pyright: ignore[reportPrivateUsage] - the class's own decorator
+        guard = self._guard  # pyright: ignore[reportPrivateUsage] - the class's own decorator
+        with guard.lock:
+            guard.must_be_open()
             return method(self, *args, **kwargs)
 
     return call
@@ -103,13 +102,11 @@ class Conversation:
         """Begin with these parts: those of `__init__`, or those that a fork has made."""
         lease = Lease(planner.writer.log, planner.settings.clock)
         self._planner, self._summaries, self._guard = planner, summaries, Guard(lease)
-        self._writer, self._bus = planner.writer, EventBus()
-        self._writer.subscribe(_publisher(self._bus, planner))
+        self._writer, self._bus = planner.writer, EventBus(planner)
         finalize(self, lease.release_later).atexit = False  # of a conversation that nobody closes
         self._steps = SummarizingPlanner(planner, summaries, self._guard)
         self._runs: WeakSet[PublishedSteps] = WeakSet()
-        self._attempts: Attempts[str] | None = None
-        """At the reply that a loop of the caller's own waits for; None unless the newest request has failed."""
+        self._own_loop = OwnLoop(planner, lease)
         self._search: ConversationSearch | None = None
         self._home: Store | None = None  # the store that it was opened from
         self._store: OwnedStore | None = None  # set if this conversation opened it, and so must close it
@@ -313,9 +310,11 @@ class Conversation:
         `Failure` with that usage is logged first, and closes the request.
         """
         try:
-            turn = self._parsed_reply(reply)
+            found = format_of(reply)
+            turn = self.dialect.parse_reply(reply) if found is None else found.read_reply(reply)
         except InvalidMessage as unreadable:
-            self._log_unreadable(reply, unreadable)
+            if (failed := unreadable_reply(reply, self.dialect, self.view.in_flight, unreadable)) is not None:
+                self._append_facts([failed], Meta(cost=cost(failed.usage, failed.model)))
             raise
         model = model_of_reply(reply, self.dialect)
         billed = Meta(model=model, cost=cost(turn.usage, model)) if model else None
@@ -351,50 +350,7 @@ class Conversation:
         Attempts are counted until the next reply or user message, in this object. Raises InvalidSetting if no request
         is open, or if `error` is something else.
         """
-        self._guard.must_be_open()
-        raised = error_of(error, body, headers)
-        planner, sent = self._planner, self.view.in_flight
-        name, newest = model or planner.model, len(self.log) - 1
-        if sent is not None:
-            request = request_in_flight(self.view, self.dialect)
-        elif newest >= 0 and isinstance(self.log[newest].body, Failure):  # `observe` has logged what it could not read
-            request = Request({}, planner.window(None, None, None))
-        else:
-            raise InvalidSetting("failed: no request is open: it must come after request()")
-        interrupted = isinstance(error, BaseException) and not isinstance(error, Exception)
-        retry = checked_retry(retry)
-        attempts = self._attempts or Attempts(retry, (name,), None)
-        next_try = attempts.after(raised, request)
-        self._attempts = attempts if next_try.error is None else None
-        kind, entry = "interrupted" if interrupted else next_try.kind, newest
-        if sent is not None:
-            (entry,) = self._append_facts([failure_of(next_try, sent.seq, name, text, kind)])
-        leave_out(self, next_try.left_out, next_try.text)
-        if next_try.error is not None and raised.kind == "filter" and not text:
-            leave_out(self, prompt_parts(request.window.view), next_try.text)
-        planner.use_limits_of(name, was_refused=kind == "overflow")
-        if next_try.error is not None:
-            self._guard.lease.release()
-        return decision(next_try, raised, entry, kind, None if self._attempts is None else self._attempts.max_tokens)
-
-    def _parsed_reply(self, reply: object) -> Assistant:
-        found = format_of(reply)
-        return self.dialect.parse_reply(reply) if found is None else found.read_reply(reply)
-
-    def _log_unreadable(self, reply: object, why: InvalidMessage) -> None:
-        """Log the usage of a reply that cannot be read, if it reports any."""
-        usage = self.dialect.usage_of(reply)
-        if usage is None or not (usage.prompt or usage.output):
-            return
-        sent, model = self.view.in_flight, model_of_reply(reply, self.dialect)
-        failure = Failure(
-            failure="malformed",
-            answers=None if sent is None else sent.seq,
-            error=shorten(str(why)),
-            model=model,
-            usage=usage,
-        )
-        self._append_facts([failure], Meta(cost=cost(usage, model)))
+        return self._own_loop.failed(self, error, body, headers, text=text, model=model, retry=retry)
 
     @_locked
     def tool_result(self, call_id: str, content: object, *, failed: bool = False) -> int:
@@ -406,13 +362,8 @@ class Conversation:
         real result already, the second one is stored but never shown, and `logging` gets a warning. If a person has
         changed the arguments of the call in `approve`, a line before the answer tells the model so.
         """
-        mcp = read_mcp(content)
-        given = tool_content(content if mcp is None else mcp.parts)
-        failed = failed or (mcp is not None and mcp.failed)
-        fact = parse_result(self.dialect, check.call_id(call_id), given)
-        assert isinstance(fact, ToolResult)
-        fact = approvals.with_change(self.view, replace(fact, failed=True) if failed else fact)
-        return self._append_facts([fact], known_calls_only=True)[0]
+        answer = tool_answer(self.dialect, check.call_id(call_id), content, failed=failed)
+        return self._append_facts([approvals.with_change(self.view, answer)], known_calls_only=True)[0]
 
     @_locked
     def clip_new(self) -> list[int]:
@@ -422,7 +373,6 @@ class Conversation:
         the user says. For a loop that keeps messages of its own, and wants clipped results there: call it after
         `tool_result`, and read `view`. Returns the numbers of the edits; none if the policy clips nothing.
         """
-        self._guard.must_be_open()
         return self._planner.clip_new()
 
     @_locked
@@ -442,17 +392,11 @@ class Conversation:
         pydantic-ai or the OpenAI Agents SDK. Raises InvalidMessage, with nothing stored. A tool result without an open
         call is treated as in `append`.
         """
-        return self._append_facts(self._facts_of(messages))
-
-    def _facts_of(self, messages: Sequence[object]) -> list[Fact]:
-        if isinstance(cast("object", messages), (list, tuple)) and any(isinstance(each, Fact) for each in messages):
-            return [check.fact(each, None) for each in messages]
-        return [fact for _, fact in parse_any(messages, self.dialect)]
+        return self._append_facts(facts_of(messages, self.dialect))
 
     @_locked
     def readback(self, name: str, arguments: object) -> str:
         """Answer a call of one of `transom.readback.TOOLS`; bounded by the window. An error is returned as its text."""
-        self._guard.must_be_open()
         limit, redact = answer_limit(self.budget), self._planner.settings.redact
         return answer_call(self.log, name, arguments, limit, search=self.search, redact=redact)
 
@@ -556,7 +500,6 @@ class Conversation:
     ) -> Window:
         """The window that `request` would send now, or on another `view` of this log. Nothing is appended, and no model
         is asked: a compaction that waits for a new summary is shown without it."""
-        self._guard.must_be_open()
         return self._planner.window(tools, state, None if view is None else check.view("view", view))
 
     @_locked
@@ -580,7 +523,6 @@ class Conversation:
         announced twice. Raises InvalidSetting; BudgetImpossible, with the mode as it was, if the next request would not
         fit.
         """
-        self._guard.must_be_open()
         return self._planner.set_mode(mode, profile, directive, new_head=new_head)
 
     @_locked
@@ -589,7 +531,6 @@ class Conversation:
 
         Optional: it changes latency, never a window.
         """
-        self._guard.must_be_open()
         self.policy.prepare(self.view, self.budget, self.indexes)
 
     @_locked
@@ -599,7 +540,6 @@ class Conversation:
         A list with one explanation for each fact. Its `costs` are those that decided the compaction of that call, or of
         the newest one, which `transom explain` prints too; `no_summary` says why no summary would be asked for now.
         """
-        self._guard.must_be_open()
         found = explain(self.view if at is None else self.view_at_call(at))
         costs = costs_of_call(self.log, at)
         return Explanations(found, costs=costs, no_summary=self._steps.why_no_summary() if at is None else "")
@@ -611,20 +551,14 @@ class Conversation:
         The edits are those that the next request would bring with it, or those made for call number `at`. Raises
         InvalidSetting if there is no such call.
         """
-        self._guard.must_be_open()
         if at is not None:
-            calls = sent_requests(self.log)
-            stop = calls[call_number(at, len(calls), self.log.name) - 1].seq
-            return edit_costs_since(self.log, self.view.counter, stop)
+            return edit_costs_since(self.log, self.view.counter, sent_request(self.log, at).seq)
         return list(edit_costs(self.view, self._planner.plan_again().entries))
 
     @_locked
     def view_at_call(self, call: int) -> View:
         """The view that call number `call` saw, computed from the log. Raises InvalidSetting if there is none."""
-        self._guard.must_be_open()
-        calls = sent_requests(self.log)
-        number = call_number(call, len(calls), self.log.name)
-        return build_view(self.log, self.view.counter, calls[number - 1].seq)
+        return build_view(self.log, self.view.counter, sent_request(self.log, call).seq)
 
     # ---- edits
 
@@ -635,17 +569,7 @@ class Conversation:
         If you have pinned that unit already, nothing is stored, and the number is that of the older pin. Raises
         InvalidEdit.
         """
-        self._guard.must_be_open()
-        wanted = check.edit(Pin(entry=check.number("pin", entry), why=check.reason("pin", why)))
-        writer = self._writer
-        if pin_by_hand(writer.view, entry) is not None:
-            writer.catch_up()  # somebody else may have taken it back
-        writer.append_new(
-            lambda view, at: () if pin_by_hand(view, entry) is not None else (_edit_entry(view, wanted, at),)
-        )
-        pin = pin_by_hand(writer.view, entry)
-        assert pin is not None
-        return pin
+        return edits.pin(self._writer, entry, why)
 
     @_locked
     def undo(self, edit: int | None = None, why: str = "") -> list[int]:
@@ -654,36 +578,22 @@ class Conversation:
         Without a number it takes back the last edit in force, and everything else that the same plan decided: so it
         takes back the whole last compaction.
         """
-        self._guard.must_be_open()
-        reason = check.reason("undo", why)
-        if edit is not None:
-            return [self.edit(Undo(edit=check.number("undo", edit), why=reason))]
-        self.last_edit()  # raises if there is none
-        writer = self._writer
-        return [entry.seq for entry in writer.append_new(lambda view, at: undo_last(view, why=reason, at=at))]
+        return edits.undo(self._writer, edit, why)
 
     @_locked
     def edit(self, edit: Edit) -> int:
         """Append an edit, and return its number. Raises InvalidEdit, with nothing stored, if it does not apply."""
-        self._guard.must_be_open()
-        wanted = check.edit(edit)
-        (entry,) = self._writer.append_new(lambda view, at: (_edit_entry(view, wanted, at),))
-        return entry.seq
+        return edits.append_edit(self._writer, edit)
 
     @_locked
     def preview_edit(self, edit: Edit) -> View:
         """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
-        self._guard.must_be_open()
-        entries = (_edit_entry(self.view, check.edit(edit), self._planner.settings.clock()),)
-        return apply(self.view, entries).with_log(PendingLog(self.log, entries))
+        return edits.preview(self.view, edit, self._planner.settings.clock())
 
     @_locked
     def last_edit(self) -> int:
         """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
-        self._guard.must_be_open()
-        if (seq := last_edit(self.view)) is None:
-            raise InvalidEdit("undo: there is no live edit")
-        return seq
+        return edits.newest_edit(self.view)
 
     def compact(self, *, focus: str = "", notes: str | Sequence[str] = ()) -> Compacted:
         """Compact the window now, although it is not full: what the policy would do if it were full at its size now.
@@ -719,7 +629,6 @@ class Conversation:
         Each has its name, its arguments and an id. That of a sub-agent in which calls wait has the name of its
         `conversation`. A call that was approved does not wait any more: see `approved`.
         """
-        self._guard.must_be_open()
         self._writer.catch_up()
         return self._pending_calls()
 
@@ -727,7 +636,6 @@ class Conversation:
     def approved(self) -> list[ToolCalled]:
         """The tool calls that somebody has approved and no run has started, the oldest first, also those that another
         process logged. The next `run` runs them. Each has the arguments that the tool will get."""
-        self._guard.must_be_open()
         self._writer.catch_up()
         return approvals.approved_calls(self.view)
 
@@ -744,7 +652,6 @@ class Conversation:
         has a name or a plain type that the tool's schema excludes. The tool checks the rest when it runs. A sub-agent
         that has begun takes no other arguments: that raises InvalidSetting too.
         """
-        self._guard.must_be_open()
         return approvals.approve(self._writer, call, arguments, why, self._home)
 
     @_locked
@@ -754,21 +661,18 @@ class Conversation:
 
         A call that was approved can be rejected until a run has started it. Raises InvalidSetting as `approve` does.
         """
-        self._guard.must_be_open()
         return approvals.reject(self._writer, self.dialect, call, why)
 
     @_locked
     def require_approval(self, call_id: str) -> int:
         """In your own loop: log that an open tool call waits for a person; it is in `pending` then. It returns at once,
         with the number of the entry. `run` does this by itself. Raises InvalidMessage if no open call has this id."""
-        self._guard.must_be_open()
         return approvals.require_approval(self._writer, check.call_id(call_id))
 
     @_locked
     def take_approved(self) -> list[ToolCalled]:
         """In your own loop: log that the calls of `approved` are started now, and return them. Whoever logs it runs
         them, and nobody else; then give `tool_result`."""
-        self._guard.must_be_open()
         self._writer.catch_up()
         return approvals.take_approved(self._writer)
 
@@ -841,22 +745,10 @@ class Conversation:
 
         `wait`: seconds to wait for somebody else who has the lease. Raises ConversationBusy then, InvalidSetting.
         """
-        left = pauses(check.seconds("wait", wait))
         with ExitStack() as stack:
-            while not self._holds(stack):
-                if (pause := next(left, None)) is None:
-                    stack.enter_context(self._guard.lease.hold())  # raises
-                    break
+            for pause in until_free(partial(self._guard.hold_lease, stack), check.seconds("wait", wait)):
                 time.sleep(pause)
             yield
-
-    def _holds(self, stack: ExitStack) -> bool:
-        """Try to hold the lease until the end of the stack. False if somebody else has it."""
-        self._guard.must_be_open()
-        with suppress(ConversationBusy):
-            stack.enter_context(self._guard.lease.hold())
-            return True
-        return False
 
     # ---- forks, and the end
 
@@ -872,7 +764,6 @@ class Conversation:
         or it is approved and not started. Raises InvalidSetting if there is no entry `at`, or a conversation by that
         name already, or if this one was made of a log and has no store.
         """
-        self._guard.must_be_open()
         if self._home is None:
             raise InvalidSetting("fork: this conversation was made of a log: open it from a store")
         if name is not None:
@@ -884,16 +775,16 @@ class Conversation:
         child._store = None if self._store is None else self._store.share()
         return child
 
-    @_locked
     def close(self) -> None:
         """End a run that is not over, leave a snapshot for a fast opening, and close the store if `open` opened it.
 
         Without `close`, too, nothing is lost that a method has logged. After it, every method that reads or appends
         raises InvalidSetting; properties still show the last state.
         """
-        if self._guard.is_closed:
-            return
         with ExitStack() as steps:  # the last one first; each is done also if one before it fails
+            steps.enter_context(self._guard.lock)
+            if self._guard.is_closed:
+                return
             if self._store is not None:
                 steps.callback(self._store.close)
             steps.callback(self._writer.close)
@@ -947,30 +838,11 @@ class Conversation:
     def _append_facts(
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
-        self._guard.must_be_open()
         if (redact := self._planner.settings.redact) is not None:  # what is recalled comes from elsewhere
             facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
         new = self._writer.append_facts(facts, meta, known_calls_only=known_calls_only)
-        if self._attempts is not None and any(isinstance(fact, (Assistant, User)) for fact in facts):
-            self._attempts = None
-            self._planner.use_limits_of(self._planner.model, was_refused=False)
+        if self._own_loop.attempts is not None and any(isinstance(fact, (Assistant, User)) for fact in facts):
+            self._own_loop.begin_anew()
         if any(isinstance(fact, Assistant) and not fact.calls for fact in facts):  # the turn of one's own loop is over
             self._guard.lease.release()
         return new
-
-
-def _publisher(bus: EventBus, planner: RequestPlanner) -> Subscriber:
-    """Publishes what is appended, if anybody listens. It does not hold the conversation, which so is freed at once."""
-
-    def publish(before: View, after: View, entries: Sequence[Entry]) -> None:
-        if bus.callbacks:
-            log, policy = planner.writer.log.name, planner.settings.policy.name
-            bus.publish_append(before, after, entries, log=log, policy=policy, usage=planner.usage)
-
-    return publish
-
-
-def _edit_entry(view: View, edit: Edit, at: float) -> Entry:
-    if (why := view.refusal(edit)) is not None:
-        raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
-    return view.entry(edit, at)

@@ -15,19 +15,23 @@ from typing import Protocol, cast
 from msgspec import Struct
 
 from transom import texts
-from transom.conversation.model_calls.retry import NextTry
+from transom.conversation.lock_and_lease import Lease
+from transom.conversation.model_calls.model_call import model_of_reply
+from transom.conversation.model_calls.retry import Attempts, NextTry, Retry, checked_retry
+from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request
 from transom.core.edit import Edit, Trim
+from transom.core.entry import Entry
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.core.plan_request import entry_ref
 from transom.core.view import View
 from transom.core.window import Window
-from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, ProviderError, quote
+from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, ProviderError, quote, shorten
 from transom.providers.sdk_errors import http_error, provider_error
 from transom.stores import StoredLog
 from transom.strategies.summary.native import without_compaction
 from transom.wire.dialect import Dialect
-from transom.wire.refused_parts import COMPACTION, RefusedPart
+from transom.wire.refused_parts import COMPACTION, RefusedPart, prompt_parts
 
 _logger = logging.getLogger(__name__)
 
@@ -93,25 +97,83 @@ def _as_text(body: object) -> str:
         raise InvalidSetting(f"failed: the body must be text, bytes or JSON, not {quote(body)}") from None
 
 
-def request_in_flight(view: View, dialect: Dialect) -> Request:
-    """The request in flight, made again. The view must have one."""
-    window = Window.of_request_in_flight(view)
-    return Request.of(window, dialect)
-
-
-def failure_of(next_try: NextTry, sent: int, model: str, text: str, kind: str) -> Failure:
-    """The fact: a request of one's own loop has failed, after this text of its reply."""
-    gives_up = next_try.error is not None
+def unreadable_reply(reply: object, dialect: Dialect, sent: Entry | None, why: InvalidMessage) -> Failure | None:
+    """The failure to log for a reply that cannot be read, with the usage that it reports; None if it reports none.
+    `sent`: the request in flight, which the failure closes."""
+    usage = dialect.usage_of(reply)
+    if usage is None or not (usage.prompt or usage.output):
+        return None
     return Failure(
-        failure=kind,
-        text=text,
-        shown=texts.reply_interrupted(text, kind) if gives_up and text.strip() else "",
-        answers=sent,
-        error=next_try.text,
-        model=model,
-        limit=next_try.limit,
-        used=next_try.used,
+        failure="malformed",
+        answers=None if sent is None else sent.seq,
+        error=shorten(str(why)),
+        model=model_of_reply(reply, dialect),
+        usage=usage,
     )
+
+
+class OwnLoop:
+    """The attempts at one reply in a loop of the caller's own: what `Conversation.failed` does.
+
+    It holds no conversation: so one that nobody closes is freed at once, and gives its lease back.
+    """
+
+    def __init__(self, planner: RequestPlanner, lease: Lease) -> None:
+        self._planner, self._lease = planner, lease
+        self.attempts: Attempts[str] | None = None
+        """None unless the newest request has failed, and the caller was told to ask again."""
+
+    def begin_anew(self) -> None:
+        """Forget the attempts: a reply or a user message has come, so the next failure is the first again."""
+        self.attempts = None
+        self._planner.use_limits_of(self._planner.model, was_refused=False)
+
+    def failed(
+        self,
+        conversation: Editable,
+        error: object,
+        body: object,
+        headers: Mapping[str, str] | None,
+        *,
+        text: str,
+        model: str,
+        retry: Retry,
+    ) -> RetryDecision:
+        """Log the failure of the request in flight, trim what the provider refused, and decide what follows. See
+        `Conversation.failed` for the arguments."""
+        raised = error_of(error, body, headers)
+        planner, writer = self._planner, self._planner.writer
+        sent, name, entry = planner.view.in_flight, model or planner.model, len(writer.log) - 1
+        if sent is not None:
+            request = Request.of(Window.of_request_in_flight(planner.view), planner.settings.dialect)
+        elif entry >= 0 and isinstance(writer.log[entry].body, Failure):  # `observe` has logged what it could not read
+            request = Request({}, planner.window(None, None, None))
+        else:
+            raise InvalidSetting("failed: no request is open: it must come after request()")
+        retry = checked_retry(retry)
+        attempts = self.attempts or Attempts(retry, (name,), None)
+        next_try = attempts.after(raised, request)
+        gives_up = next_try.error is not None
+        self.attempts = None if gives_up else attempts
+        interrupted = isinstance(error, BaseException) and not isinstance(error, Exception)
+        kind = "interrupted" if interrupted else next_try.kind
+        if sent is not None:
+            failure = Failure(
+                failure=kind,
+                text=text,
+                shown=texts.reply_interrupted(text, kind) if gives_up and text.strip() else "",
+                answers=sent.seq,
+                error=next_try.text,
+                model=name,
+                limit=next_try.limit,
+                used=next_try.used,
+            )
+            (entry,) = writer.append_facts([failure])
+        leave_out_refused(conversation, next_try, request.window.view, said=text)
+        planner.use_limits_of(name, was_refused=kind == "overflow")
+        if gives_up:
+            self._lease.release()
+        return decision(next_try, raised, entry, kind, None if gives_up else attempts.max_tokens)
 
 
 def decision(next_try: NextTry, error: ProviderError, entry: int, kind: str, max_tokens: int | None) -> RetryDecision:
@@ -154,12 +216,18 @@ class Editable(Protocol):
     def edit(self, edit: Edit) -> int: ...
 
 
-def leave_out(conversation: Editable, parts: Sequence[RefusedPart], error: str) -> None:
-    """Trim the parts that the provider refused, so that they are in no later request; a record takes the place of a
-    compaction. An undo brings a trimmed part back.
+def leave_out_refused(conversation: Editable, next_try: NextTry, view: View, *, said: str) -> None:
+    """Trim what the provider refused, so that it is in no later request: the parts that it named; or, if a filter
+    refused the prompt and nobody asks again, what is new in the request. `view`: of the failed request. `said`: what
+    had arrived of its reply; a filter that stopped a reply has not refused the prompt."""
+    _leave_out(conversation, next_try.left_out, next_try.text)
+    if next_try.error is not None and next_try.kind == "filter" and not said:
+        _leave_out(conversation, prompt_parts(view), next_try.text)
 
-    A part that is shorter than every placeholder stays.
-    """
+
+def _leave_out(conversation: Editable, parts: Sequence[RefusedPart], error: str) -> None:
+    """Trim these parts, each with a text in its place; a record takes the place of a compaction. An undo brings a part
+    back. A part that is shorter than every such text stays."""
     for entry, part, kind in parts:
         ref, why = entry_ref(entry), f"the provider refused it: {error}"
         if kind == COMPACTION:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from weakref import WeakSet
 
 from transom.clock import Clock
@@ -105,8 +105,23 @@ class Lease:
             _heartbeat.dropped.put(self)
 
 
+def until_free(take: Callable[[], object], wait: float) -> Generator[float]:
+    """Call `take` again and again, until it does not raise ConversationBusy. Yields the seconds to pause before each
+    further call. When the pauses add up to `wait` seconds, the next ConversationBusy is raised."""
+    left = pauses(wait)
+    while True:
+        try:
+            take()
+        except ConversationBusy:
+            if (pause := next(left, None)) is None:
+                raise
+        else:
+            return
+        yield pause
+
+
 def pauses(wait: float) -> Generator[float]:
-    """The pauses between looks at a lease that somebody else has, until they add up to `wait` seconds."""
+    """The pauses between two tries to take a lease, in seconds. They double, and add up to `wait` seconds."""
     pause = FIRST_PAUSE
     while wait > 0:
         yield min(pause, wait)
@@ -170,6 +185,12 @@ class Guard:
         """Raise InvalidSetting, with this line, if a run is at work."""
         if self.is_running:
             raise InvalidSetting(why)
+
+    def hold_lease(self, stack: ExitStack) -> None:
+        """Hold the lease until the end of the stack. Raises InvalidSetting if the conversation is closed,
+        ConversationBusy if somebody else has the lease."""
+        self.must_be_open()
+        stack.enter_context(self.lease.hold())
 
     @contextmanager
     def run(self) -> Generator[None]:

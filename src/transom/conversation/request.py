@@ -30,9 +30,7 @@ class Request(dict[str, Any]):
         self._window = window
 
     @classmethod
-    def of(
-        cls, window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
-    ) -> Request:
+    def of(cls, window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None) -> Request:
         """The request that sends a window. `cache`: with Anthropic's cache marks. `indexes`: keeps what is rendered for
         the next request."""
         body = to_builtins(shared_body(window.view, dialect, cache=cache, indexes=indexes))

@@ -12,6 +12,13 @@ def sent_requests(log: StoredLog) -> list[Entry]:
     return [entry for entry in log.read() if isinstance(entry.body, Sent)]
 
 
+def sent_request(log: StoredLog, at: object) -> Entry:
+    """Return the `Sent` entry of call `at`: from 1 on, or from the last if negative. Raises InvalidSetting if there is
+    no such call."""
+    calls = sent_requests(log)
+    return calls[call_number(at, len(calls), log.name) - 1]
+
+
 def call_number(at: object, calls: int, name: str) -> int:
     """Check the number of a call, and return it counted from 1: -1 is the last call, -2 the one before it.
 

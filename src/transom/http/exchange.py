@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.failures import leave_out
+from transom.conversation.failures import leave_out_refused
 from transom.conversation.model_calls.model_call import model_of_reply
 from transom.conversation.model_calls.retry import Attempts, Retry
 from transom.conversation.request import Request, shared_body
@@ -223,7 +223,7 @@ class Exchange:
             self._log_failure(next_try.kind, next_try.text, limit=next_try.limit, used=next_try.used)
             if next_try.error is not None:
                 break
-            leave_out(conv, next_try.left_out, next_try.text)
+            leave_out_refused(conv, next_try, window.view, said="")
             self.figures.overflows += next_try.kind == "overflow"
         self.close()
         return reply

@@ -27,7 +27,7 @@ from transom.core.message import Note
 from transom.core.reducer import build_view
 from transom.core.view import View
 from transom.errors import TransomError, quote
-from transom.evaluation.call_numbers import call_number, sent_requests
+from transom.evaluation.call_numbers import sent_request
 from transom.evaluation.explain import explain
 from transom.memory import Memory
 from transom.readback import answer_call, read
@@ -168,8 +168,7 @@ class StoreTools:
         """The view of a conversation now, or at a call of the model. Raises ToolError if there is no such conversation,
         InvalidSetting if there was no such call."""
         log = self.log(conversation)
-        calls = [] if at is None else sent_requests(log)
-        upto = None if at is None else calls[call_number(at, len(calls), log.name) - 1].seq
+        upto = None if at is None else sent_request(log, at).seq
         return build_view(log, counter_of_log(log, o200k()), upto)
 
     def window(self, conversation: str) -> str:

@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
+from msgspec.structs import replace
+
 from transom import texts
+from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import kind_of
-from transom.core.message import Fact, Head, Instruction, Media, Raw, is_empty
+from transom.core.message import Fact, Head, Instruction, Media, Raw, ToolResult, is_empty
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed
 from transom.wire.dialects import dialect_named
@@ -41,6 +44,22 @@ def split_head(
     if not dialect.render_head(Head(messages=tuple(head))):  # this dialect has no system messages among the others
         return [], facts
     return head, facts[len(head) :]
+
+
+def facts_of(messages: Sequence[object], dialect: Dialect) -> list[Fact]:
+    """The messages that `Conversation.extend` takes, as facts. Raises InvalidMessage."""
+    if isinstance(cast("object", messages), (list, tuple)) and any(isinstance(each, Fact) for each in messages):
+        return [check.fact(each, None) for each in messages]
+    return [fact for _, fact in parse_any(messages, dialect)]
+
+
+def tool_answer(dialect: Dialect, call_id: str, content: object, *, failed: bool) -> ToolResult:
+    """What `Conversation.tool_result` takes, as a fact: a text, content parts, any JSON value, or the result of an MCP
+    tool, which may say itself that the tool failed. Raises InvalidMessage."""
+    mcp = read_mcp(content)
+    fact = parse_result(dialect, call_id, tool_content(content if mcp is None else mcp.parts))
+    assert isinstance(fact, ToolResult)
+    return replace(fact, failed=True) if failed or (mcp is not None and mcp.failed) else fact
 
 
 def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw) -> Fact:

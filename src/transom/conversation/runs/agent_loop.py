@@ -36,7 +36,7 @@ from transom.conversation.events import (
     ToolCalled,
     ToolReturned,
 )
-from transom.conversation.failures import leave_out
+from transom.conversation.failures import leave_out_refused
 from transom.conversation.function_tool import FunctionTool, names_of
 from transom.conversation.model_calls.model_call import Partial, read_reply
 from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
@@ -75,7 +75,6 @@ from transom.errors import (
 from transom.providers import models
 from transom.providers.base import Provider, model_name
 from transom.wire.dialects import dialect_named
-from transom.wire.refused_parts import prompt_parts
 from transom.wire.replies import StopReason
 from transom.wire.request_fields import refuses_structured_output, structured_output, without_forced_call
 
@@ -276,9 +275,7 @@ class AgentLoop:
                 if next_try.error is not None and self._schema_was_refused(raised):
                     next_try = NextTry(kind=next_try.kind, text=next_try.text)
                 yield self._log_failure(partial, next_try, in_flight.seq)
-                leave_out(self._conv, next_try.left_out, next_try.text)
-                if next_try.error is not None and raised.kind == "filter" and not partial.text:
-                    leave_out(self._conv, prompt_parts(request.window.view), next_try.text)
+                leave_out_refused(self._conv, next_try, request.window.view, said=partial.text)
                 if next_try.error is not None:
                     raise next_try.error from raised
                 yield Retrying(attempt=attempts.number, wait=next_try.wait, model=model_name(attempts.provider))

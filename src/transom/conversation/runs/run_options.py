@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import Content
 from transom.conversation.function_tool import tools_by_name
-from transom.conversation.lock_and_lease import pauses
+from transom.conversation.lock_and_lease import until_free
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.output_type import OutputType
 from transom.conversation.runs.agent_loop import AgentLoop, Approver, RunSettings, RunSteps, UseModel
@@ -24,7 +24,7 @@ from transom.core.message import Assistant, Raw, Text, User
 from transom.core.tool import Tool
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting, no_setting, quote
+from transom.errors import InvalidMessage, InvalidSetting, no_setting, quote
 from transom.providers import Provider, provider_named
 from transom.providers.models import TokenPrices
 from transom.wire.fields import DEPTH
@@ -129,14 +129,7 @@ def _steps(
     wait: float,
 ) -> RunSteps:
     with ExitStack() as stack:
-        left = pauses(wait)
-        while True:
-            try:
-                stack.enter_context(exclusively())
-                break
-            except ConversationBusy:
-                if (pause := next(left, None)) is None:
-                    raise
+        for pause in until_free(lambda: stack.enter_context(exclusively()), wait):
             yield Sleep(pause)
         loop = begin(stack)
         if input is not None:

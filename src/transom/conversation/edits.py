@@ -1,0 +1,63 @@
+"""The edits that a caller makes: pin, undo, or an edit of any kind. Each must apply to the newest view of the log."""
+
+from __future__ import annotations
+
+from transom.conversation import argument_checks as check
+from transom.conversation.appending.log_writer import LogWriter
+from transom.core.draft import pin_by_hand
+from transom.core.edit import Edit, Pin, Undo
+from transom.core.entry import Entry
+from transom.core.log import PendingLog
+from transom.core.reducer import apply
+from transom.core.undo import last_edit, undo_last
+from transom.core.view import View
+from transom.errors import InvalidEdit
+
+
+def append_edit(writer: LogWriter, edit: Edit) -> int:
+    """Append an edit; returns its number. Raises InvalidEdit, with nothing stored, if it does not apply."""
+    wanted = check.edit(edit)
+    (entry,) = writer.append_new(lambda view, at: (_entry(view, wanted, at),))
+    return entry.seq
+
+
+def preview(view: View, edit: Edit, at: float) -> View:
+    """The view with an edit that is not appended. Raises InvalidEdit if it does not apply."""
+    entries = (_entry(view, check.edit(edit), at),)
+    return apply(view, entries).with_log(PendingLog(view.log, entries))
+
+
+def pin(writer: LogWriter, entry: int, why: str) -> int:
+    """Pin the unit of an entry; returns the number of the pin. A unit that a caller has pinned already is not pinned
+    again: then it is the number of the older pin. Raises InvalidEdit."""
+    wanted = check.edit(Pin(entry=check.number("pin", entry), why=check.reason("pin", why)))
+    if pin_by_hand(writer.view, entry) is not None:
+        writer.catch_up()  # somebody else may have taken it back
+    writer.append_new(lambda view, at: () if pin_by_hand(view, entry) is not None else (_entry(view, wanted, at),))
+    placed = pin_by_hand(writer.view, entry)
+    assert placed is not None
+    return placed
+
+
+def undo(writer: LogWriter, edit: int | None, why: str) -> list[int]:
+    """Take back an edit or a summary; None: the newest edit, with everything that its plan decided. Returns the numbers
+    of the `Undo` entries. Raises InvalidEdit if there is nothing to take back."""
+    reason = check.reason("undo", why)
+    if edit is not None:
+        return [append_edit(writer, Undo(edit=check.number("undo", edit), why=reason))]
+    newest_edit(writer.view)  # raises if there is none
+    return [entry.seq for entry in writer.append_new(lambda view, at: undo_last(view, why=reason, at=at))]
+
+
+def newest_edit(view: View) -> int:
+    """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
+    if (seq := last_edit(view)) is None:
+        raise InvalidEdit("undo: there is no live edit")
+    return seq
+
+
+def _entry(view: View, edit: Edit, at: float) -> Entry:
+    """The entry of an edit, behind those of the view. Raises InvalidEdit if it does not apply."""
+    if (why := view.refusal(edit)) is not None:
+        raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
+    return view.entry(edit, at)
