@@ -39,10 +39,10 @@ class ConversationRecorded(Struct, frozen=True):
 
 
 class HistoryCurated(Struct, frozen=True):
-    """Edits were logged, by a plan or without one. What the model sees of the history need not have changed: a pin of a
-    message that is visible changes nothing.
+    """Edits were logged, by a plan or without one. They need not change what the model sees: a pin of a visible message
+    does not.
 
-    It has the number of messages before and after all entries that were logged together, so notes count too.
+    The two counts are the messages before and after everything that was logged together, so notes count too.
     """
 
     prompt_name: str
@@ -111,7 +111,8 @@ class EventBus:
                     _logger.exception("a callback for %s failed", type(event).__name__)
 
     def _publish_append(self, before: View, after: View, entries: Sequence[Entry]) -> None:
-        """Publish what new entries mean: our own, or another writer's."""
+        """Publish the events of new entries, of this conversation or of another writer. `before`, `after`: the
+        views."""
         planner = self._planner
         if self.has_subscribers(ConversationRecorded):
             for entry in entries:

@@ -83,7 +83,7 @@ def _locked(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P
 
 
 class Conversation:
-    """One log, the view of it, and the settings of the next call.
+    """A conversation in a store. Log what happens; `request` gives what to send to the model next.
 
     It may be used from several threads: methods hold one lock, also while a plan is made and while a strategy of your
     own calls a model. The lock is not held while `search` reads its index, while `request`, `plan_request` and
@@ -99,7 +99,7 @@ class Conversation:
         self._use(RequestPlanner(log, of_log), summaries)
 
     def _use(self, planner: RequestPlanner, summaries: SummaryScheduler) -> None:
-        """Begin with these parts: those of `__init__`, or those that a fork has made."""
+        """Set this object up with a planner and the scheduler of its summaries: new ones, or those of a fork."""
         lease = Lease(planner.writer.log, planner.settings.clock)
         self._planner, self._summaries, self._guard = planner, summaries, Guard(lease)
         self._writer, self._bus = planner.writer, EventBus(planner)
@@ -190,7 +190,7 @@ class Conversation:
 
     @property
     def budget(self) -> Budget:
-        """The limits of the next request. A number sets the context window, not the other limits."""
+        """The limits of the next request. A number sets the context window, and leaves the other limits as they are."""
         return self._planner.settings.budget
 
     @budget.setter
@@ -264,12 +264,14 @@ class Conversation:
 
     @property
     def head(self) -> Head:
-        """What stands before the conversation in the next window: instructions, and the tools of the last one."""
+        """What precedes the conversation in the next window: the system prompt with its head parts, and the tools of
+        the last request."""
         return self._planner.options.head
 
     @property
     def indexes(self) -> IndexCache:
-        """Data computed from the log so far. Not for use while another thread uses the conversation."""
+        """What strategies, search and rendering have computed from the log, kept for the next request. Not for use
+        while another thread uses the conversation."""
         return self._planner.indexes
 
     @property
@@ -279,11 +281,10 @@ class Conversation:
 
     @property
     def usage(self) -> ConversationUsage:
-        """What the requests of this conversation took, whatever became of their replies, their cost, and how full the
-        window is.
+        """The tokens that the requests of this conversation took, what they cost, and how full the window is.
 
-        It is the sum of what the log has now: answered and failed requests, summaries, and sub-agents that this
-        conversation called. A fork counts what came after the fork.
+        It is the sum over the log: answered and failed requests, summaries, and sub-agents that this conversation
+        called. A fork counts only what came after the fork.
         """
         return conversation_usage(self.view.usage, self.window_usage)
 
@@ -339,9 +340,9 @@ class Conversation:
                 decision = conv.failed(error)
 
         `error`: what the SDK raised; or an HTTP status with its `body` and `headers`; or a response that has them.
-        `text`: what had arrived of the reply; if you give up, the model sees it. `model`: the model that was asked, if
-        you ask several; a limit is learned under its name, for forks too; without one for all requests of this
-        conversation.
+        `text`: what had arrived of the reply; if the decision is to give up, the model reads it in later windows.
+        `model`: the model that was asked, if you ask several. A limit is learned under its name, for forks too; without
+        a name it holds for all requests of this conversation.
 
         An overflow teaches the limit, so that the next `request` is smaller; that `request` raises BudgetImpossible if
         nothing more can be left out. Parts that the provider refused are left out, with a warning; `undo` brings them
@@ -396,7 +397,8 @@ class Conversation:
 
     @_locked
     def readback(self, name: str, arguments: object) -> str:
-        """Answer a call of one of `transom.readback.TOOLS`; bounded by the window. An error is returned as its text."""
+        """Return the answer to a call of one of `transom.readback.TOOLS`: a text that is short enough for the window.
+        An error is returned as its text."""
         limit, redact = answer_limit(self.budget), self._planner.settings.redact
         return answer_call(self.log, name, arguments, limit, search=self.search, redact=redact)
 
@@ -527,9 +529,9 @@ class Conversation:
 
     @_locked
     def prepare(self) -> None:
-        """Warm the strategies' indexes before the next plan, for example while the model is answering.
+        """Compute now what the strategies will need for the next plan, for example while the model is answering.
 
-        Optional: it changes latency, never a window.
+        Nobody has to call it: the next request is planned faster, and its window is the same.
         """
         self.policy.prepare(self.view, self.budget, self.indexes)
 
@@ -626,8 +628,9 @@ class Conversation:
     def pending(self) -> list[ToolCalled]:
         """The tool calls that wait for a person's approval, the oldest first, also those that another process logged.
 
-        Each has its name, its arguments and an id. That of a sub-agent in which calls wait has the name of its
-        `conversation`. A call that was approved does not wait any more: see `approved`.
+        Each has its name, its arguments and an id. If it is the call of a sub-agent that has begun, its `conversation`
+        names the sub-agent's, in which other calls wait. A call that was approved does not wait any more: see
+        `approved`.
         """
         self._writer.catch_up()
         return self._pending_calls()
@@ -805,7 +808,7 @@ class Conversation:
 
     @_locked
     def _use_system(self, instructions: Sequence[Instruction]) -> None:
-        """Take another system prompt for the next request, which must give its tools too."""
+        """Take another system prompt for the next request."""
         self._planner.use_system(instructions)
 
     def _change(self, **settings: object) -> None:
@@ -820,7 +823,8 @@ class Conversation:
 
     @contextmanager
     def _exclusively(self) -> Generator[None]:
-        """While a run is at work: only one at a time. It knows what others have logged before."""
+        """A context manager for a run: only one run at a time. It first takes in what other writers have logged. Raises
+        ConversationBusy."""
         with self._guard.run():
             with self._guard.lock:
                 self._writer.catch_up()
@@ -838,6 +842,8 @@ class Conversation:
     def _append_facts(
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
+        """Append facts, and return the numbers of their entries. A reply or a user message ends the attempts of a loop
+        of the caller's own; a reply without calls ends its lease too."""
         if (redact := self._planner.settings.redact) is not None:  # what is recalled comes from elsewhere
             facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
         new = self._writer.append_facts(facts, meta, known_calls_only=known_calls_only)

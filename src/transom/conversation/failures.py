@@ -177,7 +177,8 @@ class OwnLoop:
 
 
 def decision(next_try: NextTry, error: ProviderError, entry: int, kind: str, max_tokens: int | None) -> RetryDecision:
-    """What the caller is told."""
+    """What `Conversation.failed` returns. `error`, `kind`, `entry`: of the failure that was logged. `max_tokens`: the
+    longest answer to ask for now."""
     smaller = bool(next_try.limit or next_try.left_out) or next_try.kind == REASONING_REFUSED
     return RetryDecision(
         retry=next_try.error is None,
@@ -207,7 +208,7 @@ def _why(next_try: NextTry, max_tokens: int | None) -> str:
 
 
 class Editable(Protocol):
-    """A conversation that an edit can be appended to."""
+    """The part of `Conversation` that trims of refused parts need."""
 
     @property
     def view(self) -> View: ...

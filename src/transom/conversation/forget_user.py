@@ -14,7 +14,7 @@ from transom.stores import Store, open_store
 from transom.stores.base import forget_all
 
 Progress = Callable[[float, str], None]
-"""Is called with the share of the conversations that were looked at, from 0 to 1, and the name of one."""
+"""Called before each conversation is looked at, with the share that is done, from 0 to 1, and its name."""
 
 
 class UserData(Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ Arguments = dict[str, Any]
 _logger = logging.getLogger(__name__)
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 RESULT_ERROR_CHARACTERS = 2_000
-"""So much of an exception's text is shown to the model."""
+"""The most characters of an exception's text that the model reads."""
 
 
 class FunctionTool:
@@ -210,7 +210,8 @@ def error_text(error: BaseException) -> str:
 
 
 class _CallableFacts(Struct, frozen=True):
-    """What says of a callable what it is: `hinted` has the type hints, `bound` are parameters that a partial sets."""
+    """The name and docstring of a callable, and where its type hints are (`hinted`). `bound`: the parameters that a
+    functools.partial has set, which the model may not."""
 
     name: str
     doc: str
@@ -219,8 +220,8 @@ class _CallableFacts(Struct, frozen=True):
 
 
 def _source(function: Callable[..., Any]) -> _CallableFacts:
-    """A function describes itself. A functools.partial has the name and docstring of its function; an object with
-    `__call__` has those of its class, and the docstring of `__call__` if there is one."""
+    """Read what a callable says of itself. A functools.partial has the name and docstring of its function; an object
+    with `__call__` has those of its class, and the docstring of `__call__` if there is one."""
     if isinstance(function, partial):
         given = cast("partial[Any]", function)
         return replace(_source(given.func), bound=frozenset(given.keywords))
@@ -343,7 +344,7 @@ def pydantic_schema(kind: type) -> Raw:
 
 
 def hoisted(schema: Any) -> Raw:
-    """The definitions inside of a schema, taken out of it: references are to the root."""
+    """Take the `$defs` out of a schema, in place and at any depth, and return them: references point to the root."""
     found: Raw = {}
     stack: list[Any] = [schema]
     while stack:

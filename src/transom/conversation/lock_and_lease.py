@@ -28,7 +28,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.2
 
 
 class Lease:
-    """The lease of one conversation object."""
+    """Takes the lease of a conversation for one object that has opened it, renews it and gives it back.
+
+    In a store without leases all methods do nothing.
+    """
 
     def __init__(self, log: StoredLog, clock: Clock) -> None:
         self._log, self.name, self._clock = leased(log), log.name, clock
@@ -59,7 +62,8 @@ class Lease:
             self.release()
 
     def renew(self) -> None:
-        """Renew the lease, in the heartbeat. If somebody else has it by now, the next `take` says so."""
+        """Renew the lease if a block holds it; the heartbeat calls this. If somebody else has the lease by now, the
+        next `take` raises that."""
         with self._lock, suppress(TransomError):
             if self._blocks:
                 self._renew(self._clock())
@@ -91,7 +95,7 @@ class Lease:
             self.release()
 
     def release(self) -> None:
-        """Give the lease back, unless a block holds it. An error of the store is no reason to fail: the lease ends."""
+        """Give the lease back, unless a block holds it. An error of the store is ignored: the lease ends by itself."""
         with self._lock:
             if self._blocks or self._taken_at is None or self._log is None:
                 return
@@ -168,7 +172,7 @@ _heartbeat = _Heartbeat()
 
 
 class Guard:
-    """The lock of a conversation, and whether it is closed or a run is at work."""
+    """Guards one conversation object: its lock, its lease, and whether it is closed or a run is at work."""
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
@@ -194,8 +198,8 @@ class Guard:
 
     @contextmanager
     def run(self) -> Generator[None]:
-        """While a run is at work: only one at a time, of all that have opened the conversation. Raises InvalidSetting
-        if it is closed, ConversationBusy."""
+        """A context manager for a run: only one at a time, among all that have opened the conversation. Raises
+        InvalidSetting if the conversation is closed, ConversationBusy if another run is at work."""
         with self.lock:
             self.must_be_open()
             if self.is_running:

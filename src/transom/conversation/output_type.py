@@ -16,10 +16,12 @@ ERROR_CHARACTERS = 2_000
 
 
 class OutputType:
-    """A dataclass, a msgspec Struct, a pydantic model or a TypedDict; or any other type with a JSON schema, such as
-    `int` or `list[Place]`. For the latter the model answers with an object whose one field, `response`, has the value,
-    because APIs ask for objects only. Raises InvalidSetting for `str`, for what is no type, or if the type has no JSON
-    schema."""
+    """The type that the answer of a run must have: `schema` tells the model so, `read` makes a value of the answer.
+
+    It is a dataclass, a msgspec Struct, a pydantic model, a TypedDict, or any other type with a JSON schema, such as
+    `int` or `list[Place]`. APIs ask for objects only: for a type of the last kind the model answers with an object
+    whose one field, `response`, has the value. Raises InvalidSetting for `str`, for what is no type, or if the type has
+    no JSON schema."""
 
     def __init__(self, kind: object) -> None:
         is_type = isinstance(kind, type) or get_origin(kind) is not None
@@ -70,7 +72,8 @@ def _schema_of(kind: type[Any], name: str) -> Raw:
 
 
 def _object_in(text: str, holding: str) -> object:
-    """`holding`: what the object must hold, for the error; empty if it is the value itself."""
+    """Decode the JSON object in a text. Raises ValueError if there is none. `holding`: for that error, what the object
+    must hold; empty if the object itself is the value."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):

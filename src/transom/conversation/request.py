@@ -78,7 +78,7 @@ def render(
 def shared_body(
     view: View, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
 ) -> dict[str, Any]:
-    """As `render`, without a copy: most of it belongs to `indexes`, so encode it, and change nothing in it."""
+    """As `render`, without a copy. Most of it belongs to `indexes`: encode it, and change nothing in it."""
     body = rendering.shared_body(view, dialect, indexes)
     if not cache or not dialect.name.startswith("anthropic"):
         return body

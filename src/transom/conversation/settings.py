@@ -30,10 +30,8 @@ from transom.wire.openai import OPENAI_CHAT
 
 
 class SharedLimit(NamedTuple):
-    """What the refusals of one model have taught. A conversation that was never refused does not know the ratio yet.
-
-    `tokens`: the limit, in the provider's tokens. `ratio`: the provider's tokens for one of ours, in the refused
-    request.
+    """The limit that the refusals of one model have taught, in the provider's tokens, for conversations that were not
+    refused themselves. `ratio`: how many of the provider's tokens one of ours was, in the refused request.
     """
 
     tokens: int
@@ -41,11 +39,11 @@ class SharedLimit(NamedTuple):
 
 
 class SharedLimits:
-    """The tokens that models take, learned from requests that they refused as too long: by the name of the model, for
-    several conversations. The log of one has what its own requests taught (`View.learned_limits`); forks, sub-agents
-    and the other conversations of a client would each be refused once.
+    """How many tokens each model takes, learned from requests that it refused as too long, by the name of the model.
 
-    A limit only falls, and its ratio only rises. Any thread may use it.
+    Conversations share it, so that not each of them is refused once: forks, sub-agents, and the conversations of one
+    client. What its own requests taught, a conversation has in its log too (`View.learned_limits`). A limit only falls,
+    and its ratio only rises. Any thread may use it.
     """
 
     def __init__(self) -> None:
@@ -53,7 +51,7 @@ class SharedLimits:
         self._lock = Lock()
 
     def learn(self, model: str, tokens: int, ratio: float) -> None:
-        """Take in that this model refused more tokens than these."""
+        """Note that this model refuses more than `tokens` tokens; `ratio` as in `SharedLimit`."""
         with self._lock:
             known = self._limits.get(model, SharedLimit(tokens, ratio))
             self._limits[model] = SharedLimit(min(tokens, known.tokens), max(ratio, known.ratio))
@@ -115,8 +113,10 @@ class ConversationOptions(TypedDict, total=False):
 class Settings(Struct, frozen=True, kw_only=True, eq=False):
     """What a conversation is opened with, checked: `Settings.of(budget=32_000, policy="default")`.
 
-    Many conversations may share one. `budget`, `policy`, `counter`, `dialect`, `system`, `state`, `head_parts`,
-    `redact`, `summarizer` and `clock` are as in `ConversationOptions`, but checked: a name has become what it names.
+    Many conversations may share one. A fork has all settings of its source, and its mode and model too
+    (`RequestPlanner.fork`); a sub-agent has only those that `of_sub_agent` names. `budget`, `policy`, `counter`,
+    `dialect`, `system`, `state`, `head_parts`, `redact`, `summarizer` and `clock` are as in `ConversationOptions`, but
+    checked: a name has become what it names.
     """
 
     budget: Budget = ASSUMED
@@ -170,8 +170,8 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
         return replace(self, dialect=dialect, **changes)
 
     def of_sub_agent(self) -> Settings:
-        """What the conversation of a sub-agent inherits: budget, token counter, redaction, owner and shared limits.
-        The rest is its own."""
+        """The settings of a sub-agent's conversation: budget, token counter, redaction, owner and shared limits of this
+        one; all others have their defaults."""
         return Settings(
             budget=self.budget,
             counter=self.counter,

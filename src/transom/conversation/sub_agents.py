@@ -103,7 +103,8 @@ class SubAgent(FunctionTool):
             return _failed(_shown(error, redact))
 
     def _limited(self, caller: Caller, job: ToolJob) -> RunOptions:
-        """The settings of the run, within what the caller has left. Raises InvalidSetting if that is nothing."""
+        """The options of the sub-agent's run, with limits within what the caller has left. Raises InvalidSetting if
+        nothing is left."""
         settings = cast("dict[str, Any]", {**self._settings})
         settings["cancel"] = _GivenUp(job, self._settings.get("cancel"))
         settings.setdefault("provider", caller.provider)
@@ -120,7 +121,8 @@ class SubAgent(FunctionTool):
 
 
 class _GivenUp(Struct, frozen=True, eq=False):
-    """Set when the caller no longer waits for the call: it took too long, or the caller's run was stopped."""
+    """The `cancel` of a sub-agent's run. It is set when the caller no longer waits for the call, because it took too
+    long or the caller's run was stopped; and when the `cancel` that the sub-agent was made with, `own`, is set."""
 
     job: ToolJob
     own: Cancel | None

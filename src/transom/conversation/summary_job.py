@@ -109,7 +109,7 @@ TRIES = 2
 
 
 class SummaryOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a want: a summary; or an `error`, and then perhaps a summary that code made.
+    """What a summary job came to: a summary; or an `error`, and then perhaps a summary that code made of the notes.
 
     `model`: who was asked. `usage`, `cost`: of the requests to it; None if not known.
     """
@@ -122,8 +122,9 @@ class SummaryOutcome(Struct, frozen=True, kw_only=True):
 
 
 class SummaryJob:
-    """One want, and who makes the summary: `summarizer`, or code that keeps the notes (None). `provider`: None for a
-    summarizer that needs no model."""
+    """The making of one summary. `want`: what it must cover. `summarizer`: who makes it; None: code, which only keeps
+    notes. `provider`, `model`: who answers the summarizer's requests; None for a summarizer that asks no model.
+    `timeout`: of each request. `counter`: counts the tokens of the summary."""
 
     def __init__(
         self,
@@ -157,7 +158,7 @@ class SummaryJob:
         return self._checked(made)
 
     def failed(self, error: str) -> SummaryOutcome:
-        """What there is instead of the summary: the new notes, if there are any."""
+        """The outcome with this error. In place of the summary it has one of the new notes, if there are any."""
         return SummaryOutcome(
             summary=self._of_notes(),
             error=shorten(without_keys(error), ERROR_CHARACTERS),
@@ -213,7 +214,8 @@ class SummaryJob:
             self._usage = usage.plus(self._usage)
 
     def _checked(self, made: object) -> SummaryOutcome:
-        """A summary that covers what was wanted, or a part of it; else an error."""
+        """The outcome with what a summarizer made; with an error if that is no summary of what was wanted, or of its
+        first turns, or if it is empty or too long."""
         if not isinstance(made, Summary):
             return self.failed("the summarizer returned no summary")
         keys = [turn.key for turn in self.want.turns]
@@ -304,7 +306,8 @@ def _http_body(arguments: Raw) -> Raw:
 
 
 class AwaitSummary(Struct, frozen=True, kw_only=True, eq=False):
-    """Make a summary, in at most `deadline` seconds; under the sync driver in a thread of the `pool`."""
+    """Work for a driver: make a summary within `deadline` seconds. The sync driver does it in a thread of the
+    `pool`."""
 
     job: SummaryJob
     deadline: float
@@ -314,7 +317,7 @@ class AwaitSummary(Struct, frozen=True, kw_only=True, eq=False):
 R = TypeVar("R")
 
 SummarySteps = Generator[AwaitSummary, SummaryOutcome, R]
-"""What may wait for a summary: whoever does the steps makes each summary and sends it back. They return an R."""
+"""A generator that may wait for summaries: whoever runs it makes each one and sends the outcome in. It returns an R."""
 
 
 _TICK = 0.1

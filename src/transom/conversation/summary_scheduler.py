@@ -67,7 +67,8 @@ STAYS = "the summary before stays, without this focus and these notes"
 
 
 def run_steps(steps: SummarySteps[R]) -> R:
-    """Do what the steps of a request or a compaction want, in this thread; what they return."""
+    """Run the steps of a request or a compaction in this thread: wait for each summary that they want. Returns what the
+    steps return."""
     try:
         want = next(steps)
         while True:
@@ -296,7 +297,8 @@ class SummarizingPlanner:
         return newest is not None and newest[0] != known and newest[1].last > summary.last
 
     def _with_what_is_known(self, want: Summarise) -> Summarise:
-        """The want with the live request, and with the notes of the newest summary if it does not go on from that."""
+        """The want with the live request if its prefix helps, and with the notes of the newest summary if the new one
+        does not go on from that."""
         newest = self._planner.view.summary
         if newest is not None and newest[0] != want.prior_seq:
             want = replace(want, notes=tuple(dict.fromkeys((*newest[1].notes, *want.notes))))
@@ -341,7 +343,10 @@ _NO_SUMMARIZER = SummarySettings()
 
 
 class SummaryScheduler:
-    """The summary that is being made in the background, if there is one."""
+    """Decides whether a plan may ask for a summary and who makes it, and has the one that is made in the background.
+
+    There is at most one in the background. `settings`: None if the caller gave no summarizer.
+    """
 
     def __init__(self, settings: SummarySettings | None, counter: TokenCounter, clock: Callable[[], float]) -> None:
         self.settings = settings
@@ -350,18 +355,18 @@ class SummaryScheduler:
         self._pending: tuple[Ticket[SummaryOutcome], SummaryJob, float] | None = None
 
     def fork(self) -> SummaryScheduler:
-        """The same settings, for another conversation."""
+        """The scheduler of a fork: the same settings and model, nothing in the background."""
         other = SummaryScheduler(self.settings, self._counter, self._clock)
         other._live = self._live
         return other
 
     def use_model(self, provider: Provider) -> None:
-        """The model of the run that is at work."""
+        """Note the model of the run: it makes the summaries if the settings say "run"."""
         self._live = provider
 
     def asked(self, view: View, policy: Policy, usable: int) -> SummaryOptions | None:
-        """Whether the next plan is to ask for a summary. Without settings only a policy that makes summaries in the
-        background asks for any."""
+        """How the next plan may ask for a summary. None: it may not, because one is being made, or the limits say so,
+        or there are no settings and the policy makes no summaries in the background."""
         if self.settings is None and policy.soft_trigger is None:
             return None
         if self._pending is not None or self.limits.reason(view, usable):
@@ -384,7 +389,7 @@ class SummaryScheduler:
         return getattr(self._settings.summarizer, "least_tokens", LEAST_SUMMARY)
 
     def shows_summaries(self, policy: Policy) -> bool:
-        """Whether a compaction may have a summary, if a strategy wants one."""
+        """Whether a compaction may have a summary here, if a strategy of the policy wants one."""
         return self.settings is not None or policy.soft_trigger is not None
 
     def job(self, want: Summarise, policy: Policy) -> SummaryJob:
@@ -421,7 +426,7 @@ class SummaryScheduler:
         return provider is not None and self._is_live(provider)
 
     def awaited(self, want: Summarise, policy: Policy) -> AwaitSummary:
-        """The want for a driver, which waits for it."""
+        """The want as work for a driver, which waits until the summary is made."""
         return AwaitSummary(job=self.job(want, policy), deadline=self._settings.deadline, pool=self._settings.pool)
 
     def start(self, want: Summarise, policy: Policy) -> None:

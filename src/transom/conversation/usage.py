@@ -40,7 +40,7 @@ class ConversationUsage(TotalUsage, frozen=True, kw_only=True):
 
 
 def conversation_usage(total: TotalUsage, window: WindowUsage) -> ConversationUsage:
-    """The usage of a conversation, of the sum over its log and of its window."""
+    """The usage of a conversation: the sum over its log, with how full its window is."""
     fields = {name: getattr(total, name) for name in TotalUsage.__struct_fields__}
     return ConversationUsage(**fields, percent=window.percent)
 

@@ -41,7 +41,10 @@ _logger = logging.getLogger(__name__)
 
 
 class LogWriter:
-    """A log and the view of all its entries that this handle knows."""
+    """Appends to one log, keeps the view of all entries that it knows, and tells its subscribers.
+
+    `owner`: whose conversation the first entry says it is. Raises InvalidSetting if the log began as somebody else's.
+    """
 
     def __init__(self, log: StoredLog, counter: FormatCounter, clock: Clock, owner: Owner | None = None) -> None:
         self.log, self.wanted_owner = log, owner
@@ -64,7 +67,7 @@ class LogWriter:
         return unsubscribe
 
     def count_with(self, counter: FormatCounter) -> None:
-        """Build the view anew, with the sizes that another dialect has."""
+        """Build the view anew, with the sizes that this counter gives: another dialect has others."""
         self.view = open_view(self.log, counter)
         self._mark_saved(self.view.length)
 
@@ -161,7 +164,7 @@ class LogWriter:
         return owner_of(self.log) if len(self.log) else self.wanted_owner or Owner()
 
     def catch_up(self) -> None:
-        """Take in what other writers appended."""
+        """Take in what other writers have appended, and tell the subscribers."""
         if self.log.refresh() > self.view.length:
             before = self.view
             if not before.length:

@@ -39,7 +39,7 @@ class CallModel(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Partial(Struct, frozen=True, kw_only=True):
-    """What had arrived of a reply."""
+    """What had arrived of a reply that is not usable as a whole."""
 
     text: str = ""
     reasoning: str = ""
@@ -61,7 +61,8 @@ class Partial(Struct, frozen=True, kw_only=True):
     def failure(
         self, kind: str, *, answers: int, model: Provider, final: bool, error: str = "", limit: int = 0, used: int = 0
     ) -> Failure:
-        """The fact. If no other attempt follows (`final`), the model sees the text that had arrived."""
+        """The failure to log for the request with the seq `answers`. If no other attempt follows (`final`), the model
+        reads the text that had arrived in later windows."""
         return Failure(
             failure=kind,
             text=self.text,

@@ -25,6 +25,7 @@ SHRINK = (0.75, 0.4)
 """The request after the first overflow, and after the second, has at most this share of the tokens of the one before,
 if the provider did not say how many it had."""
 STRICTLY_LESS = 0.95
+"""The same share if the provider said how many tokens the request had: surely less, and no more is lost than needed."""
 PART_ATTEMPTS = 20
 """How often, for one reply, refused parts are left out and the request is sent again: a provider may name one image
 after the other."""
@@ -94,7 +95,7 @@ class NextTry(Struct, frozen=True, kw_only=True):
 class Attempts(Generic[P]):
     """The attempts at one reply: which provider is next, and with which limit of the answer.
 
-    In a loop of the caller's own, which has no providers, it is the name of the model in their place.
+    In a loop of the caller's own, which has no providers, the name of the model stands in their place.
     """
 
     def __init__(self, retry: Retry, providers: Sequence[P], max_tokens: int | None) -> None:
@@ -105,15 +106,16 @@ class Attempts(Generic[P]):
         self.number = 1
         self.max_tokens = max_tokens
         self.refused: ProviderError | None = None
-        """With what the present provider refused a request as too long."""
+        """The error with which the present provider refused a request as too long; None if it did not."""
 
     @property
     def provider(self) -> P:
-        """Whom the next request goes to."""
+        """The provider to ask next."""
         return self._providers[0]
 
     def after(self, error: ProviderError, request: Request) -> NextTry:
-        """What to do after this failure of a request."""
+        """Count the failure of this request, and decide what follows: another attempt, which may have to be smaller or
+        without refused parts; the next provider; or `NextTry.error`, to give up with."""
         window = request.window
         self.number += 1
         said = None if error.status is None and not error.body else classify(error.status, error.body or str(error))

@@ -86,7 +86,8 @@ class ModeChange(Struct, frozen=True, kw_only=True):
 
 
 class ModeSettings(Struct, frozen=True, kw_only=True):
-    """The mode that is on. `base`: the base rules."""
+    """The mode that is on, and what the model is told in it. `base`: the base rules. `new_head`: renew the system
+    prompt in the next request."""
 
     mode: Mode
     profile: Profile
@@ -102,9 +103,10 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
     def head_and_state(
         self, view: View, sent_text: str, *, at_break: bool = False
     ) -> tuple[str | None, dict[str, str]]:
-        """The text of the head, None to keep the one that was sent, `sent_text`; and the state.
+        """The system prompt of the next request, and the state to announce. None in place of a system prompt: the sent
+        one, `sent_text`, stays, and the state says what is different from it.
 
-        `at_break`: the prefix breaks anyway, so the head is renewed.
+        `at_break`: the prefix breaks anyway, so that a new system prompt costs little more.
         """
         profile = self.profile
         plain = _joined(self.base, profile.tool_policy)
@@ -118,7 +120,8 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
         return None, {**self._differences(has_persona=sent == full, is_known=is_known), **self._state()}
 
     def _corrections(self, view: View) -> dict[str, str]:
-        """Where a visible note is not what the head says, the newest note of its key must say which of them applies."""
+        """The state for parts of the head about which the model can still read a note. If the newest note says the same
+        as the head, it stays; else one more says that the system prompt applies."""
         corrections: dict[str, str] = {}
         for key, text in self._parts().items():
             note = visible_note(view, key)
@@ -127,13 +130,14 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
         return corrections
 
     def _parts(self) -> dict[str, str]:
-        """What the head has in this mode, without empty parts."""
+        """The parts of the system prompt in this mode, by the key of their notes, without empty ones."""
         persona = "" if self.mode == "chat" else self.profile.persona
         parts = {RULES: self.base, TOOL_POLICY: self.profile.tool_policy, PERSONA: persona}
         return {key: text for key, text in parts.items() if text}
 
     def _differences(self, *, has_persona: bool, is_known: bool) -> dict[str, str]:
-        """What the head that was sent lacks, or has too much."""
+        """The state that says what the sent system prompt lacks in this mode, or has too much: the persona; or all
+        parts if it was not made of this profile (`is_known`)."""
         if not is_known:
             return self._parts()
         return {PERSONA: texts.PERSONA_OFF if has_persona else self.profile.persona}
@@ -150,7 +154,7 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
 
 
 def checked(mode: object, profile: object, directive: object) -> tuple[Mode, Directive | None]:
-    """A mode and its directive. Raises InvalidSetting."""
+    """Check the arguments of `set_mode`, and return the mode and the directive. Raises InvalidSetting."""
     if profile is not None and not isinstance(profile, Profile):
         raise InvalidSetting(f"profile: must be a Profile, not {quote(profile)}")
     _check_texts("profile", profile)
@@ -194,7 +198,7 @@ def system_text(messages: Sequence[Instruction]) -> str:
 
 
 def change_of(before: str, settings: ModeSettings, view: View, done: Plan) -> ModeChange:
-    """What the plan of the next request says about a change of mode."""
+    """What a change of mode costs, by the plan of the next request, `done`. `before`: the mode until now."""
     window, scale = done.window, view.calibration
     added = [entry.body for entry in done.entries]
     return ModeChange(

@@ -58,7 +58,8 @@ from transom.wire.dialects import dialect_named, with_digest_role
 
 
 class Planned(NamedTuple):
-    """What `RequestPlanner.request` has done."""
+    """The result of `RequestPlanner.request`: the window of the request that it logged, or the summary that must be
+    made first."""
 
     window: Window | None
     """Of the request that was logged. None: nothing was logged, because the request must wait for `want` first."""
@@ -99,7 +100,8 @@ class RequestPlanner:
     # ---- settings
 
     def fork(self, log: StoredLog) -> RequestPlanner:
-        """A planner with these settings for another log."""
+        """The planner of a fork, whose log this is. It has these settings, and what no setting says: the tags, the
+        mode, and the model with its limits."""
         for model, limit in self.view.learned_limits.items():  # also those of an earlier process
             self._share_limit(model, limit, self.view.calibration)
         other = RequestPlanner(log, self.settings)
@@ -198,7 +200,12 @@ class RequestPlanner:
         asked: SummaryOptions | None = None,
         summary: Summary | None = None,
     ) -> Planned:
-        """Plan and log the next request; or log nothing, if a want must be waited for."""
+        """Plan the next request and log it. If the plan wants a summary first, nothing is logged, and `Planned` has
+        what is wanted. If a request is in flight and nothing is new, its window is returned again.
+
+        `asked`: how the plan may ask for a summary; None: not at all. `summary`: one that was made for this request.
+        Raises BudgetImpossible; InvalidMessage if another writer's reply has answered meanwhile.
+        """
         self._leave_foreign_compactions()
         options, known = self._options_for(tools, state), self.view.length
         if self.view.in_flight is not None:
@@ -229,7 +236,7 @@ class RequestPlanner:
             raise InvalidMessage("request", f"another writer's reply, entry {said}, has answered meanwhile")
 
     def last_request(self) -> tuple[Raw, int] | None:
-        """The request that was sent last, in this process, and its tokens."""
+        """The request that was sent last and its tokens; None if this process has sent none."""
         if self._sent_window is None:
             return None
         window = self._sent_window[1]
@@ -237,7 +244,7 @@ class RequestPlanner:
         return request, window.tokens
 
     def last_sent_unit(self) -> int:
-        """The key of the last unit of the request that was sent last, in this process; -1 if none was sent."""
+        """The key of the last unit in the request that was sent last; -1 if this process has sent none."""
         if self._sent_window is None:
             return -1
         before = self._sent_window[0]
@@ -245,7 +252,8 @@ class RequestPlanner:
         return next((key for key in keys if key < before), -1)
 
     def _leave_foreign_compactions(self) -> None:
-        """Have records take the place of the compactions that another model has made: only its own can read them."""
+        """Show records in place of the compactions that another model's provider has made: only the model that made a
+        compaction can read it. The edits are logged."""
         if not self._model or not self.view.summaries.made:
             return
         for seq, summary in compactions(self.view):
@@ -265,7 +273,7 @@ class RequestPlanner:
         return self._plan(self.view, self.options)
 
     def compaction_want(self, asked: SummaryOptions) -> Summarise | None:
-        """What a compaction now would want first."""
+        """The summary that a compaction now would ask for first; None if it would ask for none."""
         wants = compaction(self._asked(self.view, self.options, summary_options=asked))[1]
         return wants[0] if wants else None
 
@@ -298,7 +306,8 @@ class RequestPlanner:
     # ---- private
 
     def _request_in_flight(self, options: WindowOptions) -> Window | None:
-        """The window of the request in flight, if nothing has happened since and nothing else is wanted."""
+        """The window of the request in flight, if it can be sent as it is; None if there is none, something was logged
+        since, or another head or state is wanted now."""
         sent = self.view.in_flight
         if sent is None or sent.seq != self.view.length - 1 or not needs_nothing(self.view, options, self.limits()):
             return None
@@ -338,8 +347,8 @@ class RequestPlanner:
     def _learned_limit(self) -> int | None:
         """The tokens that the next request of this model may have, because it refused more; None if it refused none.
 
-        The limit is in the provider's tokens, so it goes with the ratio of the refused request, also in a log without a
-        refusal. A log that has one knows its own ratio.
+        The limit is in the provider's tokens, as the ratio of the refused request counts them. If this conversation's
+        own ratio is smaller, the limit falls in proportion. A limit of this log is taken with this log's ratio.
         """
         if not self._trusts_learned:
             return None
@@ -362,7 +371,8 @@ class RequestPlanner:
                 self._share_limit(failure.model, failure.limit, after.calibration)
 
     def _share_limit(self, model: str, limit: int, ratio: float) -> None:
-        """Share a limit, unless it is without the name of a model: another conversation may have another one."""
+        """Share a limit with other conversations, if it has the name of a model. A limit that is known under the name
+        of the dialect alone may be another model's there."""
         if model not in {"", self.settings.dialect.name}:
             self._shared_limits.learn(model, limit, ratio)
 
@@ -394,7 +404,8 @@ class RequestPlanner:
         )
 
     def _first_head(self) -> Head:
-        """The head that was given; the logged one if the same was given, or none."""
+        """The head to begin with: the given system prompt with the logged tools. If the caller gave none, or the same
+        as the log has, it is the logged head, with the parts in it."""
         logged, given = self.view.head, self.settings.system
         if given is None or given == logged.messages:
             return logged
@@ -432,7 +443,7 @@ class RequestPlanner:
         return system_prompt_and_parts(self.view.head)[0] if self.settings.head_parts else self.view.head.messages
 
     def _system_of(self, text: str | None, sent: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
-        """The system prompt with this text; None: the one that was sent."""
+        """The system prompt with this text, as instructions; the sent one if the text is None or the same."""
         if text is None or text == system_text(sent):
             return sent
         return tuple(self.settings.dialect.parse_system(text)) if text else ()
@@ -440,7 +451,8 @@ class RequestPlanner:
     def _with_parts(
         self, messages: tuple[Instruction, ...], tools: tuple[Raw, ...], *, at_break: bool
     ) -> tuple[Instruction, ...]:
-        """The system prompt and its parts: those that were sent, as long as the prefix before them is the same."""
+        """The system prompt with the head parts behind it. The parts are those that were sent, as long as the system
+        prompt and the tools before them are the same and the prefix does not break anyway; else their newest texts."""
         system = system_prompt_and_parts(Head(messages=messages))[0]
         sent = self.view.head
         sent_system, sent_parts = system_prompt_and_parts(sent)

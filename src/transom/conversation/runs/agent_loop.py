@@ -98,11 +98,13 @@ class UseModel(Protocol):
 
 
 class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
-    """How a run goes.
+    """The settings of a run, checked. The fields mean what they mean in `RunOptions`, except:
 
     - `providers`: the first one is asked for each reply; if it fails for good, the next one is. The next reply begins
       with the first again.
-    - `sdk_arguments`: the `settings` of `RunOptions`, checked.
+    - `sdk_arguments`: the `settings` of `RunOptions`.
+    - `schemas`, `functions`: its `tools`, the functions by the name of their tool. None keeps the last schemas.
+    - `output`: its `output_type`.
     """
 
     providers: tuple[Provider, ...]
@@ -287,7 +289,8 @@ class AgentLoop:
             return turn, self._conv.view.unit_of[replied.entry], replied
 
     def _request(self, *, was_refused: bool) -> Generator[Work, Any, tuple[Request, Compacted | None]]:
-        """Log the next request, after a summary if its policy waits for one; and what it compacted, if it did."""
+        """Plan and log the next request, after a summary if its policy waits for one. Returns the request, and the
+        event of the compaction that came with it; None if none did."""
         conv, settings = self._conv, self._settings
         self._use_model(self._provider, was_refused=was_refused)
         before = conv.view
@@ -408,7 +411,7 @@ class AgentLoop:
             raise
 
     def _ask(self, job: ToolJob) -> Generator[Work, Any, None]:
-        """Ask whether a call may run."""
+        """Ask whether a call may run. The job says afterwards that it runs, waits, or was refused."""
         if self._settings.approve is not None:
             _judge(job, (yield Approve(job)))
         else:
@@ -432,7 +435,7 @@ class AgentLoop:
             raise
 
     def _results(self, jobs: Sequence[ToolJob]) -> Generator[Work | Event, Any, None]:
-        """Run the calls, and log what they come to."""
+        """Run the calls at the same time, and log each result as it comes; then the calls of `context_manager`."""
         for job in jobs:
             if job.outcome is not None:
                 yield self._log_result(job)
@@ -474,7 +477,8 @@ class AgentLoop:
         return compacted
 
     def _caller(self, calls: int) -> Caller:
-        """What a sub-agent may know and use; what is left of the limits is shared by the calls of a reply."""
+        """What a sub-agent may know of this run and use. `calls`: how many calls run now, which share what is left of
+        the limits."""
         settings, conv, used = self._settings, self._conv, self._usage
         tokens, dollars = settings.max_total_tokens, settings.max_cost
         return Caller(

@@ -11,11 +11,11 @@ import inspect
 import queue
 import threading
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
 from transom.conversation.runs.agent_loop import Approver, RunSteps
@@ -33,17 +33,15 @@ from transom.conversation.runs.work import (
 )
 from transom.conversation.summary_job import await_summary
 from transom.errors import InvalidMessage, ProviderError
+from transom.wire.stream import Accumulator
 
-if TYPE_CHECKING:
-    from transom.wire.stream import Accumulator
-from collections.abc import Callable
-from typing import TypeVar
+T = TypeVar("T")
 
 
 def drive(
     steps: RunSteps, *, approve: Approver | None = None, cancel: Cancel | None = None
 ) -> Generator[Event, None, RunResult]:
-    """Drive a run in the calling thread. Tools run in threads of their own."""
+    """Drive a run in the calling thread: yields its events, returns its result. Tools run in threads of their own."""
     tools = ToolThreads(cancel)
     try:
         item = next(steps)
@@ -67,7 +65,7 @@ def drive(
 
 
 def drained(events: Generator[Event, None, RunResult]) -> RunResult:
-    """Run to the end; what the run gives."""
+    """Drive a run to its end without looking at the events; returns its result."""
     while True:
         try:
             next(events)
@@ -140,7 +138,7 @@ def feed_left_chunk(work: CallModel, chunk: object) -> None:
 
 
 def fed(accumulator: Accumulator, chunk: object) -> list[Event]:
-    """The events that one more chunk brings."""
+    """Feed one chunk of a streamed reply to the accumulator; returns the events that it brings."""
     accumulator.feed(chunk)
     return [
         TextDelta(delta.text) if delta.kind == "text" else ReasoningDelta(delta.text)
@@ -153,9 +151,6 @@ def _sleep(seconds: float, cancel: Cancel | None) -> None:
     while (left := end - time.monotonic()) > 0:
         time.sleep(left if cancel is None else min(TICK, left))
         check_cancel(cancel)
-
-
-T = TypeVar("T")
 
 
 def received(

@@ -31,7 +31,7 @@ from transom.errors import InvalidSetting, TransomError, quote
 from transom.readback import TOOLS
 
 LEAST_USED = 0.2
-"""The share of the window below which there is nothing to summarise."""
+"""The share of the budget below which `context_manager` does nothing."""
 
 
 # The docstring and the descriptions of the fields are sent to the model.
@@ -54,7 +54,8 @@ CONTEXT_MANAGER = Tool(
 
 
 def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[tuple[ToolOutcome, Compacted | None]]:
-    """Compact the window as the model asked; what it reads as the result."""
+    """Compact the window as the model asked. Returns what the model reads as the result, and the event; None if nothing
+    was compacted."""
     try:
         written = "{}" if arguments.strip() in ("", "null") else arguments
         asked = msgspec.json.decode(written, type=ContextArguments)

@@ -1,4 +1,5 @@
-"""What a run needs of a conversation: the part of `Conversation` that its turns use."""
+"""`RunnableConversation`: the part of `Conversation` that a run uses, as a protocol. So the files of runs need not
+import `Conversation`, which imports them."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ class ToolThreads:
         """The jobs that are not done, each with its deadline."""
 
     def start(self, jobs: tuple[ToolJob, ...]) -> None:
+        """Start these calls, all at once. The time of each runs from now on."""
         now = time.monotonic()
         self._done = queue.SimpleQueue()
         self._waiting = [(now + (job.timeout if job.timeout is not None else float("inf")), job) for job in jobs]
@@ -44,7 +45,8 @@ class ToolThreads:
             done.put(job)
 
     def next(self) -> ToolJob:
-        """The next job that is done, or out of time."""
+        """Wait for the next job that is done, or whose time is over, and return it. Raises RunStopped if `cancel` is
+        set meanwhile."""
         while True:
             check_cancel(self._cancel)
             deadline, late = min(self._waiting, key=lambda each: each[0])
