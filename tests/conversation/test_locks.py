@@ -10,7 +10,7 @@ from transom import Conversation, FunctionTool
 from transom.providers.scripted import Scripted, calls
 from transom.testing import WordCounter
 
-WRITES = {"_writer", "_append_facts", "_planner", "_take_approved"}
+WRITES = {"_writer", "_append_facts", "_planner", "_own_loop"}
 """The names by which a method reaches the log or the plans."""
 
 WITHOUT = {
@@ -18,10 +18,10 @@ WITHOUT = {
     "_use": "nobody else has it yet",
     "from_messages": "nobody else has it yet",
     "_append_facts": "its callers hold the lock",
-    "_log_unreadable": "its callers hold the lock",
     "_change": "sets one value",
     "_request_steps": "the planner calls what is in it, with the lock",
     "_exclusively": "takes the lock itself",
+    "close": "takes the lock itself, and may be called again",
 }
 
 

@@ -39,7 +39,7 @@ from transom.summaries.outline import (
     stored,
 )
 from transom.summaries.prompts import SECTIONS
-from transom.summaries.rolling_summary import SMALLER, input_tokens, summary_without_model
+from transom.summaries.rolling_summary import SMALLER_SHARE, input_tokens, summary_without_model
 from transom.summaries.source import boundary_of, pieces_of, written_of
 from transom.summaries.summary_text import OLD_VALUES_SHARE, fit, holds
 from transom.testing import Entries, call, logs, result, says
@@ -130,7 +130,7 @@ def test_values_of_earlier_rounds_keep_their_small_share_where_the_cap_is_that_o
     first = summary_of(want_of(round_of(0, 100), exact=values, typed=values, max_tokens=4_000))
     want = want_of(round_of(1, 12), replace(first, text="short"), max_tokens=4_000)
     made = summary_of(want)
-    most = int(SMALLER * input_tokens(want, want.turns, COUNTER, 10_000))
+    most = int(SMALLER_SHARE * input_tokens(want, want.turns, COUNTER, 10_000))
     kept = [value for value in values if holds(made.text, value)]
     assert COUNTER.count(made.text) <= most
     assert 0 < COUNTER.count(exact_values(kept)) <= OLD_VALUES_SHARE * most

@@ -20,7 +20,7 @@ from transom.errors import ProviderError
 class Ask(Struct, frozen=True, kw_only=True, eq=False):
     """One request to the summarizer's model: keyword arguments of the SDK's call, without the model, in `dialect`.
 
-    `max_tokens`: the most of its answer; None: as the API has it. `compacts`: it asks for the provider's own
+    `max_tokens`: the longest answer; None: the API's own limit. `compacts`: it asks for the provider's own
     compaction.
     """
 
@@ -63,15 +63,16 @@ Steps = Generator[Ask, Answer | ProviderError, Summary]
 
 
 class Summarizer(Protocol):
-    """Makes a summary of a want. Frozen settings, no state, no I/O.
+    """Makes the summary that a conversation wants. It has frozen settings and no state, and does no I/O.
 
     `model` is None where there is none. Raises SummaryFailed, with one line that says why, if nothing usable came out:
     a failed summary never replaces history.
 
     It may have an attribute `least_tokens`: the tokens that a summary of its kind needs to hold anything. It is not
-    asked for one that may have fewer. Without the attribute these are 80 tokens, as for Transom's own.
+    asked where a summary may have fewer. Without the attribute that is 80 tokens, as for Transom's own.
     """
 
     def steps(self, want: Summarise, counter: TokenCounter, model: Model | None) -> Steps:
-        """Make the summary; sent an `Answer`, or the ProviderError if the request failed."""
+        """Make the summary of `want.turns`, in at most `want.max_tokens`. Yields an `Ask` for each request to the
+        model, and is sent the `Answer`, or the ProviderError if the request failed. Returns the summary."""
         ...

@@ -31,19 +31,19 @@ from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
 
 MOST_WORDS, LEAST_WORDS = 0.6, 0.25
-"""Words a token that a summary may have: in plain English a little less than it has, since what a model is asked for
-should fit; and in a text that is full of ids and paths."""
+"""How many words a model is asked for, for each token that its summary may have: in plain English, and in a text that
+is full of ids and paths. Plain English has a few more; but a model writes more words than it was asked for."""
 
-SAMPLE = 20_000
-"""Characters of the conversation from which the words a token are counted."""
+SAMPLE_CHARACTERS = 20_000
+"""Characters of the conversation in which the words for each token are counted."""
 
-OPENING = 120
+OPENING_CHARACTERS = 120
 """Characters of the words by which the last message to be covered is named."""
 
-LEAST = 200
+LEAST_TURN_TOKENS = 200
 """Tokens of turns that a request must have room for."""
 
-OVERFLOWS = 3
+MOST_OVERFLOWS = 3
 """How often the room is halved when the provider says that a request was too long."""
 
 
@@ -89,7 +89,8 @@ class LlmSummarizer(Struct, frozen=True, kw_only=True):
 
 
 class _SummaryRequests:
-    """One summary in the making. `usage`: what its requests have cost by now."""
+    """The requests of one summary: a fork of the live request, or flat text. `usage`: the tokens that they have taken
+    by now; None if no answer has reported any."""
 
     def __init__(self, settings: LlmSummarizer, want: Summarise, counter: TokenCounter, model: Model) -> None:
         self.settings, self.want, self.counter, self.model = settings, want, counter, model
@@ -132,7 +133,9 @@ class _SummaryRequests:
 
     def _fork_text(self, outline: Outline) -> str:
         """The instruction, with the summary as it is by now, and the opening words of the last message to cover."""
-        opening = one_line(next((text for fact in self.want.turns[-1].facts if (text := text_of(fact))), ""), OPENING)
+        opening = one_line(
+            next((text for fact in self.want.turns[-1].facts if (text := text_of(fact))), ""), OPENING_CHARACTERS
+        )
         summary = self._summary_text(outline)
         boundary = boundary_of([summary, opening])
         lines = [self.settings.prompts.fork, boundary_named(boundary)]
@@ -145,7 +148,9 @@ class _SummaryRequests:
     # ---- flat text
 
     def flat(self) -> Generator[Ask, Answer | ProviderError, Summary]:
-        """As many requests as the model's window needs."""
+        """Make the summary from flat text, with as many requests as the model's window needs. After a request that was
+        too long the others are smaller. If one fails after others were merged, the summary ends with the last turn that
+        was merged. Raises SummaryFailed."""
         outline, room, overflows = self.start, self._room_for_turns(self.start), 0
         left = self._pieces(room)
         covered, reached = None, outline
@@ -156,7 +161,7 @@ class _SummaryRequests:
             except _TooLong as error:
                 overflows += 1
                 room //= 2
-                if overflows > OVERFLOWS or room < LEAST:
+                if overflows > MOST_OVERFLOWS or room < LEAST_TURN_TOKENS:
                     raise SummaryFailed(str(error)) from None
                 left = self._pieces(room, after=covered)
                 outline = reached
@@ -179,11 +184,11 @@ class _SummaryRequests:
     def _room_for_turns(self, outline: Outline) -> int:
         """The tokens of turns that fit into one request of its own: the smaller of `share` of the model's window and
         the window less the answer, minus the instructions and the summary so far. Raises SummaryFailed if that is under
-        `LEAST`."""
+        `LEAST_TURN_TOKENS`."""
         fixed = self.counter.count(self.settings.prompts.system) + self.counter.count(self._flat_text(outline, [])) + 32
         window = self.model.context
         room = min(int(self.settings.share * window), window - self.answer_tokens) - fixed
-        if room < LEAST:
+        if room < LEAST_TURN_TOKENS:
             raise SummaryFailed(
                 f"the model's window of {window:,} tokens has no room for turns beside {fixed:,} of instructions and "
                 f"{self.answer_tokens:,} of the answer: take a larger model or a smaller summary"
@@ -196,7 +201,8 @@ class _SummaryRequests:
         return f"{data_text(boundary, summary, pieces)}\n\n{self._task(outline)}"
 
     def _merged(self, outline: Outline, chunk: Sequence[Piece]) -> Generator[Ask, Answer | ProviderError, Outline]:
-        """The outline with what these pieces change. Raises SummaryFailed, and _TooLong."""
+        """Ask for what these pieces change, and return the outline with the changes. An answer that cannot be used is
+        asked for again, as often as `retries` says. Raises SummaryFailed, and _TooLong."""
         prompts, text = self.settings.prompts, self._flat_text(outline, chunk)
         source, failure, correction = [piece.text for piece in chunk], None, ""
         for _ in range(self.settings.retries + 1):
@@ -264,7 +270,7 @@ def _words_per_token(want: Summarise, counter: TokenCounter) -> float:
     """How many words a token of these turns has, as people and the model wrote them. Names and ids have several tokens
     a word, and a summary is full of them."""
     said = (text for turn in want.turns for fact in turn.facts[:1] if (text := text_of(fact)))
-    sample = "\n".join([*want.exact, *said])[:SAMPLE]
+    sample = "\n".join([*want.exact, *said])[:SAMPLE_CHARACTERS]
     share = len(sample.split()) / max(1, counter.count(sample))
     return min(MOST_WORDS, max(LEAST_WORDS, share))
 

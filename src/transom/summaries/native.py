@@ -11,7 +11,8 @@ from transom.errors import ProviderError, SummaryFailed
 from transom.summaries.base import Ask, Model, Steps
 from transom.wire.dialects import dialect_named
 
-TEXT = "[the provider's own compaction of the conversation, up to entry {last}]"
+PLACEHOLDER = "[the provider's own compaction of the conversation, up to entry {last}]"
+"""The text of such a summary in the log. No window shows it."""
 
 
 class NativeSummarizer(Struct, frozen=True):
@@ -37,5 +38,8 @@ class NativeSummarizer(Struct, frozen=True):
         if turn is None or not turn.is_compaction:
             raise SummaryFailed("the provider's answer has no compaction")
         return Summary(
-            last=want.last, text=TEXT.format(last=want.last), compaction=replace(turn, usage=None), usage=turn.usage
+            last=want.last,
+            text=PLACEHOLDER.format(last=want.last),
+            compaction=replace(turn, usage=None),
+            usage=turn.usage,
         )

@@ -19,8 +19,8 @@ from transom.strategies.text.one_line import one_line
 
 Status = Literal["active", "blocked", "done"]
 
-ITEM, DONE = 600, 120
-"""The most characters of an item, and of one that has been done for a round."""
+ITEM_CHARACTERS, DONE_CHARACTERS = 600, 120
+"""The most characters of an item, and of an item that was done in an earlier round already."""
 
 DONE_ROUNDS = 3
 """Rounds after which a done item leaves."""
@@ -109,7 +109,7 @@ def stored(outline: Outline) -> Raw:
 
 def item_text(text: str) -> str:
     """The text of an item: one line, in which nothing passes for a marker of ours."""
-    return texts.disarmed(_shortened(text, ITEM))
+    return texts.disarmed(_shortened(text, ITEM_CHARACTERS))
 
 
 def _shortened(text: str, most: int) -> str:
@@ -125,7 +125,7 @@ def age(outline: Outline) -> Outline:
         if item.status != "done":
             kept.append(item)
         elif item.rounds + 1 < DONE_ROUNDS:
-            kept.append(replace(item, rounds=item.rounds + 1, text=_shortened(item.text, DONE)))
+            kept.append(replace(item, rounds=item.rounds + 1, text=_shortened(item.text, DONE_CHARACTERS)))
     return replace(outline, items=tuple(kept))
 
 

@@ -29,12 +29,12 @@ from transom.strategies.text.stubs import ending, tool_words
 Reader = Callable[[str], str | None]
 """Gives a file's text for a path as a call named it; None if there is none, or none to be shown."""
 
-READS = frozenset(("read", "view", "open", "cat", "get", "show", "load"))
+READ_WORDS = frozenset(("read", "view", "open", "cat", "get", "show", "load"))
 """Words in the names of tools that read files."""
 
 WHY = "files read again after a compaction"
 
-REACH = 2_000
+REACH_ENTRIES = 2_000
 """Entries, from the newest back, in which calls are looked for."""
 
 CHARACTERS_PER_TOKEN = 8
@@ -111,7 +111,7 @@ def _newest_files(view: View) -> Iterator[File]:
     """The files that calls read or changed, the newest first, each once; not those that the window shows whole."""
     whole = {slot.key for slot in view.slots if isinstance(slot, Unit) and not slot.trims}
     seen: set[str] = set()
-    for seq in range(view.length - 1, max(-1, view.length - 1 - REACH), -1):
+    for seq in range(view.length - 1, max(-1, view.length - 1 - REACH_ENTRIES), -1):
         body = view.fetch(seq).body
         if not isinstance(body, Assistant) or not body.calls:
             continue
@@ -149,7 +149,7 @@ def _paths(call: Call) -> tuple[list[str], list[str]]:
         value for key, value in arguments(call) if key in PATHS and len(value) <= LONGEST_PATH and is_name(key, value)
     ]
     changes = [path for path in sorted(action_of(call).changes) if len(path) <= LONGEST_PATH and _is_path(path)]
-    return (named if tool_words(call.name) & READS else []), changes
+    return (named if tool_words(call.name) & READ_WORDS else []), changes
 
 
 def _is_path(value: str) -> bool:

@@ -17,24 +17,35 @@ from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.errors import SummaryFailed
 from transom.strategies.text.one_line import one_line
-from transom.summaries.outline import ITEM, Addition, Delta, Outline, Section, age, apply_delta, outline_of, stored
+from transom.summaries.outline import (
+    ITEM_CHARACTERS,
+    Addition,
+    Delta,
+    Outline,
+    Section,
+    age,
+    apply_delta,
+    outline_of,
+    stored,
+)
 from transom.summaries.prompts import SECTIONS
 from transom.summaries.source import text_of
 from transom.summaries.summary_text import Fitted, fit
 from transom.summaries.validate import lines_of
 
-INTENT = "intent"
+INTENT_SECTION = "intent"
 """The section with what the user wants, which every set of prompts has."""
 
-SMALLER = 0.75
+SMALLER_SHARE = 0.75
 """The share of its input that a summary may have where its cap is larger."""
 
 
 def starting_outline(want: Summarise, sections: Sequence[Section]) -> Outline:
-    """The outline that a new summary goes on from, a round later, with the values that must be in the new text: those
-    that the user typed first, of any round. Without those that could pass for our marks.
+    """The outline that a new summary begins with: that of the summary before, one round older, with the values that the
+    new text must hold to the letter. Values that the user typed come first, of whatever round. A value that could pass
+    for a mark of ours is left out.
 
-    Of a summary without an outline, such as one of somebody else's summarizer, it has the lines.
+    If the summary before has no outline, as of somebody else's summarizer, the lines of its text are the items.
     """
     outline = age(outline_of(want.prior.state if want.prior is not None else None))
     if want.prior is not None and not outline.items:
@@ -45,8 +56,8 @@ def starting_outline(want: Summarise, sections: Sequence[Section]) -> Outline:
 
 
 def _without_unused_values(outline: Outline, want: Summarise) -> Outline:
-    """The outline without the values of earlier rounds that the user did not type and nothing refers to: the value (of
-    a path, the name of the file) stands neither in an item that goes on nor in a new turn."""
+    """The outline without exact values that are not needed any more. A value stays if the user typed it, if it is new,
+    or if an item that is not done or a new turn has it; of a path, the name of the file is enough."""
     asked = {*outline.typed, *want.exact}
     said = [item.text for item in outline.items if item.status != "done"]
     for turn in want.turns:
@@ -64,14 +75,14 @@ def notes_of(want: Summarise) -> tuple[str, ...]:
 
 def with_first_request(outline: Outline, sections: Sequence[Section], want: Summarise) -> Outline:
     """The outline; if it has nothing on the user's intent, with the first request in the user's words."""
-    if outline.of(INTENT) or INTENT not in {section.key for section in sections}:
+    if outline.of(INTENT_SECTION) or INTENT_SECTION not in {section.key for section in sections}:
         return outline
     requests = (turn.facts[0] for turn in want.turns if isinstance(turn.facts[0], User) and not turn.injected)
-    first = next(filter(None, (one_line(text_of(fact), ITEM // 2) for fact in requests)), "")
+    first = next(filter(None, (one_line(text_of(fact), ITEM_CHARACTERS // 2) for fact in requests)), "")
     if not first:
         return outline
     words = f"{texts.OPEN}{texts.in_a_line(first)}{texts.CLOSE}"
-    return apply_delta(outline, Delta(add=(Addition(INTENT, f"The first task: {words}"),)), sections)
+    return apply_delta(outline, Delta(add=(Addition(INTENT_SECTION, f"The first task: {words}"),)), sections)
 
 
 def summary_without_model(want: Summarise, counter: TokenCounter) -> Summary | None:
@@ -97,7 +108,8 @@ def finished_summary(
     last: int | None = None,
     usage: Usage | None = None,
 ) -> Summary:
-    """The summary with this outline, up to the unit `last` (None: all that was wanted).
+    """The summary with this outline, up to the unit `last` (None: all that was wanted). `by_model`: its first line says
+    that a model made it.
 
     Raises SummaryFailed if it has no items, does not fit in `want.max_tokens`, or is not smaller than what it is made
     of.
@@ -153,6 +165,6 @@ def _smaller(
     carried: Collection[str],
 ) -> Fitted:
     try:
-        return fit(outline, sections, notes, counter, int(SMALLER * before), title=title, carried=carried)
+        return fit(outline, sections, notes, counter, int(SMALLER_SHARE * before), title=title, carried=carried)
     except SummaryFailed:
         raise SummaryFailed(f"it would not be smaller than its input of {before:,} tokens") from None

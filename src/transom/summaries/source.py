@@ -23,11 +23,11 @@ from transom.core.tokens import TokenCounter, replace_surrogates
 from transom.strategies.actions.action import action_of
 from transom.strategies.actions.outcome import outcome_of, outcome_text
 
-ARGUMENTS = 2_000
+ARGUMENT_CHARACTERS = 2_000
 """The most characters of a call's arguments."""
 
-LINE_DOES = 400
-"""Characters from which on a line is sent in place of a result that showed, found or changed something."""
+LONG_RESULT = 400
+"""The fewest characters of a result in whose place a line may be sent."""
 
 LINE_TOKENS = 24
 """What the boundary line of a piece costs, at most."""
@@ -69,7 +69,7 @@ def boundary_of(data: Iterable[str]) -> str:
 
 
 def boundary_named(boundary: str) -> str:
-    """What tells the model which lines separate data; it stands before all of them."""
+    """The sentence that tells the model the boundary. It stands before all data."""
     return f"The boundary is {boundary}."
 
 
@@ -126,31 +126,33 @@ def _kind(part: Other) -> str:
 
 
 def written_of(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> Iterator[tuple[str, str]]:
-    """The texts of a turn, each with whose it is."""
+    """The texts of a turn as a summarizer's model reads them, each after a label that says whose it is: "user",
+    "assistant", "call of …", "result of …". Long arguments lose their end. A long result has a line in its place where
+    that is enough; else it loses its middle."""
     calls = {id(result): call for call, result in results_of(turn)}
     for fact in turn.facts:
         text = text_of(fact)
         if isinstance(fact, ToolResult):
             call = calls.get(id(fact))
             name = texts.plain_name(call.name) if call is not None else ""
-            line = _line_that_does(call, fact, text) if call is not None else ""
+            line = _line_in_place(call, fact, text) if call is not None else ""
             shown = line or _clipped(text, counter, result_tokens)
             yield f"result of {name}" if name else "result", texts.tool_failed(shown) if fact.failed else shown
             continue
         if text:
             yield role_of(fact), text
         for call in fact.calls if isinstance(fact, Assistant) else ():
-            given = call.args if len(call.args) <= ARGUMENTS else f"{call.args[:ARGUMENTS]} …"
+            given = call.args if len(call.args) <= ARGUMENT_CHARACTERS else f"{call.args[:ARGUMENT_CHARACTERS]} …"
             yield f"call of {texts.plain_name(call.name)}", replace_surrogates(given)
 
 
-def _line_that_does(call: Call, result: ToolResult, text: str) -> str:
+def _line_in_place(call: Call, result: ToolResult, text: str) -> str:
     """A line in place of a long result; empty if the result must be read.
 
-    A line does if the call succeeded and only showed files, searched or changed something: what the model made of it
-    stands in its next messages. Data of a service (JSON) is read.
+    A line is enough if the call succeeded and only showed files, searched or changed something: what the model made of
+    it stands in its next messages. Data of a service (JSON) must be read.
     """
-    if len(text) < LINE_DOES or text.lstrip()[:1] in {"{", "["}:
+    if len(text) < LONG_RESULT or text.lstrip()[:1] in {"{", "["}:
         return ""
     action = action_of(call)
     outcome = outcome_of(result, action)

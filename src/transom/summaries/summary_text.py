@@ -21,7 +21,7 @@ OLD_VALUES_SHARE = 0.35
 """The share of the cap that exact values of earlier rounds may take."""
 
 SHORTER = (240, 120, 60)
-"""Characters of an item when the text is over its cap though everything that can leave has left."""
+"""The most characters of an item, tried in turn while the text is over its cap though all that may leave has left."""
 
 _ORDER = {"active": 0, "blocked": 1, "done": 2}
 """The order of a section's items: what goes on stands before what is done."""
@@ -77,7 +77,8 @@ def fit(
 
 
 def rendered(outline: Outline, sections: Sequence[Section], notes: Sequence[str] = (), *, title: str) -> str:
-    """The text of an outline, whatever its length."""
+    """The text of a summary with this outline and these notes, however long. Exact values that no line has stand in a
+    line of their own."""
     lines = [title]
     if notes:
         lines += [texts.SUMMARY_NOTES, *map(texts.to_the_letter, notes)]
@@ -92,7 +93,7 @@ def rendered(outline: Outline, sections: Sequence[Section], notes: Sequence[str]
 
 
 def outline_text(outline: Outline, sections: Sequence[Section], notes: Sequence[str] = ()) -> str:
-    """An outline as the model reads it that brings it up to date: with the ids of its items."""
+    """An outline as text for the model that is to bring it up to date: each item with its id and status."""
     lines = [texts.SUMMARY_NOTES, *map(texts.to_the_letter, notes)] if notes else []
     for section in sections:
         if items := outline.of(section.key):
@@ -120,7 +121,8 @@ def _literal(
     carried: Collection[str],
     room_of_carried: int,
 ) -> tuple[list[str], list[str]]:
-    """The notes and values that fit in `room` tokens, each in its order: the newest notes, then the first values."""
+    """The notes and exact values that fit in `room` tokens: the newest notes first, then the first values. Values in
+    `carried` may take at most `room_of_carried` of it. Both are returned in their order."""
     cost = counter.count(texts.SUMMARY_NOTES) + counter.count(texts.SUMMARY_EXACT) + 2
     used, of_carried = 0, 0
     kept_notes, kept_exact = list[str](), list[str]()
@@ -141,7 +143,7 @@ def _literal(
 
 
 def _shrinking(items: Sequence[Item], sections: Sequence[Section], *, at_worst: bool) -> Iterator[list[Item]]:
-    """All the items, then always one fewer."""
+    """Yield all the items; then always one fewer, as `_leaving` says."""
     left = list(items)
     yield left
     for item in _leaving(items, sections, at_worst=at_worst):

@@ -15,10 +15,10 @@ from transom.summaries.outline import Addition, Delta, Section, Status, Update
 CHARACTERS_PER_TOKEN = 12
 """An answer with more characters for each token that it was allowed is no summary."""
 
-CHANGES = 200
+MOST_CHANGES = 200
 """The most changes that an answer may name."""
 
-CHECKED_FROM = 15
+CHECKED_WORDS = 15
 """An answer with at least this number of different words is checked for words of the conversation."""
 
 KNOWN_SHARE, KNOWN_SHARE_CJK = 0.25, 0.1
@@ -95,7 +95,7 @@ def check_words(delta: Delta, source: Iterable[str]) -> None:
     something else, or in another language."""
     added = " ".join([*(one.text for one in delta.add), *(change.text or "" for change in delta.update)])
     words = words_in(added)
-    if len(words) < CHECKED_FROM:
+    if len(words) < CHECKED_WORDS:
         return
     known: set[str] = set()
     for text in source:
@@ -170,7 +170,7 @@ def _checked(found: Mapping[str, object], sections: Sequence[Section], known: se
 
 
 def _list(value: object) -> list[Any]:
-    return cast("list[Any]", value)[:CHANGES] if isinstance(value, list) else []
+    return cast("list[Any]", value)[:MOST_CHANGES] if isinstance(value, list) else []
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:
@@ -189,15 +189,16 @@ def _word(value: object) -> str:
 
 
 def lines_of(text: str, sections: Sequence[Section]) -> Delta:
-    """The lines of a summary that nobody has as data; those below no known heading go where unknown ones go."""
+    """The lines of a summary of which only the text is known, as additions, each to the section of its heading. If no
+    heading is known, all lines are added without a section: `apply_delta` finds a place for them."""
     add = _whole(text, sections).add
-    return Delta(add=add or tuple(Addition("", _BULLET.sub("", line)) for line in text.splitlines()[:CHANGES]))
+    return Delta(add=add or tuple(Addition("", _BULLET.sub("", line)) for line in text.splitlines()[:MOST_CHANGES]))
 
 
 def _whole(text: str, sections: Sequence[Section], task: str = "") -> Delta:
     """A whole summary: the sections that it has take the place of what there was."""
     lines = list(_section_lines(text, sections, task))
-    add = tuple(Addition(section, line, status) for section, line, status in lines[:CHANGES])
+    add = tuple(Addition(section, line, status) for section, line, status in lines[:MOST_CHANGES])
     return Delta(add=add, replaced=frozenset(one.section for one in add))
 
 
