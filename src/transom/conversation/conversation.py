@@ -595,7 +595,7 @@ class Conversation:
     @_locked
     def last_edit(self) -> int:
         """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
-        return edits.newest_edit(self.view)
+        return edits.live_edit(self.view)
 
     def compact(self, *, focus: str = "", notes: str | Sequence[str] = ()) -> Compacted:
         """Compact the window now, although it is not full: what the policy would do if it were full at its size now.

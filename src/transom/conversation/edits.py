@@ -45,11 +45,11 @@ def undo(writer: LogWriter, edit: int | None, why: str) -> list[int]:
     reason = check.reason("undo", why)
     if edit is not None:
         return [append_edit(writer, Undo(edit=check.number("undo", edit), why=reason))]
-    newest_edit(writer.view)  # raises if there is none
+    live_edit(writer.view)  # raises if there is none
     return [entry.seq for entry in writer.append_new(lambda view, at: undo_last(view, why=reason, at=at))]
 
 
-def newest_edit(view: View) -> int:
+def live_edit(view: View) -> int:
     """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
     if (seq := last_edit(view)) is None:
         raise InvalidEdit("undo: there is no live edit")
