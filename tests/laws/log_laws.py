@@ -16,7 +16,7 @@ from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.testing.fakes import Entries
 from transom.testing.laws.shared import COUNTER, blanked, unbound, visible, with_edit
-from transom.testing.view_appearance import REASONS, appearance_of
+from transom.testing.view_appearance import LEFT_OUT_REASONS, appearance_of
 
 
 def live_edits(view: View) -> list[int]:
@@ -71,7 +71,7 @@ def check_kept(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
         if not isinstance(one.body, Fact):
             assert view.slot_of(one.seq) is None
         elif view.slot_of(one.seq) is None:
-            assert view.unit_of[one.seq] in REASONS, f"entry {one.seq} is lost"
+            assert view.unit_of[one.seq] in LEFT_OUT_REASONS, f"entry {one.seq} is lost"
         else:
             unit = view.unit(view.unit_of[one.seq])
             assert view.entries_of(unit)[unit.seqs.index(one.seq)] == one

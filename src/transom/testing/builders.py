@@ -1,7 +1,8 @@
 """Builds logs in a few words: `talk("fix it", call("sh", '{"cmd": "ls"}'), result("ok"), says("done"))`.
 
-A string is a user message; neighbouring `call(…)`s are one turn with parallel calls; `result(…)` is the result of the
-oldest open call; a fact, edit or trace stands for itself. Seqs, times, ids and token counts are filled in.
+A string is a user message. Neighbouring `call(…)`s are one turn with parallel calls. `result(…)` is the result of the
+oldest open call of the newest turn. A fact, edit or trace stands for itself. Seqs, times, ids and token counts are
+filled in.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from transom.testing.fakes import FakeClock, WordCounter
 
 
 class CallItem(Struct, frozen=True):
-    """A call to be written. Without an id it gets one from its place: the seq of its entry, and its index."""
+    """A call to be written: what `call` returns. Without an id it gets one, made of the seq of its entry and its index
+    in the turn."""
 
     name: str
     args: str = "{}"
@@ -28,8 +30,8 @@ class CallItem(Struct, frozen=True):
 
 
 class TurnItem(Struct, frozen=True, kw_only=True):
-    """A turn of the model to be written. `thought`: its reasoning; `bound`: that is signed. `answers`: the seq of its
-    `Sent`."""
+    """A turn of the model to be written: what `says` returns, with the same meaning of the fields. `asks`: its
+    calls."""
 
     text: str = ""
     asks: tuple[CallItem, ...] = ()
@@ -39,20 +41,21 @@ class TurnItem(Struct, frozen=True, kw_only=True):
 
 
 class ResultItem(Struct, frozen=True):
-    """A result to be written: of the call with the id `to`, or of the oldest open call of the newest turn."""
+    """A result to be written: what `result` returns. `to`: the id of its call; None for the oldest open call of the
+    newest turn."""
 
     text: str
     to: str | None = None
 
 
 class HiddenItem(Struct, frozen=True):
-    """A fact to be written that no window contains."""
+    """A fact to be written that no window contains: what `hidden` returns."""
 
     item: str | Body | CallItem | TurnItem | ResultItem
 
 
 Item = str | Body | CallItem | TurnItem | ResultItem | HiddenItem
-"""What `talk` takes."""
+"""One item of a log, as `talk` takes it."""
 
 
 def call(name: str, args: str = "{}", *, label: str | None = None) -> CallItem:
@@ -84,16 +87,17 @@ def image(url: str = "data:image/png;base64,AAAA") -> Media:
 
 
 def hidden(item: str | Body | CallItem | TurnItem | ResultItem) -> HiddenItem:
-    """The same item with `include_in_context` false: it is stored, and no window contains it."""
+    """Mark an item with `include_in_context` false: it is stored, and no window contains it."""
     return HiddenItem(item)
 
 
 def talk(
     *items: Item, after: Sequence[Entry] = (), clock: Clock | None = None, counter: TokenCounter | None = None
 ) -> list[Entry]:
-    """Build a log: the entries of `after`, and then the items in order. `after` is not changed.
+    """Build a log: the entries of `after`, and then one entry for each item (neighbouring calls share one).
 
-    Raises ValueError for a `result` when no call is open.
+    `after` is not changed. `clock`: the times of the entries; by default a second apart. `counter`: counts their
+    tokens; by default `WordCounter`. Raises ValueError for a `result` when no call of the newest turn is open.
     """
     log = list(after)
     clock = clock or FakeClock(start=log[-1].at + 1.0 if log else 0.0)

@@ -53,7 +53,7 @@ class DialectConformance:
     bodies: Sequence[Raw] = ()
     """Request bodies that the API accepts, recorded or written by hand. Each must be rendered as it was read."""
     uncounted: frozenset[str] = frozenset({"type", "role", "id", "data", "url", "image_url", "file_data", "detail"})
-    """Keys whose strings need not be counted: labels, and the data of images and files."""
+    """The keys of a body whose strings need not be counted: labels, and the data of images and files."""
 
     # ---- what came in comes out
 
@@ -151,7 +151,7 @@ class DialectConformance:
         without = render(self._view([User(parts=(Text("go"),))]), self.dialect)
         assert [value for key, value in with_tool.items() if key not in without] == [tools]
 
-    # ---- how
+    # ---- helpers
 
     def _view(self, bodies: Sequence[Body]) -> View:
         """The view of a log with these bodies."""
@@ -159,7 +159,7 @@ class DialectConformance:
         return build_view(Entries(log), self.dialect.format_counter(WordCounter()))
 
     def _view_of(self, body: Mapping[str, Any]) -> View:
-        """The view of a request's body."""
+        """The view of the log that has what a request's body says."""
         beside = next((value for key, value in body.items() if key not in {self._key, "tools"}), None)
         head = Head(
             messages=() if beside is None else tuple(self.dialect.parse_system(beside)),
@@ -184,7 +184,7 @@ class DialectConformance:
 
 
 def _pieces(messages: Sequence[Raw]) -> Iterator[tuple[object, object]]:
-    """Messages as small as they are joined: a role and a content part."""
+    """The content parts of messages, each with the role of its message: joining messages does not change these."""
     for message in messages:
         parts = next((message[key] for key in ("content", "parts") if isinstance(message.get(key), list)), [message])
         yield from ((message.get("role"), part) for part in parts)
@@ -202,9 +202,8 @@ def _spoil(value: object) -> None:
 
 
 def closed_view(log: Sequence[Entry], dialect: Dialect) -> View:
-    """The view of a log when a request for this dialect leaves: open calls are closed, and a required user message
-    follows the model's.
-    """
+    """The view of a log as a request in this dialect would send it: open calls have synthetic results, and a note in
+    the user's role follows the model's last message if the API requires one."""
     view = build_view(Entries(list(log)), dialect.format_counter(WordCounter()))
     options = WindowOptions(head=view.head, required_user_turn=dialect.required_user_turn)
     done = plan(PlanRequest(view, options, Budget(context=10**9), policy_named("passthrough")))

@@ -1,4 +1,4 @@
-"""Stand-ins for tests: a clock, a token counter, and a log in memory."""
+"""Simple implementations for tests: a clock, a token counter, and a log in memory."""
 
 from __future__ import annotations
 

@@ -32,18 +32,16 @@ _SLOW_PHASES = (Phase.shrink, Phase.explain)
 
 
 class PolicyConformance:
-    """The tests of a policy. Inherit from it in a class that pytest collects, and set `policy`.
-
-    Each test tries `examples` random logs, by default as many as the Hypothesis profile says.
-    """
+    """The tests of a policy. Inherit from it in a class that pytest collects, and set `policy`."""
 
     policy: str | Policy
     """The policy, or its name."""
     dialects: ClassVar[Sequence[str]] = ("openai",)
     """The names of the provider APIs by whose rules its windows are checked."""
     examples: ClassVar[int | None] = None
+    """How many random logs each test tries; None: as many as the Hypothesis profile says."""
     shrink: ClassVar[bool] = False
-    """True: look for the smallest log that fails, which can take minutes, before the failure is reported."""
+    """Whether a failure is reported only after the smallest log that fails was looked for, which can take minutes."""
 
     def policies(self) -> list[Policy]:
         """The policies that the tests use: yours, and a copy with less room, which compacts earlier and more often."""
@@ -67,7 +65,7 @@ class PolicyConformance:
         law()
 
     def test_each_request_begins_with_the_one_before_or_names_the_break(self) -> None:
-        """Law 3: a window begins with the one before it, unless a named entry broke the prefix."""
+        """Law 3, for two plans in a row."""
 
         @self._settings()
         @given(logs(), logs(), states(), budgets(), st.sampled_from(self.policies()), st.sampled_from(self.dialects))
@@ -79,14 +77,14 @@ class PolicyConformance:
 
         law()
 
-    def test_a_window_of_summary_without_model_can_be_planned(self) -> None:
-        """Notes belong to no turn, so there is nothing to compact: the plan must be valid all the same."""
+    def test_a_log_without_turns_can_be_planned(self) -> None:
+        """A log with only a note has no turn to compact. Its plan must be valid all the same."""
         for policy in self.policies():
             check_plan(plan_call(write_log([Step("other")]), Budget(context=150), policy))
 
     def _settings(self) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        """A decorator that sets the number of examples, and no time limit: a slow machine is not a mistake. The first
-        failure is reported as it was found, unless `shrink` is set."""
+        """The settings of Hypothesis for a test: the number of examples, and no time limit, because a slow machine is
+        not a mistake. The first failure is reported as it was found, unless `shrink` is set."""
         return settings(
             max_examples=self.examples or settings().max_examples,
             deadline=None,
@@ -99,16 +97,15 @@ class PolicyConformance:
 
 class StrategyConformance(PolicyConformance):
     """The tests of a strategy, alone and in a policy. Inherit from it in a class that pytest collects, and set
-    `strategy`.
-
-    `arrival`: set it if the strategy runs on entries that were not sent yet.
-    """
+    `strategy`."""
 
     strategy: Strategy
+    """The strategy to be tested."""
     arrival: ClassVar[bool] = False
+    """Whether the strategy runs on arrival, before an entry is first sent, and not under pressure."""
 
     def policies(self) -> list[Policy]:
-        """A policy with only this strategy before the last resort."""
+        """One policy, which runs this strategy and then the last resort."""
         policy = Policy(name="conformance", last_resort=LAST_RESORT, trigger=0.4, target=0.1)
         # A function as a class attribute would be bound to the instance.
         strategy = type(self).__dict__.get("strategy", self.strategy)
@@ -131,8 +128,8 @@ class StrategyConformance(PolicyConformance):
 
 @contextmanager
 def _log_reported(log: Sequence[Entry], news: Sequence[Entry] = (), **about: object) -> Generator[None]:
-    """Add to an error of the block the log that it is about, one entry a line. `news`: what was appended afterwards;
-    `about`: what else the test was given."""
+    """Add a note to an error of the block: the log of the test, an entry a line. `news`: what was appended after the
+    first plan. `about`: what else the test was given."""
     try:
         yield
     except Exception as problem:
@@ -153,5 +150,5 @@ def _entry_line(entry: Entry) -> str:
 
 
 def _any_log() -> st.SearchStrategy[list[Entry]]:
-    """Logs of all kinds."""
+    """Random conversations, and logs as of a coding agent."""
     return st.one_of(logs(), work_logs())

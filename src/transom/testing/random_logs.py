@@ -1,8 +1,9 @@
 """Random logs for Hypothesis: valid and damaged ones, with every kind of entry, and with edits that do not apply.
 
-A log is written from a list of steps. A step is a kind and four small numbers, which Hypothesis can shrink. Zeros are
-the plain case, so that shrunk examples read like ordinary conversations. `LogBuilder` uses the core's view only to know
-what a step can point at. This module needs Hypothesis.
+A log is written from a list of steps. A step is a kind and four small numbers, which Hypothesis can shrink. What the
+numbers mean is said at the function that writes this kind (`_user`, `_turn`, …). Zeros are the plain case, so that
+shrunk examples read like ordinary conversations. `LogBuilder` uses the core's view only to know which entries a step
+can refer to. This module needs Hypothesis.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ COUNTER = WordCounter()
 """Counts every entry of these logs."""
 
 MODELS = ("openai:m", "openai:m", "", "openai:n")
-"""Who answers, and who refuses reasoning."""
+"""The models that answer, and that refuse reasoning. One is more frequent, and one has no name."""
 
 TEXTS = (
     "Please look at the failing test in src/app.py again. " * 4,
@@ -101,30 +102,32 @@ its place, or a fork; "other" are facts that neither a user, a model nor a tool 
 
 
 class Step(NamedTuple):
-    """A step that writes no entry, one or a few: its kind, and four numbers whose meaning depends on the kind."""
+    """An order to write no entry, one or a few. What its four numbers (from 0 to 15) mean depends on its kind: the
+    docstring of the function for the kind says it."""
 
     kind: Kind
-    """What it does."""
+    """Which entries it writes."""
     a: int = 0
-    """See `kind`."""
+    """Most often, which of several texts, calls or entries."""
     b: int = 0
-    """See `kind`."""
+    """A second choice."""
     c: int = 0
-    """See `kind`."""
+    """A third choice."""
     d: int = 0
-    """See `kind`."""
+    """A fourth choice; large numbers make odd or wrong entries."""
 
 
 class LogBuilder:
-    """A log that grows (`log`), and its view (`view`). It may begin with a copy of another log."""
+    """Writes a random log, step by step. `log`: its entries so far. `view`: their view. It may begin with a copy of
+    another log."""
 
     def __init__(self, log: Iterable[Entry] = ()) -> None:
         self.log: list[Entry] = list(log)
         self.view = apply(View.empty(Entries(self.log), COUNTER), self.log)
 
     def append(self, body: Body, *, hidden: bool = False, injected: bool = False) -> None:
-        """Append an entry with this body, also an edit that does not apply. `hidden`: no window contains it.
-        `injected`: a program wrote it in the user's role."""
+        """Append an entry with this body. An edit is appended even if it does not apply. `hidden`: no window contains
+        it. `injected`: a program wrote it in the user's role."""
         model = MODELS[len(self.log) % 4] if isinstance(body, Assistant) else ""
         given = hidden or injected or model
         meta = Meta(include_in_context=not hidden, injected=injected, model=model) if given else None
@@ -153,7 +156,8 @@ class LogBuilder:
 
 
 def _parts(a: int, d: int) -> tuple[Part, ...]:
-    """The content parts for two numbers."""
+    """The content parts of a message. a: the text; d: 10 and 11 no part, 12 two texts, from 13 on media around the
+    text."""
     text = TEXTS[a % len(TEXTS)]
     if d < 10:
         return (Text(text),)
@@ -236,7 +240,8 @@ def _result(builder: LogBuilder, step: Step) -> None:
 
 
 def _synthetic(builder: LogBuilder, step: Step) -> None:
-    """Closes calls: all open ones, or for a = 9 one at a place that may be wrong."""
+    """Synthetic results: for all open calls; if a is 9, for the call at b and c, which may not exist. d: from 8 on,
+    without the call's id."""
     open_units = {key: builder.view.open_unit(key) for key in builder.view.open_units}
     places = [(key, index) for key, unit in open_units.items() for index in unit.open_calls]
     if step.a == 9:
@@ -393,7 +398,7 @@ def write_log(steps: Iterable[Step]) -> list[Entry]:
 
 
 def logs() -> st.SearchStrategy[list[Entry]]:
-    """Any log: short ones, which shrink well, and longer ones, with edits behind a run of facts."""
+    """Random logs: short ones, which shrink well, and longer ones, which begin with facts and then have edits too."""
     mixed: tuple[Kind, ...] = (*_FACTS, *_EDITS, "sent", "head")
     long = st.tuples(_step_lists(_FACTS, 5, 12), _step_lists(mixed, 12, 30)).map(lambda both: both[0] + both[1])
     return st.one_of(_step_lists(mixed, 1, 12), long).map(write_log)
@@ -417,13 +422,13 @@ _RESULTS = ("line of a file\n" * 60, "another line\n" * 90, "Error: it went wron
 
 
 def work_logs() -> st.SearchStrategy[list[Entry]]:
-    """Logs as of a coding agent: a task, and tool calls with long results; then a few edits."""
+    """Random logs like those of a coding agent: a task, tool calls with long results, and then a few edits."""
     choices = st.tuples(*(st.integers(0, len(each) - 1) for each in (_TOOLS, _PATHS, _RESULTS)))
     return st.builds(_worked, st.lists(choices, min_size=2, max_size=16), steps("pin", "undo", "trim", "fold"))
 
 
 def _worked(choices: Sequence[tuple[int, ...]], edits: Sequence[Step]) -> list[Entry]:
-    """The log of these tool calls and edits."""
+    """The log with these tool calls (each as indexes of `_TOOLS`, `_PATHS` and `_RESULTS`) and these edits."""
     items: list[Item] = ["fix it"]
     for tool, path, text in choices:
         items += [call(_TOOLS[tool], _PATHS[path]), result(_RESULTS[text])]

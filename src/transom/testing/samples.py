@@ -1,4 +1,4 @@
-"""Entries to store in a test: every kind of body, entries with every field, plain user messages."""
+"""Entries for tests of stores: bodies of every kind, entries with every field, plain user messages."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ EVERY_KIND: tuple[Body, ...] = (
     Approval(place=(6, 1), state="pending"),
     Approval(place=(6, 1), state="approved", arguments='{"n": 2}', why="only two \ud800"),
 )
-"""At least one body of each kind, with all that is hard to store: control characters, lone surrogates, integers beyond
-64 bits, a kind that this version does not know."""
+"""At least one body of each kind. They contain what is hard to store: control characters, lone surrogates, integers
+beyond 64 bits, a kind that this version does not know."""
 
 _META = Meta(
     evaluation_id="e",

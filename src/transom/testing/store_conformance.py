@@ -52,7 +52,7 @@ NAMES = [
 """Names of conversations that a store must keep apart, whatever file or key it makes of them."""
 
 
-_BODIES = (
+_LARGE_BODIES = (
     User(parts=(Text("x" * 1_000_000),)),
     User(parts=(Text("\ud800" + "é" * SPLIT_ABOVE),)),
     User(parts=(Text('"body":' * SPLIT_ABOVE),), extra={"body": '"body":'}),
@@ -60,19 +60,16 @@ _BODIES = (
     Opaque(raw={"kind": "future", "blob": "o" * SPLIT_ABOVE}),
     User(parts=(Text("é" * SPLIT_ABOVE),)),
 )
-"""Large bodies."""
+"""Bodies with a text, an extra field or an image so large that our own stores keep it apart from the entry."""
 
 
 class StoreConformance:
-    """The tests of a store. Inherit from it in a class that pytest collects, and override `make`.
-
-    `opener` is a fixture: each call of it opens the same store anew, as another process would.
-    """
+    """The tests of a store. Inherit from it in a class that pytest collects, and override `make`."""
 
     persistent = True
-    """Whether a second store that `make` gives for the same folder has what the first one stored."""
+    """Whether a second store that `make` returns for the same folder has what the first one stored."""
     keeps_snapshots = True
-    """Whether `load_snapshot` returns what `save_snapshot` was given. Without, opening a long log takes longer."""
+    """Whether `load_snapshot` returns what `save_snapshot` was given. If not, opening a long log takes longer."""
     reading_memory: int | None = 4_000_000
     """The maximum number of bytes of memory that reading a log of 20 MB may take; None if a read may hold the whole
     log."""
@@ -83,7 +80,8 @@ class StoreConformance:
 
     @pytest.fixture
     def opener(self, tmp_path: Path) -> Iterator[Opener]:
-        """A function that opens the same store anew at each call. A store in memory is opened once."""
+        """A function that opens the same store anew at each call, as another process would. A store in memory is opened
+        once."""
         stores: list[Store] = []
 
         def opened() -> Store:
@@ -96,7 +94,7 @@ class StoreConformance:
             store.close()
 
     def _kept(self, at: int, snapshot: bytes) -> tuple[int, bytes] | None:
-        """What `load_snapshot` returns after this snapshot was saved."""
+        """What `load_snapshot` must return after this snapshot was saved: None if the store keeps none."""
         return (at, snapshot) if self.keeps_snapshots else None
 
     # ---- what is stored comes back
@@ -111,10 +109,10 @@ class StoreConformance:
         assert (len(log), len(again), again.repaired) == (len(entries), len(entries), "")
 
     def test_large_bodies_come_back(self, opener: Opener) -> None:
-        first, second = entries_of(_BODIES), entries_of(_BODIES, len(_BODIES))
+        first, second = entries_of(_LARGE_BODIES), entries_of(_LARGE_BODIES, len(_LARGE_BODIES))
         log = opener().open("large")
         log.append(first, 0)
-        log.append(second, len(_BODIES))
+        log.append(second, len(_LARGE_BODIES))
         assert list(opener().open("large").read()) == [*first, *second]
 
     def test_an_unknown_name_is_an_empty_log_that_leaves_no_trace(self, opener: Opener) -> None:
@@ -299,7 +297,7 @@ class StoreConformance:
     def test_a_fork_has_the_past_and_a_future_of_its_own(self, opener: Opener) -> None:
         store = opener()
         log = store.open("trip")
-        past = [*entries_of(EVERY_KIND), *entries_of(_BODIES, len(EVERY_KIND))]
+        past = [*entries_of(EVERY_KIND), *entries_of(_LARGE_BODIES, len(EVERY_KIND))]
         log.append(past, 0)
         log.save_snapshot(2, b"view")
         at = len(past) - 2
@@ -348,10 +346,10 @@ class StoreConformance:
             fork_log(store, store.open("nobody"))
         assert store.names() == ["trip"]
 
-    # ---- forgetting
+    # ---- leases
 
     def test_a_lease_is_one_holders_until_it_ends(self, opener: Opener) -> None:
-        """Leases are optional. They are of a name: the conversation need not exist."""
+        """A store need not have leases. A lease is for a name, so the conversation need not exist."""
         store = opener()
         first, second = leased(store.open("trip")), leased(opener().open("trip"))
         other = leased(store.open("tour"))
@@ -370,6 +368,8 @@ class StoreConformance:
         assert first.take_lease("a", 60.0) == "a"
         first.release_lease("a")
         assert store.names() == []
+
+    # ---- forgetting
 
     def test_a_forgotten_conversation_is_gone_and_what_others_hold_stays(self, opener: Opener) -> None:
         store = opener()
@@ -492,7 +492,7 @@ def _large(*texts: str) -> list[Entry]:
 
 
 def _append_after_others(log: StoredLog, count: int) -> None:
-    """Append `count` entries, and try again as long as another writer was faster."""
+    """Append `count` entries. If another writer was faster, read what it wrote, and try again."""
     while True:
         try:
             log.append(user_entries(len(log), count), len(log))

@@ -8,7 +8,7 @@ from transom.core.message import Fact
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import EMPTY_MESSAGE, HIDDEN_MESSAGE, STRAY_RESULT, View
 
-REASONS = {STRAY_RESULT: "stray", EMPTY_MESSAGE: "empty", HIDDEN_MESSAGE: "hidden"}
+LEFT_OUT_REASONS = {STRAY_RESULT: "stray", EMPTY_MESSAGE: "empty", HIDDEN_MESSAGE: "hidden"}
 
 
 class Sizes(NamedTuple):
@@ -21,7 +21,8 @@ class Sizes(NamedTuple):
 
 
 class UnitAppearance(NamedTuple):
-    """A unit that the window shows: its facts as shown, and their sizes."""
+    """A unit that the window shows: its key, the seqs of its facts, the facts as shown, and the size of all
+    together."""
 
     key: int
     seqs: tuple[int, ...]
@@ -87,7 +88,9 @@ def appearance_of(view: View) -> Appearance:
     return Appearance(
         slots=tuple(map(_slot, slots)),
         head=view.head_entry.seq if view.head_entry is not None else None,
-        left_out=tuple((seq, REASONS[code]) for seq, code in enumerate(view.unit_of) if code in REASONS),
+        left_out=tuple(
+            (seq, LEFT_OUT_REASONS[code]) for seq, code in enumerate(view.unit_of) if code in LEFT_OUT_REASONS
+        ),
         open=tuple(sorted(view.open_units)),
         waiting=tuple(sorted(view.waiting.items())),
         approvals=tuple(sorted((*call, *found) for call, found in view.approvals.items())),

@@ -1,4 +1,4 @@
-"""The laws: what holds of every log, view and window, as functions that raise AssertionError where it does not.
+"""The laws: what holds of every log, view and window. Each is a function that raises AssertionError if it is broken.
 
 Most take a log, which is a list of entries, or a `PlannedCall`: a log with the plan for its next request. They need
 neither pytest nor Hypothesis. `StrategyConformance` and `PolicyConformance` run them on random logs.

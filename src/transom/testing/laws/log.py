@@ -1,4 +1,4 @@
-"""The laws of a log and its view."""
+"""The laws of a log and its view: 6, 7, 12 and 13."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def check_order(log: Sequence[Entry], edits: Sequence[Edit], counter: TokenCount
 def check_thrift(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
     """Law 7: a fold saves bytes, a trim never adds any, and an edit that does not apply changes nothing.
 
-    Bound reasoning that an edit shows again does not count: the edit brought back the prefix that it was made on (law
-    13).
+    Bound reasoning that shows again after an edit does not count: the edit brought back the prefix on which the
+    reasoning was made (law 13).
     """
     view = View.empty(Entries(log), counter)
     for one in log:
@@ -64,7 +64,8 @@ def _reasoning_back(before: View, after: View) -> int:
 
 
 def check_text(view: View) -> None:
-    """Law 12: no text is cut inside a character, each is counted as it is sent, and JSON arguments stay JSON."""
+    """Law 12: no text is cut inside a character, the bytes of each are counted as they are sent, and JSON arguments
+    stay JSON."""
     for unit in view.visible_units():
         for was, now in zip(unit.facts, unit.shown_facts(), strict=True):
             for _, part in addressed_parts(now):
@@ -80,14 +81,13 @@ def check_text(view: View) -> None:
 
 
 def check_bound(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
-    """Law 13: bound reasoning shows only on the prefix that it was made on: that of the `Sent` that its turn
-    answers.
+    """Law 13: bound reasoning shows only on the prefix on which it was made: that of the `Sent` that its turn answers.
 
-    A turn with a compaction of the provider is not checked: what precedes it is in the compaction, so its reasoning
-    stays valid although the window does not show the request any more.
+    A turn with a compaction of the provider is not checked: what precedes the turn is in the compaction, so its
+    reasoning stays valid although the window no longer shows the request.
 
-    The hash itself is trusted: a prefix has the fingerprint that Transom computes, also in the `Sent` of the log. That
-    this hash sees everything before a turn is part of law 15, which compares it with one computed from the definition.
+    Prefixes are compared by the fingerprints that Transom computes. That a fingerprint depends on everything before a
+    turn is part of law 15.
     """
     view = build_view(Entries(log), counter)
     *before, _ = prefixes(view.head_entry, view.slots)  # the last one is that of the whole window

@@ -1,4 +1,4 @@
-"""The laws of a plan: what holds of every request that is about to leave."""
+"""The laws of a plan, that is of every request before it is sent: 1 to 5, 8 and 10."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from transom.wire.rendering import render, render_messages
 
 
 class PlannedCall(NamedTuple):
-    """A log, the plan for its next request, and what it was planned with.
+    """A log, the plan for its next request, and what that was planned with.
 
-    `before`: the view of the log. `dialect`: the name of the API.
+    `before`: the view of the log without the plan. `dialect`: the name of the API's dialect.
     """
 
     log: Sequence[Entry]
@@ -70,7 +70,8 @@ def plan_call(
     dialect: str = "openai",
     counter: TokenCounter = COUNTER,
 ) -> PlannedCall:
-    """Plan the next request of a log. Raises BudgetImpossible if nothing fits; its bill is checked first."""
+    """Plan the next request of a log. Raises BudgetImpossible if no window fits, and AssertionError if the bill of that
+    error is wrong."""
     spoken = dialect_named(dialect)
     view = build_view(Entries(log), spoken.format_counter(counter))
     options = WindowOptions(head=view.head, state=state or {}, required_user_turn=spoken.required_user_turn)
@@ -106,8 +107,11 @@ def check_valid(window: Window, dialect: str = "openai") -> None:
 
 
 def check_fits(window: Window, budget: Budget, dialect: str = "openai") -> None:
-    """Law 2: the window is within every limit. `max_messages` counts the messages that are sent; a call that is an item
-    of its own belongs to the item before it, if that is of the assistant too."""
+    """Law 2: the window is within every limit.
+
+    `max_messages` limits the messages that are sent. Where a call is an item of its own, it counts as a part of the
+    item before it, if that is the model's too.
+    """
     items = messages_of(window.view, dialect)
     by_model = [item.get("role") == "assistant" or str(item.get("type", "")).endswith("_call") for item in items]
     sent = len(items) - sum(
@@ -128,7 +132,7 @@ def check_fits(window: Window, budget: Budget, dialect: str = "openai") -> None:
 
 
 def check_refusal(refused: BudgetImpossible) -> None:
-    """Law 2: what is refused did not fit, and its bill says so."""
+    """Law 2: what was refused did not fit, and the bill of the error says so: it needs more than the limit."""
     assert refused.bill["need"] > refused.bill["limit"], f"what was refused fits: {refused}"
 
 
@@ -173,7 +177,7 @@ def check_plans_in_turn(
 
 
 def check_replay(call: PlannedCall) -> None:
-    """Law 4: the stored log gives the live view again, and its `Sent` has the digest of the window."""
+    """Law 4: the stored log gives the live view again, and its `Sent` has the fingerprint of the window."""
     stored = [decode(encode(one)) for one in call.whole_log]
     sent = stored[-1].body
     assert isinstance(sent, Sent)
@@ -189,7 +193,7 @@ def check_replay(call: PlannedCall) -> None:
 
 
 def check_plan_undo(call: PlannedCall) -> None:
-    """Law 5: undoing a plan shows what was there before it, with the facts that it added."""
+    """Law 5: after a plan was undone, the window shows what was there before it, and the facts that the plan added."""
     log, counter = [unbound(one) for one in call.whole_log], call.before.counter
     view = build_view(Entries(log), counter)
     made = [seq for seq in view.live_edits if seq >= len(call.log)]
@@ -204,7 +208,8 @@ def check_plan_undo(call: PlannedCall) -> None:
 
 
 def check_settled(call: PlannedCall) -> None:
-    """Law 8: a plan leaves nothing to do. Planned again as if nothing had been sent, it gives only a `Sent`."""
+    """Law 8: a plan leaves nothing to do. A second plan, made as if nothing had been sent, consists of a `Sent`
+    alone."""
     view = call.after
     view = replace(view, prefix=replace(view.prefix, in_flight=None))
     again = plan(PlanRequest(view, call.options, call.budget, call.policy))
@@ -215,7 +220,7 @@ def check_settled(call: PlannedCall) -> None:
 def check_present(call: PlannedCall) -> None:
     """Law 10: head, state, first task and newest user message are in the window, verbatim or as a marked excerpt.
 
-    What the user's own edit shortens or carries may show as that edit says.
+    What an edit without a `why`, which is the caller's own, shortens or excerpts may show in any way.
     """
     view, spoken = call.after, dialect_named(call.dialect)
     request = render(view, call.dialect)
@@ -239,14 +244,15 @@ def check_present(call: PlannedCall) -> None:
 
 
 def _blocks(messages: Iterable[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The content of messages, as small as neighbours are joined: the role and a block."""
+    """The content of messages, block by block, each with the role of its message (of an item without a role, its
+    type)."""
     for beside, block in _all_blocks(messages):
         yield str(beside.get("role") or beside.get("type")), beside if block is None else block
 
 
 def _all_blocks(messages: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], Any]]:
-    """The content of messages, block by block, each with the other fields of its message; None for a message without
-    content."""
+    """The content of messages, block by block, each with the other fields of its message. The block of a message
+    without content is None."""
     for message in messages:
         beside = {key: value for key, value in message.items() if key not in {"content", "parts"}}
         content: Any = next((message[key] for key in ("content", "parts") if key in message), None)

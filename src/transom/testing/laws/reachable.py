@@ -21,8 +21,8 @@ def check_reachable(view: View, dialect: str = "openai") -> None:
     """Law 9: everything that a plan folded or trimmed can be read back by a reference in the window.
 
     Every reference in the text of a plan's fold, and in the note of a plan's trim, is parsed and read back, and the
-    result is compared with the texts of the log. Edits without a `why` are the caller's own and may show any text. What
-    the provider has compacted is known to the model only through its compaction.
+    result is compared with the texts of the log. Not checked are edits without a `why`, which are the caller's own and
+    may show any text, and what the provider has compacted.
     """
     shown = list(strings_in(render(view, dialect)))
     for slot in view.slots:
@@ -106,7 +106,7 @@ def check_read_back(log: Log, seq: int) -> None:
 
 
 def _texts_in(part: m.Addressed) -> Iterable[str]:
-    """The texts of a part that can be read back; none of an image or file."""
+    """The texts of a part that can be read back. An image or a file has none."""
     if isinstance(part, m.Media):
         return ()
     if isinstance(part, m.Call):
@@ -115,13 +115,14 @@ def _texts_in(part: m.Addressed) -> Iterable[str]:
 
 
 def _is_shown(text: str, shown: Iterable[str]) -> bool:
-    """Whether the window shows the text of an edit. Of a note in place of arguments, which is JSON, the strings are
-    looked for."""
+    """Whether the strings of a window contain the text of an edit. If the text is JSON, as a note in place of arguments
+    is, they must contain each string in it."""
     parts = list(strings_in(text))[1:] or [text]
     return all(any(replace_surrogates(part).strip() in one for one in shown) for part in parts)
 
 
 def _repeats(log: Log, seq: int) -> tuple[int, ...]:
-    """The seqs of the entries whose text a note of ours repeats: it can be read there too."""
+    """If an entry is a note of ours, the seqs of the entries whose text it repeats: the text can be read there too.
+    Empty for all others."""
     note = log[seq].body
     return note.refs if isinstance(note, (m.Note, m.Recalled)) else ()

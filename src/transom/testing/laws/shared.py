@@ -1,4 +1,4 @@
-"""What several laws need: views with one more edit, and what a window shows."""
+"""Helpers of several laws: views with one more edit, and what a window shows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNTER = WordCounter()
 
 
 def messages_of(view: View, dialect: str = "openai") -> list[dict[str, Any]]:
-    """The messages that a view is rendered to in this dialect (items, contents)."""
+    """The messages of a view in this dialect, whatever the API calls them (items, contents)."""
     body = render(view, dialect)
     return [message for key in ("messages", "input", "contents") for message in body.get(key, ())]
 
@@ -53,18 +53,18 @@ def with_edit(view: View, edit: Edit) -> View:
 
 
 def visible(view: View) -> Appearance:
-    """What a window shows, without `restored`, which only plans use."""
+    """The appearance of a view without `restored`, which changes plans and not the window."""
     return appearance_of(view)._replace(restored=())
 
 
 def blanked(one: Entry) -> Entry:
-    """A copy of the entry without meaning, to keep its place in a log."""
+    """A copy of an entry whose body means nothing: it keeps the place, so that other entries keep their numbers."""
     return replace(one, body=Opaque(raw={"kind": "nothing"}))
 
 
 def unbound(one: Entry) -> Entry:
-    """A copy of the entry whose reasoning is not bound to a prefix: another log has another prefix. Turns that answer a
-    `Sent` stay as they are."""
+    """A copy of an entry whose reasoning is not bound to a prefix, because another log has another prefix. A turn that
+    answers a `Sent` stays as it is."""
     body = one.body
     if isinstance(body, Assistant) and body.answers is None:
         body = replace(body, reasoning=tuple(replace(thought, bound=False) for thought in body.reasoning))

@@ -1,4 +1,4 @@
-"""The laws of a strategy by itself: which edits it may propose."""
+"""The rules for a strategy alone: which edits it may propose (laws 7 and 10)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from transom.texts import READ_BACK
 def target_for(
     view: View, *, context: int = 100, goal: Size = ZERO, over_limit: bool = False, arrival: bool = False
 ) -> Target:
-    """The target that a plan would give to a strategy: bring the view within `goal`, with the first task and the newest
-    user message required.
+    """The target that a plan would give to a strategy: bring the view within `goal`, and keep the first task and the
+    newest user message.
 
-    `arrival`: nothing is required, and the newest unit is like any other.
+    `over_limit`: the window does not fit, so that anything may go. `arrival`: nothing is required, and the newest unit
+    is like any other.
     """
     budget = Budget(context=context)
     required = view.required
@@ -52,10 +53,10 @@ def check_proposals(
     arrival: bool = False,
     counter: TokenCounter = COUNTER,
 ) -> None:
-    """A strategy must change no view, and propose the same edits each time. Each edit that applies must save bytes and
-    tokens.
+    """Check the edits that a strategy proposes for a log.
 
-    Without `over_limit` it must spare the newest unit, units with open calls, pinned units, results of the read-back
+    It must change no view, and propose the same edits each time. Each edit that applies must save bytes and tokens.
+    Without `over_limit` it must spare the newest unit, units with open calls, pinned units, results of the readback
     tools, and units that the user has restored. On `arrival` it may trim the newest unit. A log with a request in
     flight is not checked.
     """
@@ -81,7 +82,7 @@ def check_proposals(
 
 
 def _check_spared(view: View, edit: Fold | Trim, *, arrival: bool) -> None:
-    """Check that an edit spares what must stay."""
+    """Check that an edit spares what must stay while the window fits (see `check_proposals`)."""
     if isinstance(edit, Fold):
         folded = [slot for slot in view.slots if edit.first <= slot.first <= edit.last]
         assert not any(view.user_restored(slot) for slot in folded), f"{edit} folds a restored unit"
