@@ -18,8 +18,9 @@ from transom.wire.frameworks.openai_agents import OPENAI_AGENTS
 from transom.wire.frameworks.pydantic_ai import PYDANTIC_AI
 from transom.wire.frameworks.strands import STRANDS
 
-_ALL: tuple[FrameworkFormat, ...] = (LANGCHAIN, PYDANTIC_AI, OPENAI_AGENTS, STRANDS, GOOGLE_ADK, AGENT_FRAMEWORK)
-FORMATS: dict[str, FrameworkFormat] = {each.name: each for each in _ALL}
+FORMATS: dict[str, FrameworkFormat] = {
+    each.name: each for each in (LANGCHAIN, PYDANTIC_AI, OPENAI_AGENTS, STRANDS, GOOGLE_ADK, AGENT_FRAMEWORK)
+}
 """The formats by name."""
 
 __all__ = ["CHAT", "FORMATS", "FrameworkFormat", "Piece", "Sources", "format_of", "format_of_list", "parse_any"]

@@ -13,10 +13,9 @@ from msgspec.structs import replace
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.errors import InvalidMessage
-from transom.wire.dialect import Dialect
 from transom.wire.fields import objects_in, plain_text
 from transom.wire.frameworks.base import (
-    CHAT,
+    FrameworkFormat,
     Piece,
     Shown,
     Sources,
@@ -39,11 +38,10 @@ _USAGE = UsageFields(
 _CALL, _RESULT, _TEXT, _THOUGHT = "function_call", "function_result", "text", "text_reasoning"
 
 
-class AgentFrameworkFormat:
+class AgentFrameworkFormat(FrameworkFormat):
     """The messages of `agent_framework`. Each result of a message is a fact, and so is all the rest of a message."""
 
     name = "agent_framework"
-    dialect: Dialect = CHAT
 
     def owns(self, value: object) -> bool:
         kind = type(value)

@@ -11,7 +11,7 @@ The types of a framework are imported by `write`, and only there: whoever has su
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -67,34 +67,34 @@ Sources = Mapping[int, Piece]
 """The pieces by the number of their entry; those of the head's instructions under -1, -2, …"""
 
 
-class FrameworkFormat(Protocol):
-    """How one framework writes messages."""
+class FrameworkFormat:
+    """How one framework writes messages. A subclass reads its objects and makes them."""
 
-    @property
-    def name(self) -> str:
-        """The name by which `transom.render` knows it."""
-        ...
+    name = ""
+    """The name by which `transom.render` knows the format."""
 
     @property
     def dialect(self) -> Dialect:
-        """The dialect of its facts."""
-        ...
+        """The dialect of the facts."""
+        return CHAT
 
-    def owns(self, value: object) -> bool:
-        """Whether a value is a message or a reply of the framework."""
-        ...
+    def owns(self, value: object) -> bool:  # noqa: ARG002 - for those that know their objects
+        """Whether a value is a message or a reply of the framework. Always false where such values are dicts or the
+        objects of a provider's SDK: a dialect reads them too."""
+        return False
 
     def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
         """Read messages as facts, in order. Raises InvalidMessage."""
-        ...
+        placed = self.dialect.parse(messages, where)
+        return [Piece(at=at, fact=fact, source=messages[at], message=messages[at]) for at, fact in placed]
 
     def read_reply(self, reply: Any) -> Assistant:
         """Read a reply of the model, with its usage if it reports any. Raises InvalidMessage."""
-        ...
+        raise NotImplementedError
 
     def write(self, view: View, sources: Sources) -> list[Any]:
         """Write what a view shows as messages of the framework."""
-        ...
+        raise NotImplementedError
 
 
 def shown_messages(view: View, sources: Sources) -> Iterator[Shown]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,14 +11,14 @@ from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
 from transom.wire.fields import as_dict, objects_in
-from transom.wire.frameworks.base import Piece, Sources
+from transom.wire.frameworks.base import FrameworkFormat, Sources
 from transom.wire.rendering import render_messages
 
 _OWN_IDS = "adk-"
 """How the ids begin that ADK makes for calls without one. Requests do not have them."""
 
 
-class GoogleADKFormat:
+class GoogleADKFormat(FrameworkFormat):
     """The contents of an `LlmRequest`. Elsewhere such contents are messages of the dialect "gemini"."""
 
     name = "google_adk"
@@ -29,13 +28,6 @@ class GoogleADKFormat:
         from transom.wire.gemini import GEMINI  # noqa: PLC0415 - the package's import brings no second dialect
 
         return GEMINI
-
-    def owns(self, value: object) -> bool:  # noqa: ARG002 - the dialect reads them
-        return False
-
-    def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
-        placed = self.dialect.parse(messages, where)
-        return [Piece(at=at, fact=fact, source=messages[at], message=messages[at]) for at, fact in placed]
 
     def read_reply(self, reply: Any) -> Assistant:
         """The turn in an `LlmResponse`."""

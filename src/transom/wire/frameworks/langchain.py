@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.errors import InvalidMessage
-from transom.wire.dialect import Dialect
 from transom.wire.fields import as_dict, objects_in, text
 from transom.wire.frameworks.base import (
-    CHAT,
+    FrameworkFormat,
     Piece,
     Shown,
     Sources,
@@ -40,11 +39,10 @@ _OF_CALLS = ("tool_calls", "function_call", "reasoning_content")
 """What a message has in `additional_kwargs` a second time."""
 
 
-class LangchainFormat:
+class LangchainFormat(FrameworkFormat):
     """The messages of `langchain_core.messages`."""
 
     name = "langchain"
-    dialect: Dialect = CHAT
 
     def owns(self, value: object) -> bool:
         kinds = type(value).__mro__

@@ -9,7 +9,7 @@ from typing import Any
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.wire.dialect import Dialect
-from transom.wire.frameworks.base import Piece, Sources
+from transom.wire.frameworks.base import FrameworkFormat, Piece, Sources
 from transom.wire.rendering import render_messages
 from transom.wire.replies import dumped, with_usage
 from transom.wire.responses import RESPONSES
@@ -19,11 +19,14 @@ _NO_ID = "__fake_id__"
 """The SDK's id for the items of an API that gives none."""
 
 
-class OpenAIAgentsFormat:
+class OpenAIAgentsFormat(FrameworkFormat):
     """The items of `agents.items`. They are written as input items: dicts of the Responses API."""
 
     name = "openai_agents"
-    dialect: Dialect = RESPONSES
+
+    @property
+    def dialect(self) -> Dialect:
+        return RESPONSES
 
     def owns(self, value: object) -> bool:
         kinds = type(value).__mro__

@@ -9,10 +9,9 @@ from typing import Any, cast
 from transom.core.message import Assistant, Instruction, Raw, Text
 from transom.core.view import View
 from transom.errors import InvalidMessage
-from transom.wire.dialect import Dialect
 from transom.wire.fields import as_items, objects_in, plain_text
 from transom.wire.frameworks.base import (
-    CHAT,
+    FrameworkFormat,
     Piece,
     Shown,
     Sources,
@@ -35,11 +34,10 @@ _USAGE = UsageFields(
 )
 
 
-class PydanticAIFormat:
+class PydanticAIFormat(FrameworkFormat):
     """The messages of `pydantic_ai.messages`. Each part of a request is a fact, and so is a whole response."""
 
     name = "pydantic_ai"
-    dialect: Dialect = CHAT
 
     def owns(self, value: object) -> bool:
         kind = type(value)

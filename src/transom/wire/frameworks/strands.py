@@ -16,7 +16,7 @@ from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.wire.dialect import Dialect
 from transom.wire.fields import as_dict, objects_in
-from transom.wire.frameworks.base import Piece, Sources
+from transom.wire.frameworks.base import FrameworkFormat, Piece, Sources
 from transom.wire.rendering import render_messages
 from transom.wire.replies import UsageFields, with_usage
 
@@ -41,7 +41,7 @@ def _dialect() -> Dialect:
     return AnthropicDialect(user_first=True, unsigned=True)
 
 
-class StrandsFormat:
+class StrandsFormat(FrameworkFormat):
     """The messages of `strands.types.content`. They are dicts, so only a caller who says so has them read as such."""
 
     name = "strands"
@@ -49,9 +49,6 @@ class StrandsFormat:
     @property
     def dialect(self) -> Dialect:
         return _dialect()
-
-    def owns(self, value: object) -> bool:  # noqa: ARG002 - a dict is nobody's
-        return False
 
     def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
         placed = self.dialect.parse([_message(each) for each in messages], where)
