@@ -81,6 +81,11 @@ def test_quoted_text_is_a_name_but_a_dialogue_is_not():
     assert names(text, talk=True) == {"code %d"}
 
 
+def test_titles_in_the_quotes_of_a_script_without_blanks_are_names():
+    text = "他在看《何以笙箫默》，说：「我今天很累，先走了。」"
+    assert names(text, talk=True) == {"何以笙箫默"}
+
+
 def test_words_of_scripts_without_blanks_are_every_two_letters():
     assert list(words_in("我喜欢读书 and Reading in Paris")) == [
         "我喜", "喜欢", "欢读", "读书", "and", "read", "pari",

@@ -38,12 +38,12 @@ def test_an_argument_has_its_name_unless_it_says_what_it_is(name, args, full):
 @pytest.mark.parametrize(
     ("args", "subject"),
     [
-        ({"session_id": 42755, "chars": "q", "yield_time_ms": 1000, "max_output_tokens": 40000}, "q, session 42755"),
-        ({"session_id": 42755, "chars": "\x03", "yield_time_ms": 1000}, "\\x03, session 42755"),
-        ({"session_id": 42755, "chars": "", "yield_time_ms": 1000}, "session 42755"),
+        ({"session_id": 42755, "chars": "q", "yield_time_ms": 1000, "max_tokens": 4000}, "session_id=42755, chars=q"),
+        ({"session_id": 42755, "chars": "\x03", "yield_time_ms": 1000}, "session_id=42755, chars=\\x03"),
+        ({"session_id": 42755, "chars": "", "yield_time_ms": 1000}, "42755"),
     ],
 )
-def test_what_is_typed_into_a_running_command_stands_before_its_session(args, subject):
+def test_what_is_typed_into_a_running_command_stands_behind_its_session(args, subject):
     facts = facts_of("write_stdin", **args)
     assert (facts.about, facts.kind, facts.changes) == (subject, "type", frozenset())
 

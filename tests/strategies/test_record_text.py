@@ -36,7 +36,7 @@ def test_a_record_in_detail():
 
 def test_without_room_turns_without_quotes_are_counted():
     lines = record_text(TITLE, TURNS, [], 0).split("\n")
-    assert lines[5] == "11-15 2 × Read, Grep link"
+    assert lines[5] == "11-15 2 × Read, Grep"
     assert len(lines) == 7
 
 

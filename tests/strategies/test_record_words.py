@@ -4,6 +4,8 @@ message that stays."""
 from __future__ import annotations
 
 import json
+from collections import Counter
+from random import Random
 
 import transom
 from transom.core.message import Call, ToolResult
@@ -119,3 +121,15 @@ def test_a_command_that_still_runs_says_so_whatever_it_has_printed():
     warning = "parser.c:254:18: warning: null character"
     assert outcome(f"{header}{warning}\n") == f"still running, session 3600: «{warning}»"
     assert outcome(f"{header}FAIL example.com/pkg [build failed]").startswith("failed")
+
+
+def test_in_talk_most_of_a_record_is_what_the_user_said():
+    rng = Random(7)
+
+    def words():
+        return f"{' '.join(''.join(rng.choices('abcdefghiklmnoprstuvw', k=7)) for _ in range(14))}."
+
+    messages = [{"role": role, "content": words()} for _ in range(60) for role in ("user", "assistant")]
+    found = records(transom.fit([*messages, {"role": "user", "content": "And now?"}], budget=4_000))
+    quoted = Counter(line.split(" ")[1] for record in found for line in record.splitlines()[1:])
+    assert quoted["user"] > 2 * quoted["assistant"] > 0

@@ -39,9 +39,6 @@ DESCRIPTION = 80
 MOST_ARGUMENTS = 8
 """How many arguments of a tool that no table knows stand in its line."""
 
-TYPED = ("chars", "input", "keys", "text", "data")
-"""Arguments that hold what is typed into a running command."""
-
 NO_NAMES = frozenset[str]()
 """One object for all: each set of its own is one more for Python's garbage collector to look at."""
 
@@ -166,14 +163,8 @@ def _about(
     if kind == "run" and found and is_shell(found[0]):
         found = found[-1:]  # the command as a list: ["bash", "-lc", "make"]
     if kind == "type":
-        return kind, list(_typed(values))
-    return kind, found if kind != "other" else list(_named(call, values))
-
-
-def _typed(values: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """What was typed into a running command, if anything, and the session."""
-    yield from (repr(value)[1:-1] for key, value in values if key in TYPED)
-    yield from (f"session {value}" for key, value in values if key.startswith("session"))
+        values = [(key, repr(value)[1:-1]) for key, value in values]  # keys such as Ctrl-C are no letters
+    return kind, list(_named(call, values)) if kind in {"type", "other"} else found
 
 
 def _named(call: Call, values: Sequence[tuple[str, str]]) -> Iterator[str]:

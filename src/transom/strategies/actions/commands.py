@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from zlib import crc32
 
 from msgspec import Struct
 
-from transom.strategies.actions.programs import PREFIXES, RUNNERS, Role, is_shell, program_of
+from transom.strategies.actions.programs import PREFIXES, RUNNERS, Role, is_shell, narrows, program_of
 
 SCANNED_COMMAND = 16_000
 """Characters of a command that are looked at."""
 
-_MOST_WORDS, LONGEST = 40, 200
-"""Words of a command that are looked at, and characters up to which its text is kept: of more, a checksum."""
+_MOST_WORDS = 40
+"""Words of a command that are looked at."""
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1([^\n]*)\n(.*?)(?:\n[ \t]*\2(?=\s|$|[)\"'])|\Z)", re.DOTALL)
 _TOKEN = re.compile(
@@ -31,8 +30,8 @@ _NO_FILE = frozenset(" \t\n*?{}$`'\"\\;|&<>=")
 
 
 class Command(Struct, frozen=True, gc=False):
-    """What a simple command does: a `program` with its verb and its `role`, in a `folder`. `words`: those behind the
-    program; of what is no check as one text.
+    """What a simple command does: a `program` with its verb and its `role`, in a `folder`. `covers`: hashes of the
+    words that say what a check covers; of another command, of its text.
 
     `end`: the operator behind it. `changes`: the files that it changes. `title`: of what it makes. `start`,
     `stop`: where its words stand in the text.
@@ -40,7 +39,7 @@ class Command(Struct, frozen=True, gc=False):
 
     program: str
     role: Role
-    words: frozenset[str]
+    covers: frozenset[int]
     folder: str
     end: str
     changes: frozenset[str]
@@ -69,13 +68,13 @@ def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
         if program == "cd":
             path = next((word for word in words[1:] if not word.startswith("-")), "")
             folder = path if not folder or path.startswith(("/", "~", "$")) else f"{folder}/{path}"
-        rest = words[len(program.split()) :]
-        whole = [" ".join((*one.words[1:], one.body))]
+        is_check, rest = role == "check", words[len(program.split()) :]
+        covers = filter(narrows, rest) if is_check else [" ".join((*one.words[1:], one.body))]
         commands.append(
             Command(
                 program=program,
                 role=role,
-                words=frozenset(_kept(word) for word in (rest if role == "check" else whole)),
+                covers=frozenset(map(hash, covers)),
                 folder=folder,
                 end=one.end,
                 changes=frozenset(filter(is_file, (*one.into, *_changed(role, words)))),
@@ -191,7 +190,3 @@ def _title(one: _Simple) -> str:
             lines = (one.body if value.startswith("$(") else value).strip().splitlines()
             return f'{name} "{lines[0].strip()}"' if lines else ""
     return ""
-
-
-def _kept(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} {crc32(text.encode('utf-8', 'replace')):x}"

@@ -68,3 +68,15 @@ def informative_line(edits: Sequence[FileEdit]) -> tuple[str, bool]:
     lines, others = (added, old) if added else (removed, new)
     known = {name for line in others for name in _NAME.findall(line)}
     return max(lines, key=lambda line: len({*_NAME.findall(line)} - known), default=""), bool(added) or not removed
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Whether two names may be the same file: they are equal, or one path begins further in (`src/engine/load.py` and
+    `load.py`)."""
+    short, long = sorted((one.removeprefix("./"), other.removeprefix("./")), key=len)
+    return short == long or long.endswith(f"/{short}")
+
+
+def file_of(path: str) -> str:
+    """The file of a path, without its folders."""
+    return path.rpartition("/")[2]

@@ -10,7 +10,7 @@ from transom.core.policy import Target
 from transom.core.unit import FoldedSlot, Unit
 from transom.core.view import View
 from transom.strategies.actions.action import ABOUT, NO_NAMES
-from transom.strategies.actions.relations import file_of, is_same_file
+from transom.strategies.actions.edits import file_of, is_same_file
 from transom.strategies.digest.index import DoneCall, Index
 from transom.strategies.text.one_line import values_in_a_line
 

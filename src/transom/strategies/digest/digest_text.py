@@ -23,7 +23,7 @@ from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.failures import answered_failures
 from transom.strategies.digest.index import NEAR, DoneCall, Index
-from transom.strategies.digest.message_quotes import MessageQuotes, QuotedMessages, Spans, merged
+from transom.strategies.digest.message_quotes import MessageQuotes, Spans, merged
 from transom.strategies.digest.name_quotes import name_quotes
 from transom.strategies.digest.passage_choice import TAG, PassageChoice
 from transom.strategies.digest.passages import Passage, readable, with_margins
@@ -31,7 +31,7 @@ from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.quotes import argument_quotes, text_quotes
 from transom.strategies.digest.record import CallLine, RecordTurn, record_text
 from transom.strategies.digest.visible import covered_names, visible
-from transom.strategies.digest.word_choice import cover_words
+from transom.strategies.digest.word_choice import cover_words, length_factors
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.references import range_reference
 
@@ -41,12 +41,13 @@ HEADER = 55
 LINES = 0.125
 """The share of a record for the lines of turns of which nothing is quoted."""
 
-OF_USER, OF_AGENT = 0.5, 0.18
-"""The most of a record for the user's words, and for the agent's; these also have what the user's leave."""
+OF_MESSAGES = 0.5, 0.18, 0.1
+"""The most of a record for the user's words, and for those of agents and programs, which also have what the user's
+leave; and what these have more where they are at their shortest, since what came of a request tells more than names
+that nobody said."""
 
-OF_ANSWERS = 0.1
-"""The most of a record beside these that the agent's answers have at their shortest: what came of a request tells more
-than names that nobody said."""
+IN_TALK = 0.8, 0.0, 0.0
+"""The same where talk outweighs work: passages quote what agents said."""
 
 MOSTLY_TALK = 0.5
 """How far talk outweighs work where the conversation counts as talk: its passages quote what was said in any case."""
@@ -109,11 +110,8 @@ def digest_text(
     share, more = 1.0, 0.0
     # Too large: quote less. Too small: more room. After one that fits, a larger one that does not ends the search.
     for _ in range(TRIES):
-        messages = (
-            QuotedMessages()
-            if is_talk
-            else found.messages.chosen(*(share * part * size for part in (OF_USER, OF_AGENT, OF_ANSWERS)))
-        )
+        of_user, *of_others = IN_TALK if is_talk else OF_MESSAGES
+        messages = found.messages.chosen(share * of_user * size, *(share * part * size for part in of_others))
         rest = share * (size - fixed - lines - messages.tokens)
         passages = found.quotes(rest + more, messages.spans, by_words=is_talk or more > 0)
         quoted = merged(messages.spans, passages)
@@ -300,7 +298,7 @@ class _FoldedTurns:
         )
         left = room - choice.spent
         if by_words and left > MIN_FOR_WORDS * room:
-            cover_words(view, index, choice, left, self.units)
+            cover_words(view, index, choice, left, length_factors(view, index, passages, self.units))
         chosen: Spans = {}
         for at in sorted(choice.taken):
             passage = passages[at]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, takewhile
 from math import log
@@ -299,7 +299,7 @@ class Index:
             calls=actions,
             result=ended,
             own_words=tuple(
-                OwnWords.of(entry.seq, number, text, spans, entry.tokens[position])
+                OwnWords(entry.seq, number, tuple(spans), max(0.01, entry.tokens[position] / len(text)))
                 for number, (text, position) in enumerate(sources[: len(sources) - len(calls)] if is_quoted else ())
                 if text.strip() and (spans := own(text))
             ),
@@ -357,10 +357,10 @@ def _counted(tokens: int) -> int:
 
 
 class EntryWords(NamedTuple):
-    """`words`: the words of each passage of an entry, in order. `proper`: those words of the entry that are capitalised
-    within a sentence."""
+    """`words`: the words of each passage of an entry, under its text and its start. `proper`: those words of the entry
+    that are capitalised within a sentence."""
 
-    words: tuple[tuple[str, ...], ...] = ()
+    words: Mapping[Span, tuple[str, ...]] = {}
     proper: frozenset[str] = NO_NAMES
 
 
@@ -385,8 +385,8 @@ class WordIndex:
             self._count(mine, 1)
         return self
 
-    def at(self, view: View, index: Index, seq: int) -> tuple[tuple[str, ...], ...]:
-        """The words of each passage of an entry."""
+    def at(self, view: View, index: Index, seq: int) -> Mapping[Span, tuple[str, ...]]:
+        """The words of each passage of an entry, under its text and its start."""
         return (self._of.get(seq) or self._read(view, seq, index.at(view, seq))).words
 
     def forget(self, seq: int) -> None:
@@ -402,11 +402,11 @@ class WordIndex:
         return WHOLE * log(messages / found) / log(messages) * (1.5 if word in self._proper else 1.0)
 
     def _count(self, one: EntryWords, times: int) -> None:
-        _tally(self._found_in, {word for words in one.words for word in words}, times)
+        _tally(self._found_in, {word for words in one.words.values() for word in words}, times)
         _tally(self._proper, one.proper, times)
 
     def _read(self, view: View, seq: int, indexed: Indexed) -> EntryWords:
         sources = readable(cast("Fact", view.fetch(seq).body))
-        found = [words_in(sources[one.text][0][one.start : one.end]) for one in indexed.passages]
-        proper = frozenset(word for words in found for word, capital in words.items() if capital)
-        return EntryWords(tuple(tuple(words) for words in found), proper or NO_NAMES)
+        found = {(one.text, one.start): words_in(sources[one.text][0][one.start : one.end]) for one in indexed.passages}
+        proper = frozenset(word for words in found.values() for word, capital in words.items() if capital)
+        return EntryWords({place: tuple(words) for place, words in found.items()}, proper or NO_NAMES)

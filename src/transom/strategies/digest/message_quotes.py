@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import product
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from transom.strategies.digest.index import Index
 from transom.strategies.digest.own_words import OwnWords
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import between_words, readable, sentences
+from transom.strategies.digest.word_choice import cover_words, length_factors
 from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import signal_count
 
@@ -37,8 +39,8 @@ go down first."""
 REMARK = (40, 24, 12)
 """The same of what the agent says beside its calls, and of what programs wrote in the user's place."""
 
-OF_REMARKS = 0.5
-"""The share of the agent's room for its remarks, where it has answers too; what these leave is for the answers."""
+LENGTHS = {"assistant": ANSWER, "report": ANSWER, "delegate": ANSWER, "calls": REMARK, "note": REMARK}
+"""The lengths of each kind of message that is not the user's (see `MessageQuotes._words`)."""
 
 TAG = 7
 """Tokens that a quoted message takes beside the quote, about: its line, and that it splits the lines around it."""
@@ -70,17 +72,12 @@ class MessageQuotes:
     def __init__(self, view: View, index: Index, units: Sequence[Unit]) -> None:
         self.view, self.index, self.units = view, index, units
 
-    def chosen(self, of_user: float, of_agent: float, of_answers: float) -> QuotedMessages:
-        """Quotes of the user in at most `of_user` tokens, and of the agent in at most `of_agent` and what these
-        leave. Answers that do not fit have `of_answers` more, at their shortest."""
+    def chosen(self, of_user: float, of_others: float, more: float) -> QuotedMessages:
+        """Quotes of the user in at most `of_user` tokens, and of agents and programs in at most `of_others` and what
+        the user's leave. Those that do not fit have `more`, at their shortest."""
         said = self._whole if self._whole.tokens <= of_user else self._by_words(of_user)
-        left = of_agent + max(0.0, of_user - said.tokens)
-        remarks = self._fitting(self._remarks, REMARK, left * OF_REMARKS if self._answers else left)
-        left -= remarks.tokens
-        answers = self._fitting(self._answers, ANSWER, left, of_answers)
-        notices = self._fitting(self._notices, REMARK, left - answers.tokens)
-        parts = (said, remarks, answers, notices)
-        return QuotedMessages(merged(*(part.spans for part in parts)), sum(part.tokens for part in parts))
+        others = self._fitting(of_others + max(0.0, of_user - said.tokens), more)
+        return QuotedMessages(merged(said.spans, others.spans), said.tokens + others.tokens)
 
     @cached_property
     def _whole(self) -> QuotedMessages:
@@ -89,18 +86,15 @@ class MessageQuotes:
 
     def _by_words(self, room: float) -> QuotedMessages:
         """The sentences of the user with most words that no other has, in this many tokens."""
-        view, index = self.view, self.index
-        said = {(one.entry, one.number) for one in self._said}
-        seqs = list(dict.fromkeys(one.entry for one in self._said))
-        words = index.words.update(view, index)
-        found = [
-            (replace(passage, margin=0.0), its_words)
-            for seq in seqs
-            for passage, its_words in zip(index.at(view, seq).passages, words.at(view, index, seq), strict=True)
-            if (seq, passage.text) in said
-        ]
-        choice = PassageChoice([passage for passage, _ in found])
-        choice.cover(room, [its for _, its in found], lambda word: int(words.weight(word)), repeated=REPEATED)
+        said = dict.fromkeys((one.entry, one.number) for one in self._said)
+        found = (
+            one
+            for entry in dict.fromkeys(entry for entry, _ in said)
+            for one in self.index.at(self.view, entry).passages
+        )
+        choice = PassageChoice([replace(one, margin=0.0) for one in found if (one.entry, one.text) in said])
+        factors = length_factors(self.view, self.index, choice.passages, self.units)
+        cover_words(self.view, self.index, choice, room, factors, REPEATED)
         spans: Spans = {}
         for at in sorted(choice.taken):
             one = choice.passages[at]
@@ -108,30 +102,29 @@ class MessageQuotes:
         whole = {seq: {number: joined(of) for number, of in some.items()} for seq, some in spans.items()}
         return QuotedMessages(whole, choice.spent)
 
-    def _fitting(
-        self, messages: Sequence[OwnWords], most: Sequence[int], room: float, more: float = 0.0
-    ) -> QuotedMessages:
-        """Quotes of these messages in this many tokens, the older ones shorter than the newer ones where there is no
-        room for all. Where all are as short as can be they may have `more`; then the oldest are left out."""
-        limits = [most[0]] * len(messages)
+    def _fitting(self, room: float, more: float) -> QuotedMessages:
+        """Quotes of what others than the user said in this many tokens. Where there is no room for all, the older ones
+        get shorter before the newer ones. Where all are as short as can be they may have `more`; then the oldest are
+        left out."""
+        messages = self._others
+        limits = [most[0] for _, most in messages]
 
         def cost(at: int) -> float:
-            one = messages[at]
+            one, _ = messages[at]
             return _cost(one, min(one.length, int(limits[at] / one.rate)))
 
         total = sum(map(cost, range(len(messages))))
-        for limit in most[1:]:
-            for at in range(len(messages)):
-                if total <= room:
-                    break
-                total -= cost(at)
-                limits[at] = limit
-                total += cost(at)
+        for step, (at, (_, most)) in product(range(1, len(ANSWER)), enumerate(messages)):
+            if total <= room:
+                break
+            total -= cost(at)
+            limits[at] = most[min(step, len(most) - 1)]
+            total += cost(at)
         first = 0
         while total > room + more and first < len(messages):
             total -= cost(first)
             first += 1
-        return self._quoted(list(zip(messages, limits, strict=True))[first:])
+        return self._quoted([(one, limit) for (one, _), limit in zip(messages, limits, strict=True)][first:])
 
     def _quoted(self, messages: Sequence[tuple[OwnWords, int]]) -> QuotedMessages:
         """Quotes of these messages, of each at most this many tokens."""
@@ -153,25 +146,13 @@ class MessageQuotes:
     @cached_property
     def _said(self) -> list[OwnWords]:
         """What the user said: messages, replies to tools that ask, and why a call was refused."""
-        return self._of("user", "ask")
+        return sorted((one for whose in ("user", "ask") for one in self._words[whose]), key=_place)
 
     @cached_property
-    def _remarks(self) -> list[OwnWords]:
-        """What the agent said beside its calls."""
-        return _each_once(self._of("calls"))
-
-    @cached_property
-    def _notices(self) -> list[OwnWords]:
-        """What programs wrote in the user's place."""
-        return _each_once(self._of("note"))
-
-    @cached_property
-    def _answers(self) -> list[OwnWords]:
-        """What the agent answered, and what other agents found."""
-        return _each_once(self._of("assistant", "report", "delegate"))
-
-    def _of(self, *whose: str) -> list[OwnWords]:
-        return sorted((one for role in whose for one in self._words[role]), key=lambda one: (one.entry, one.number))
+    def _others(self) -> list[tuple[OwnWords, Sequence[int]]]:
+        """What the agent, other agents and programs said, each with its lengths."""
+        found = [(one, most) for whose, most in LENGTHS.items() for one in self._words[whose]]
+        return sorted(found, key=lambda pair: _place(pair[0]))
 
     @cached_property
     def _words(self) -> Mapping[str, list[OwnWords]]:
@@ -198,10 +179,8 @@ def merged(*quoted: Spans) -> Spans:
     return whole
 
 
-def _each_once(messages: Sequence[OwnWords]) -> list[OwnWords]:
-    """These messages in order, of those that are the same the newest."""
-    newest = {one.same: one for one in messages}
-    return [one for one in messages if newest[one.same] is one]
+def _place(one: OwnWords) -> tuple[int, int]:
+    return one.entry, one.number
 
 
 def _cost(one: OwnWords, characters: int) -> float:

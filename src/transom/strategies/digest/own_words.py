@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -44,22 +43,17 @@ _FENCES = ("```", "~~~")
 
 
 class OwnWords(Struct, frozen=True, gc=False):
-    """The own words in one text of an entry. `number`: which of its texts. `length`: of the spans, in characters.
-    `rate`: tokens a character. `same`: equal where the words are."""
+    """The own words in one text of an entry. `number`: which of its texts. `rate`: tokens a character."""
 
     entry: int
     number: int
     spans: tuple[Span, ...]
-    length: int
     rate: float
-    same: int
 
-    @staticmethod
-    def of(entry: int, number: int, text: str, spans: Sequence[Span], tokens: int) -> OwnWords:
-        """These spans of a text that has this many tokens."""
-        words = [text[start:end] for start, end in spans]
-        rate = max(0.01, tokens / len(text))
-        return OwnWords(entry, number, tuple(spans), sum(map(len, words)), rate, hash("".join(words)))
+    @property
+    def length(self) -> int:
+        """Their characters."""
+        return sum(end - start for start, end in self.spans)
 
 
 def is_by_program(text: str) -> bool:

@@ -6,17 +6,17 @@ Some tools get the whole plan at every call (`PLAN_TOOLS`). With others an agent
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import cast
 
-from transom.core.message import Assistant, Call, Text, ToolResult
+from transom.core.message import Assistant, Call, Fact
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.actions.action import OUTCOME
 from transom.strategies.actions.arguments import arguments
 from transom.strategies.actions.tools import PLAN_TOOLS, TASK_CHANGES
 from transom.strategies.digest.index import Index
+from transom.strategies.digest.passages import readable
 from transom.strategies.text.one_line import cut_at_word, one_line
 
 CREATE, UPDATE = TASK_CHANGES
@@ -41,21 +41,15 @@ def newest_plan(view: View, index: Index, units: Sequence[Unit], beside: Sequenc
     """The entry of the newest plan of these turns, and its text in at most `most` characters. No text if there is no
     plan, if all of it is done, or if a turn `beside` them shows a newer one."""
     tools = {*PLAN_TOOLS, *TASK_CHANGES}
-    newest = [unit for unit in units if any(one.action.tool in tools for one in index.calls_of(view, unit))][-1:]
-    for unit in newest:
-        later = [one.first_fact for one in beside if one.key > unit.key]
-        if any(call.name in PLAN_TOOLS for fact in later if isinstance(fact, Assistant) for call in fact.calls):
-            continue
-        head = view.fetch(unit.seqs[0]).body
-        call = (
-            next((call for call in head.calls if call.name in PLAN_TOOLS), None)
-            if isinstance(head, Assistant)
-            else None
-        )
-        items = plan_items(call) if call is not None else _tasks(view, index, unit)
-        if not all(is_done(status) for status, _ in items):
-            return unit.seqs[0], items_text(items, most)
-    return -1, ""
+    unit = next(
+        (one for one in reversed(units) if any(done.action.tool in tools for done in index.calls_of(view, one))), None
+    )
+    later = [call for one in beside if unit is not None and one.key > unit.key for call in _calls(one.first_fact)]
+    if unit is None or any(call.name in PLAN_TOOLS for call in later):
+        return -1, ""
+    whole = next((call for call in _calls(view.fetch(unit.seqs[0]).body) if call.name in PLAN_TOOLS), None)
+    items = plan_items(whole) if whole is not None else _tasks(view, index, unit)
+    return (-1, "") if all(is_done(status) for status, _ in items) else (unit.seqs[0], items_text(items, most))
 
 
 def is_done(status: str) -> bool:
@@ -64,26 +58,14 @@ def is_done(status: str) -> bool:
 
 
 def plan_items(call: Call) -> Items:
-    """The items of a plan that is given as a whole: the objects of the arguments that have words and a status, or words
-    and no objects in them; of another plan its texts."""
-    items: Items = []
-    try:
-        stack: list[object] = [json.loads(call.args)]
-    except (ValueError, RecursionError):
-        return [("", call.args)]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, list):
-            stack.extend(reversed(cast("list[object]", value)))
-        elif isinstance(value, dict):
-            item = cast("dict[str, object]", value)
-            inner: list[object] = [one for one in item.values() if isinstance(one, (dict, list))]
-            words = next((one for key in WORDS if isinstance(one := item.get(key), str) and one), "")
-            status = item.get("status")
-            if words and (isinstance(status, str) or not inner):
-                items.append((status if isinstance(status, str) else " ", words))
-            stack.extend(reversed(inner))
-    return items or [("", value) for _, value in arguments(call)]
+    """The items of a plan that is given as a whole: its texts under the best key of `WORDS` that it has, each with its
+    status if there are as many of these; all values of a plan that has none of the keys."""
+    given = list(arguments(call))
+    words = next((found for key in WORDS if (found := [value for name, value in given if name == key])), None)
+    states = [value for name, value in given if name == "status"]
+    if words is None or len(states) != len(words):
+        return [("", one) for one in words or [value for _, value in given]]
+    return list(zip(states, words, strict=True))
 
 
 def items_text(items: Items, most: int) -> str:
@@ -108,12 +90,13 @@ def items_text(items: Items, most: int) -> str:
 def _tasks(view: View, index: Index, last: Unit) -> Items:
     """The tasks after a turn, in the order in which they were made, from all calls that the index reaches."""
     tasks: dict[str, tuple[str, str]] = {}
-    for seq in [seq for seq, one in index.entries.items() if any(made.tool in TASK_CHANGES for made in one.calls)]:
-        unit = view.unit(view.unit_of[seq])
-        fact = view.fetch(seq).body
-        for done in index.calls_of(view, unit) if seq <= last.seqs[0] else ():
-            if isinstance(fact, Assistant) and done.outcome is not None and done.outcome.status == "ok":
-                change_task(tasks, fact.calls[done.at], _text(view.fetch(done.result).body))
+    changing = [seq for seq, one in index.entries.items() if any(call.tool in TASK_CHANGES for call in one.calls)]
+    for seq in (seq for seq in changing if seq <= last.seqs[0]):
+        calls = _calls(view.fetch(seq).body)
+        for done in index.calls_of(view, view.unit(view.unit_of[seq])):
+            if done.outcome is not None and done.outcome.status == "ok":
+                said = readable(cast("Fact", view.fetch(done.result).body))
+                change_task(tasks, calls[done.at], said[0][0] if said else "")
     return [(status, f"#{number} {words}".rstrip()) for number, (status, words) in tasks.items()]
 
 
@@ -123,12 +106,13 @@ def change_task(tasks: dict[str, tuple[str, str]], call: Call, result: str) -> N
     number, made, words = result.strip().removeprefix(_NUMBER).partition(_CREATED)
     if call.name == CREATE and made:
         tasks[number] = ("pending", words.partition("\n")[0])
+    elif given.get("status") == DELETED:
+        tasks.pop(given.get("taskId", ""), None)
     elif call.name == UPDATE and (number := given.get("taskId", "")):
-        status, words = tasks.pop(number, ("", "")) if given.get("status") == DELETED else tasks.get(number, ("", ""))
-        if given.get("status") != DELETED and given.get("subject", words):
+        status, words = tasks.get(number, ("", ""))
+        if given.get("subject", words):
             tasks[number] = (given.get("status", status), given.get("subject", words))
 
 
-def _text(fact: object) -> str:
-    parts = fact.parts if isinstance(fact, ToolResult) else ()
-    return "\n".join(part.text for part in parts if isinstance(part, Text))
+def _calls(body: object) -> tuple[Call, ...]:
+    return body.calls if isinstance(body, Assistant) else ()

@@ -34,9 +34,6 @@ from transom import texts
 CHARACTERS_PER_TOKEN = 3.2
 """Of a line of a record, about; what is built is counted exactly, and built again if it is too large."""
 
-SHORT = 30
-"""Characters of a subject that a count of one has room for."""
-
 LINE = 180
 """Characters up to which turns without quotes share a detailed line."""
 
@@ -205,10 +202,7 @@ def _counted(turns: Sequence[RecordTurn]) -> str:
     clauses: list[str] = []
     for tool, times in Counter(call.tool for call in calls).most_common():
         failed = [call for call in calls if call.tool == tool and call.failed]
-        name = f"{times:,} × {tool}"
-        if times == 1:
-            subject = next(_last_part(call.path) or call.subject for call in calls if call.tool == tool)
-            name = f"{tool} {subject}" if 0 < len(subject) <= SHORT else tool
+        name = f"{times:,} × {tool}" if times > 1 else tool
         clauses.append(f"{name} ({len(failed):,} {_last_failure(failed[-1])})" if failed else name)
     clauses += dict.fromkeys(turn.role_and_media for turn in turns if not turn.calls)
     runs = [call for call in calls if call.has_verdict]

@@ -2,7 +2,8 @@
 
 A run of name characters is a name if it contains a digit, an underscore, or an inner dot, slash, at sign or capital;
 plain words are not names. Parts of a compound name count too if they are names themselves. So does what is in quotes;
-in somebody's own words only if it is one word or looks like code, since a dialogue in quotes is prose.
+in somebody's own words only if it is one word or looks like code, since a dialogue in quotes is prose. Of Chinese and
+Japanese, titles in their quotes are names: 《红楼梦》.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _QUOTED = re.compile(
     r"""["'`](?<![A-Za-z0-9].)(?:(?<=")([^"\n]{4,80})"|(?<=')([^'\n]{4,80})'|(?<=`)([^`\n]{4,80})`)(?![A-Za-z0-9])"""
 )
 """The pattern begins with the quote, which makes the search fast; the text before it is checked by looking back."""
+_TITLE = re.compile(r"[《「『]([^《》「」『』，。！？；\s]{2,40})[》」』]")
+"""What is in quotes of a script without blanks: a title, or a word that is named. A sentence of somebody has marks in
+it."""
 _CODE = re.compile(r"[0-9%{}<>=_:/\\$]")
 _OUTER = "./-#~@$"
 _BEHIND_NUMBER = frozenset("\t→|:")
@@ -33,8 +37,11 @@ def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str,
     run too. `talk`: the text is somebody's own words, so what is in quotes must be one word or look like code."""
     for match in _RUN.finditer(text):
         run = match.group()
-        if len(run) <= MAX_NAME and (found := names_of(run)) and not _is_line_number(text, match):
+        found = names_of(run) if len(run) <= MAX_NAME else ()
+        if found and not (run[0].isdecimal() and _is_line_number(text, match)):
             yield match.start(), found
+    if not text.isascii():
+        yield from ((match.start(), (match[1],)) for match in _TITLE.finditer(text))
     for match in _QUOTED.finditer(text):
         quoted = match.group(match.lastindex or 0)
         if not talk or " " not in quoted or _CODE.search(quoted):
@@ -49,7 +56,7 @@ def all_names(text: str) -> frozenset[str]:
 def _is_line_number(text: str, match: re.Match[str]) -> bool:
     """Whether a run is the number in front of a line, as tools print it that read or search files."""
     start, run = match.start(), match.group()
-    if not run[0].isdecimal() or not run.rstrip("-").isdecimal():
+    if not run.rstrip("-").isdecimal():
         return False
     if run[-1] != "-" and text[match.end() : match.end() + 1] not in _BEHIND_NUMBER:
         return False
