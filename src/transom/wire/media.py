@@ -150,7 +150,7 @@ def _write_responses(asset: Asset) -> Raw | None:
 
 
 def _read_anthropic(raw: Raw) -> Asset | None:
-    """The asset in a block of the Messages API; None for other blocks."""
+    """The asset in a block of the Messages API; None for other blocks, and for one that names its file by an id."""
     kind: MediaKind = "image" if raw.get("type") == "image" else "file"
     source, name = as_dict(raw.get("source")), text(raw, "title")
     if source.get("type") == "url":
@@ -171,7 +171,7 @@ def _write_anthropic(asset: Asset) -> Raw | None:
 
 
 def _read_gemini(raw: Raw) -> Asset:
-    """The asset in a part of Gemini's API."""
+    """The asset in a part of Gemini's API; one without data and URL for other parts."""
     body = as_dict(next((raw[key] for key in _FILES if isinstance(raw.get(key), dict)), None))
     mime = text(body, "mimeType") or text(body, "mime_type")
     data = text(body, "data").replace("-", "+").replace("_", "/")  # the URL-safe alphabet is only Gemini's

@@ -168,7 +168,8 @@ def _content(value: object) -> object:
 
 
 def _part(block: Raw) -> Raw:
-    """Translate a block of content to a part of a Chat message; a block that has no such form is returned unchanged."""
+    """Translate a block of content to a part of a Chat message: a text, an image or a file. Any other block is returned
+    unchanged."""
     kind = text(block, "type")
     if kind == "text":
         return {"type": "text", "text": block.get("text") or ""}

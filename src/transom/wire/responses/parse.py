@@ -229,7 +229,8 @@ def _turn(items: list[_Item], kept: Collection[int]) -> Placed:
 
 
 def _message(fields: Raw, where: str) -> tuple[Part, ...]:
-    """The parts of a message of the model, taken out of its fields; see `ITEMS`."""
+    """The parts of a message of the model, taken out of its fields; at least one, if only an empty text. If the content
+    was a text, or was empty, a trace of that stays under `content` (see `ITEMS`)."""
     parts, shape = _content(fields, "content", where, MODEL_TEXT)
     if shape != "parts" or not parts:
         fields["content"] = [] if shape == "parts" else ""
