@@ -284,7 +284,8 @@ def _order(view: View, records: dict[int, Record]) -> Iterator[int]:
         if not parts:
             yield slot.first
         for part in parts:
-            yield from (view.unit_of[entry] for entry in part.entries if 0 <= entry < view.length)
+            entries = {part.first, part.last} if isinstance(part, RecordLine) else {part.first}
+            yield from (view.unit_of[entry] for entry in sorted(entries) if 0 <= entry < view.length)
         yield from (unit.key for unit in slot.pinned_units)
 
 

@@ -18,10 +18,10 @@ def test_quotes_within_a_line_are_told_from_how_a_call_ended():
     title = texts.record_title("entry 3 to entry 9", 4, 90, readable=False)
     record = parsed_record(record_text(title, turns, ["Changed: a.py (8)"], 100))
     assert record is not None
-    assert [(line.entries, line.text) for line in record.lines] == [
-        ((3, 5), "Read · Grep"),
-        ((7,), "user"),
-        ((8,), "Bash pytest: exit 1: «1 failed»"),
+    assert [(line.first, line.last, line.text) for line in record.lines] == [
+        (3, 5, "Read · Grep"),
+        (7, 7, "user"),
+        (8, 8, "Bash pytest: exit 1: «1 failed»"),
     ]
     assert [(quote.first, quote.text) for quote in record.quotes] == [
         (3, "load_all"),

@@ -209,7 +209,10 @@ def test_sqlite_keeps_one_body_once(path: Path) -> None:
 
 def test_sqlite_settings(tmp_path: Path) -> None:
     for synchronous, level in (("full", 2), ("normal", 1)):
-        with closing(SqliteStore(str(tmp_path / "a.db"), synchronous=synchronous)) as store, store.connection() as db:
+        with (
+            closing(SqliteStore(str(tmp_path / "a.db"), synchronous=synchronous)) as store,
+            store.file.connection() as db,
+        ):
             found = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")]
             assert found == [level, "wal"]
 

@@ -24,7 +24,6 @@ from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavaila
 from transom.stores import follow, open_store
 from transom.stores.blobs import SPLIT_ABOVE
 from transom.stores.postgres import PostgresStore
-from transom.stores.postgres_database import RowCache
 from transom.stores.postgres_schema import prepare_tables
 from transom.stores.postgres_url import PostgresUrl, parse_postgres_url, without_password
 from transom.testing import WordCounter, entries_of, user_entries
@@ -87,18 +86,6 @@ def test_single_entries_are_read_in_blocks(proxy: WireProxy, schema: str, store:
     assert trips(proxy, lambda: log[201]) == 0
     assert [log[seq] for seq in range(202)] == user_entries(0, 202)
     reader.close()
-
-
-def test_rows_that_were_not_used_are_dropped() -> None:
-    cache = RowCache(most=30)
-    cache.add(1, [(seq, b"x" * 10, None) for seq in range(3)])
-    assert cache.find(1, 0) == (0, b"x" * 10, None)
-    cache.add(2, [(0, b"y" * 10, None)])
-    assert [cache.find(1, seq) is not None for seq in range(3)] == [True, False, True]
-    cache.add(2, [(0, b"y" * 10, None)])
-    assert [cache.find(1, seq) is not None for seq in range(3)] == [True, False, True]
-    cache.add(3, [(0, b"z" * 31, None)])
-    assert cache.find(3, 0) is None
 
 
 def test_round_trips_of_a_turn(proxy: WireProxy, schema: str) -> None:

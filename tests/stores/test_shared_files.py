@@ -92,7 +92,7 @@ def test_other_settings_have_a_connection_of_their_own(tmp_path: Path) -> None:
     one, two = SqliteStore(tmp_path / "a.db"), SqliteStore(tmp_path / "a.db", synchronous="normal")
     levels: list[int] = []
     for store in (one, two):
-        with store.connection() as db:
+        with store.file.connection() as db:
             levels += db.execute("PRAGMA synchronous").fetchone()
     assert levels == [2, 1]
 

@@ -303,6 +303,6 @@ def test_opening_reads_only_what_shows(tmp_path: Path) -> None:
         log.append(entries, 0)
         whole = open_view(log, COUNTER)
         log.save_snapshot(41, encode_view(whole))
-        with store.writing() as db:
+        with store.file.writing() as db:
             db.execute("DELETE FROM entries WHERE seq <= 30")
         assert portrait(open_view(log, COUNTER)) == portrait(whole)

@@ -27,11 +27,6 @@ class RecordLine(Struct, frozen=True):
     last: int
     text: str
 
-    @property
-    def entries(self) -> tuple[int, ...]:
-        """`(first,)`; or `(first, last)` for a line about several turns."""
-        return (self.first,) if self.first == self.last else (self.first, self.last)
-
 
 class Quote(Struct, frozen=True):
     """Text of a turn, word for word, and the line of the record that it is quoted under."""
@@ -43,11 +38,6 @@ class Quote(Struct, frozen=True):
     def first(self) -> int:
         """The entry that the quoted turn begins with."""
         return self.line.first
-
-    @property
-    def entries(self) -> tuple[int, ...]:
-        """The entry that the quoted turn begins with."""
-        return (self.line.first,)
 
 
 class Record(Struct, frozen=True):

@@ -123,12 +123,12 @@ class PostgresLog:
 
     def __getitem__(self, seq: int, /) -> Entry:
         check_index(seq, self._n)
-        log, cache = self._id, self._store.database.cache
+        log, database = self._id, self._store.database
         assert log is not None, "a log with entries has an id"
-        if (row := cache.find(log, seq)) is None:
+        if (row := database.cached_row(log, seq)) is None:
             start = seq - seq % BLOCK
             rows = self._rows(start, min(start + BLOCK, self._n))
-            cache.add(log, rows)
+            database.cache_rows(log, rows)
             row = next((one for one in rows if one[0] == seq), None)
         return self._entry(seq, row)
 
@@ -159,7 +159,7 @@ class PostgresLog:
         while pairs:
             append = _Append(self._store.database, self.name, self._id, expect, pairs)
             if (log := append.run()) is not None:
-                self._store.database.cache.add(log, append.rows)
+                self._store.database.cache_rows(log, append.rows)
                 self._id, self._n = log, expect + len(pairs)
                 return
             self._must_have(expect)  # else it was forgotten since: the next try begins it anew

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread
@@ -25,6 +24,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from transom.errors import InvalidSetting, StoreUnavailable, TransomError
 from transom.stores.base import store_damaged, store_unavailable
+from transom.stores.lru_cache import LruCache
 from transom.stores.postgres_schema import prepare_tables, qualified
 from transom.stores.postgres_url import PostgresUrl
 from transom.stores.shared import Shared
@@ -33,40 +33,9 @@ Row = tuple[int, bytes, bytes | None]
 """The seq of an entry, the encoded entry, and the key of its large body if that is stored apart."""
 
 CACHED_BYTES = 16_000_000
-"""The most bytes of encoded entries that a cache keeps; large bodies are not in it."""
+"""The most bytes of encoded entries that are cached; large bodies are not among them."""
 BLOCK = 64
 """Entries that are fetched together when one of them is read."""
-
-
-class RowCache:
-    """The rows that were used last, of all logs of a store. `most`: bytes of encoded entries that are kept at most."""
-
-    def __init__(self, most: int = CACHED_BYTES) -> None:
-        self._most, self._bytes = most, 0
-        self._rows: OrderedDict[tuple[int, int], Row] = OrderedDict()
-        self._lock = Lock()
-
-    def find(self, log: int, seq: int) -> Row | None:
-        """Return the row of entry `seq` of a log, or None if it is not cached. It counts as used now."""
-        with self._lock:
-            row = self._rows.get((log, seq))
-            if row is not None:
-                self._rows.move_to_end((log, seq))
-            return row
-
-    def add(self, log: int, rows: Iterable[Row]) -> None:
-        """Add rows of one log.
-
-        While the cache has more than `most` bytes, the rows that were not used for longest are dropped.
-        """
-        with self._lock:
-            for row in rows:
-                before = self._rows.pop((log, row[0]), None)
-                self._bytes += len(row[1]) - (0 if before is None else len(before[1]))
-                self._rows[log, row[0]] = row
-            while self._bytes > self._most:
-                _, dropped = self._rows.popitem(last=False)
-                self._bytes -= len(dropped[1])
 
 
 _LOOK = 0.25
@@ -174,7 +143,7 @@ class PostgresDatabase:
         self.place = url.shown
         self.schema = url.schema
         self._process = os.getpid()
-        self.cache = RowCache()
+        self._cached: LruCache[tuple[int, int], Row] = LruCache(CACHED_BYTES)
         self._statements: dict[str, bytes] = {}
         self._lock = Lock()
         self._listener: Listener | None = None
@@ -208,6 +177,15 @@ class PostgresDatabase:
         if self._listener is not None:
             self._listener.close()
         self._pool.close()
+
+    def cached_row(self, log: int, seq: int) -> Row | None:
+        """Return the row of entry `seq` of a log, if it is cached; else None."""
+        return self._cached.get((log, seq))
+
+    def cache_rows(self, log: int, rows: Iterable[Row]) -> None:
+        """Cache rows of one log."""
+        for row in rows:
+            self._cached.put((log, row[0]), row, len(row[1]))
 
     def statement(self, text: LiteralString) -> bytes:
         """Return the statement with this database's schema in place of `{s}`."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from transom.core.entry import Entry
-from transom.core.log import no_entry
 from transom.errors import Conflict
-from transom.stores.base import StoredLog
+from transom.stores.base import StoredLog, check_index
 
 
 class ScratchLog:
@@ -36,8 +35,7 @@ class ScratchLog:
         return self._length + len(self.appended)
 
     def __getitem__(self, seq: int, /) -> Entry:
-        if not 0 <= seq < len(self):
-            raise IndexError(no_entry(seq, len(self)))
+        check_index(seq, len(self))
         return self._log[seq] if seq < self._length else self.appended[seq - self._length]
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:

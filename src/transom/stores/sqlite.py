@@ -16,7 +16,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,7 +105,7 @@ class SqliteLog:
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
         pairs = [split_entry(entry) for entry in check_seqs(entries, expect)]
-        with self._store.writing() as db:
+        with self._store.file.writing() as db:
             row_id = self._find_id(db)
             found = 0 if row_id is None else db.execute(_LENGTH, (row_id,)).fetchone()[0]
             if found != expect:
@@ -117,7 +117,7 @@ class SqliteLog:
         self._id, self._n = row_id, expect + len(pairs)
 
     def refresh(self) -> int:
-        with self._store.connection() as db:
+        with self._store.file.connection() as db:
             self._id = self._find_id(db)
             n = 0 if self._id is None else db.execute(_LENGTH, (self._id,)).fetchone()[0]
         if n < self._n:
@@ -127,7 +127,7 @@ class SqliteLog:
 
     def save_snapshot(self, at: int, snapshot: bytes) -> None:
         check_snapshot(at, self._n)
-        with suppress(UnknownLog), self._store.writing() as db:
+        with suppress(UnknownLog), self._store.file.writing() as db:
             if (row_id := self._find_id(db)) is not None:
                 row = (row_id, at, snapshot, _snapshot_crc(at, snapshot))
                 db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", row)
@@ -145,7 +145,7 @@ class SqliteLog:
         It is one transaction. Raises Conflict if there is a conversation by that name.
         """
         check_snapshot(stop, self._n)
-        with self._store.writing() as db:
+        with self._store.file.writing() as db:
             source = self._find_id(db)
             if (taken := db.execute(_NAMED, (stored_name(name),)).fetchone()) is not None:
                 raise Conflict(0, db.execute(_LENGTH, taken).fetchone()[0])
@@ -234,7 +234,7 @@ class SqliteLog:
         return body
 
     def _damaged(self, seq: int, why: object) -> StoreDamaged:
-        with self._store.connection() as db:
+        with self._store.file.connection() as db:
             self._find_id(db)  # raises UnknownLog if it was forgotten meanwhile
         return entry_damaged(self._store.path, self.name, seq, why)
 
@@ -261,7 +261,7 @@ class SqliteStore:
         return SqliteLog(self, name)
 
     def names(self, prefix: str = "") -> list[str]:
-        with self.connection() as db:
+        with self.file.connection() as db:
             return listed_names([true_name(name) for (name,) in db.execute(_NAMES)], prefix)
 
     def forget(self, name: str) -> None:
@@ -280,14 +280,14 @@ class SqliteStore:
             return self._forget_all(names)
 
     def _forget_all(self, names: Iterable[str]) -> bool:
-        with self.writing() as db:
+        with self.file.writing() as db:
             for name in names:
                 if (row := db.execute(_NAMED, (stored_name(name),)).fetchone()) is not None:
                     for statement in _FORGET:
                         db.execute(statement, {"log": row[0]})
             left = db.execute(_LEFT).fetchall()
         if left:
-            with self.connection() as db, reporting_leftovers(self.path):
+            with self.file.connection() as db, reporting_leftovers(self.path):
                 db.execute("VACUUM")  # deleting alone, even securely, leaves copies where rows were moved
                 self.file.empty_write_ahead_log()
                 db.executemany(_WIPED, left)
@@ -314,7 +314,7 @@ class SqliteStore:
 
     def stamp(self) -> object:
         """Return a value that differs when anything in the file has changed, by this connection or by another."""
-        with self.connection() as db:
+        with self.file.connection() as db:
             return id(db), db.total_changes, db.execute("PRAGMA data_version").fetchone()[0]
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
@@ -322,7 +322,7 @@ class SqliteStore:
 
         The stamp changes with the number of entries.
         """
-        with self.connection() as db:
+        with self.file.connection() as db:
             if names is None:
                 rows = db.execute(_STAMPS).fetchall()
             else:
@@ -338,16 +338,6 @@ class SqliteStore:
         file, self._file = self._file, None
         if file is not None:
             release_file(file, self)
-
-    def connection(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Hold the shared connection during the block; other threads wait. No transaction is begun."""
-        return self.file.connection()
-
-    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Hold the shared connection during the block, in a transaction: all of it is stored, or nothing if the block
-        raises.
-        """
-        return self.file.writing()
 
     @property
     def file(self) -> SqliteFile:

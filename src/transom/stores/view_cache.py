@@ -11,9 +11,7 @@ refreshed, which fails if the conversation was forgotten or has lost entries. En
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
-from threading import Lock
 from typing import cast
 
 from transom.core.tokens import TokenCounter
@@ -21,6 +19,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import TransomError
 from transom.stores.base import StoredLog
+from transom.stores.lru_cache import LruCache
 
 CACHED_BYTES = 16_000_000
 """The most bytes of all views that one store keeps, as far as they can be estimated."""
@@ -32,55 +31,35 @@ class ViewCache:
     """The views of the conversations that were used last, one of each. `most`: the most bytes of all of them."""
 
     def __init__(self, most: int = CACHED_BYTES) -> None:
-        self._most, self._bytes = most, 0
-        self._views: OrderedDict[str, tuple[View, int]] = OrderedDict()
-        self._lock = Lock()
+        self._views: LruCache[str, View] = LruCache(most)
 
     def add(self, name: str, view: View) -> None:
-        """Keep this view of a conversation, in place of an older one.
-
-        While there are more than `most` bytes, the views that were not used for longest are dropped.
-        """
-        size = _bytes_of(view)
-        with self._lock:
-            self._drop(name)
-            self._views[name] = view, size
-            self._bytes += size
-            while self._bytes > self._most:
-                self._drop(next(iter(self._views)))
+        """Keep this view of a conversation, in place of an older one."""
+        self._views.put(name, view, _bytes_of(view))
 
     def find(self, log: StoredLog, counter: TokenCounter) -> View | None:
         """Return the kept view of the conversation of this log; it reads entries through `log` from now on.
 
         None if there is none, if another token counter has counted it, or if it no longer belongs to the log.
         """
-        with self._lock:
-            view, _ = self._views.get(log.name, (None, 0))
-            if view is None or view.counter.name != counter.name:
-                return None
-            self._views.move_to_end(log.name)
+        view = self._views.get(log.name)
+        if view is None or view.counter.name != counter.name:
+            return None
         try:
             cast("StoredLog", view.log).refresh()
         except TransomError:  # it was forgotten, or has lost entries
-            self.forget([log.name])
+            self._views.drop(log.name)
             return None
         return view.with_log(log) if view.length <= len(log) else None
 
     def forget(self, names: Iterable[str]) -> None:
         """Drop the views of these conversations."""
-        with self._lock:
-            for name in names:
-                self._drop(name)
+        for name in names:
+            self._views.drop(name)
 
     def clear(self) -> None:
         """Drop all views: the store is closed."""
-        with self._lock:
-            self._views.clear()
-            self._bytes = 0
-
-    def _drop(self, name: str) -> None:
-        _, size = self._views.pop(name, (None, 0))
-        self._bytes -= size
+        self._views.clear()
 
 
 def view_cache(log: StoredLog) -> ViewCache | None:
