@@ -57,8 +57,8 @@ def new_holder() -> str:
 
 
 def described(holder: str) -> str:
-    """Describe a holder to people: "this process", or "process 123 on HOST"; a name that `new_holder` has not made as
-    it is."""
+    """Describe a holder to people: "this process" or "process 123 on HOST". A name that `new_holder` has not made is
+    returned as it is; an empty one is "somebody"."""
     host, process, _ = _parts(holder)
     if not process:
         return holder or "somebody"

@@ -27,14 +27,14 @@ own. `Together` and `Enough` make all trims at once or none.
 Under pressure, whole units:
 
 - `Omit`: leaves out the oldest units. `HeadTail`, `Rounds`: keep both ends, or the last rounds.
-- `Digest`: folds old turns into passages of their own text, in layers. `RollingRecord`: into one digest.
-- `NewSummary`, `OldSummary`: a `Digest` with a new summary, or with the one that there is, for a policy's `choices`.
+- `Digest`: folds old turns into records, in layers. `RollingRecord`: into one record.
+- `NewSummary`, `OldSummary`: run a `Digest` with a new summary, or with the newest that there is (`Policy.choices`).
 
 Keep rules: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some tools), `KeepBest` (the turns with
 the best scores).
 
-For strategies of your own this module also has the types they need (`View`, `Target`, `Edit`, `Fold`, `Trim`, `Unit`,
-`FoldedSlot`, `KeptUnit`, `ShownPart`, `Choice`, `IndexCache`) and the questions that they ask: `may_trim`,
+For strategies of your own this module also has the types that they need (`View`, `Target`, `Edit`, `Fold`, `Trim`,
+`Unit`, `FoldedSlot`, `KeptUnit`, `ShownPart`, `Choice`, `IndexCache`) and the questions that they ask: `may_trim`,
 `unsent_units`, `result_texts`, `visible_texts`; `foldable_runs`, `hides_a_unit`, `saves_tokens`, `stays_visible`,
 `leading_slots`, `slots_before_newest`; `is_worth_a_break`, `is_worth_a_batch`. Their texts are made with
 `range_reference` and `disarmed`.

@@ -171,8 +171,8 @@ def may_trim(
 
 
 def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Unit]:
-    """The units of more than `over` tokens that no request has carried yet, the newest one included: a trim of them
-    breaks no cached prefix.
+    """Yield the units of more than `over` tokens that no request has carried yet and that may be trimmed, the newest
+    one included: trims of them break no cached prefix.
 
     A unit that has a trim already is left out, until another result of it comes.
     """

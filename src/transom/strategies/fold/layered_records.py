@@ -97,7 +97,8 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     - `keep_recent`: for the newest turns, which are not folded. The newest turn with its results never is, nor is a
       turn with open calls and what comes after it.
-    - `quiet`: what a compaction leaves free for the next calls.
+    - `quiet`: what a compaction leaves free for the next calls. `least_quiet`: the least that it leaves free where
+      there is mostly talk.
     - `cap`: the most for all layers together.
     - `layer`: for a new layer; a share of what is still free under the cap, not of F.
     - `least`: the smallest new layer. If it would be smaller, all layers are merged into one.
@@ -105,6 +106,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     - `summary`: the most for the rolling summary, which a summarizer makes; it counts as a layer. 0: no summary. It
       stands at the beginning of the newest record, and moves on to the next one. If this share is less than 160 tokens,
       the summary may still have 160, as long as they are no more than a quarter of F.
+    - `talk`: by how much `keep_recent` may grow where there is more talk than a record can hold.
     - `tools`: no share, but the table by which the lines of calls are written; put entries of your own in front.
 
     If the policy has a trigger below 1, or gives a target, a compaction leaves the window below both. `quiet` follows
@@ -116,8 +118,8 @@ class Digest(Struct, frozen=True, kw_only=True):
     for a record, one record spans them, and they are shown behind it.
 
     Where talk outweighs work with tools, the record is larger and keeps most of its room for words. As long as it can
-    hold all of the talk, it leaves hardly anything free (at least `least_quiet`). If there is more talk than a record
-    can hold, the newest turns get up to `talk` more room, since they are most likely to be needed.
+    hold all of the talk, it leaves hardly anything free. If there is more talk than a record can hold, the newest turns
+    get more room, since they are most likely to be needed.
     """
 
     keep_recent: float = 0.25

@@ -60,8 +60,8 @@ def _record_of(fold: Fold) -> str:
 
 
 def folded_before(slots: Sequence[Slot], target: Target) -> Sequence[Slot]:
-    """The slots up to the last fold of turns: their summary may be made again. None if the target does not allow it, or
-    nothing is folded."""
+    """The slots up to the last fold of turns: their summary may be made again. Empty if the target does not allow it,
+    or if nothing is folded."""
     if not target.may_replace_summary:
         return ()
     return slots[: 1 + max((at for at, slot in enumerate(slots) if stands_for_turns(slot)), default=-1)]
@@ -109,8 +109,8 @@ def _that_could_show(view: View, new: ShownSummary, folds: Sequence[tuple[Slot, 
 
 
 def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
-    """Yield the seqs of the fold that made this slot, and of the folds under it that stand for the same turns. None for
-    a unit."""
+    """Yield the seqs of the fold that made this slot, and of the folds under it that stand for the same turns; nothing
+    for a unit."""
     while isinstance(slot, FoldedSlot):
         yield slot.seq
         slot, *others = slot.children

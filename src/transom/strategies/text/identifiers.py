@@ -77,7 +77,7 @@ def is_between_strings(name: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def names_of(run: str) -> tuple[str, ...]:
     """The names in a run of name characters: the run without the punctuation around it, and its parts that are names
-    themselves. None if the run is no name."""
+    themselves. Empty if the run is no name."""
     whole = run.rstrip(_OUTER) if run[0] in "~/.$@#" else run.strip(_OUTER)
     if not whole.startswith("__"):
         whole = whole.strip("_")  # _emphasis_
