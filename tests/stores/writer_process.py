@@ -12,7 +12,7 @@ from transom.core.entry import Entry
 from transom.core.message import Text, User
 from transom.errors import Conflict, TransomError
 from transom.stores import open_store
-from transom.stores.blobs import LIMIT
+from transom.stores.blobs import SPLIT_ABOVE
 from transom.testing import entries_of, user_entries
 
 
@@ -70,7 +70,7 @@ def keep_secrets(url: str) -> None:
     logs = {name: store.open(name) for name in words}
     for turn in range(200):
         name = chance.choice(list(words))
-        log, size = logs[name], LIMIT + turn if turn % 10 == 0 else chance.choice([20, 150, 500, 1_500, 6_000])
+        log, size = logs[name], SPLIT_ABOVE + turn if turn % 10 == 0 else chance.choice([20, 150, 500, 1_500, 6_000])
         log.append(entries_of([User(parts=(Text((words[name] * size)[:size]),))], len(log)), len(log))
         if turn % 9 == 0:
             log.save_snapshot(len(log), words[name].encode() * size)
