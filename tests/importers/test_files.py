@@ -114,6 +114,15 @@ def test_a_line_or_a_document_that_does_not_end_is_refused(tmp_path, monkeypatch
         list(read(tmp_path / name))
 
 
+def test_a_file_of_a_zip_archive_that_was_changed_is_an_error(tmp_path):
+    source = tmp_path / "export.zip"
+    with zipfile.ZipFile(source, "w") as archive:
+        archive.writestr("a.jsonl", json.dumps({"id": "a", "messages": [{"role": "user", "content": "Count."}]}))
+    source.write_bytes(source.read_bytes().replace(b"Count.", b"Mount."))
+    with pytest.raises(InvalidMessage, match="a.jsonl line 1: cannot be read: Bad CRC-32"):
+        next(read(source))
+
+
 def test_the_files_of_a_zip_archive_are_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
         archive.writestr("user.json", json.dumps({"email": "ada@example.org"}))

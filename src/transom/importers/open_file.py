@@ -294,5 +294,5 @@ def _read(read: Callable[[], bytes], where: str) -> bytes:
     """Return what `read` reads. Raises InvalidMessage, which names `where`, if it cannot be read or unpacked."""
     try:
         return read()
-    except (OSError, EOFError, zlib.error) as problem:
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as problem:
         raise InvalidMessage(where, f"cannot be read: {problem}") from problem
