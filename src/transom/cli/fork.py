@@ -12,7 +12,7 @@ from transom.stores import fork_log
 
 
 def run(options: Fork) -> int:
-    """Fork the conversation, and print the id of the new one."""
+    """Fork the conversation, and print the id of the new one and the number of copied entries. Exit code 0."""
     url = store_url(options.store)
     at = None if options.at is None else entry_number(options.at)
     with existing_store(url, writing=True) as store:

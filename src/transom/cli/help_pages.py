@@ -28,7 +28,7 @@ COMMAND_GROUPS = {
     "Look": ("inspect", "explain", "window", "log", "conversations", "usage"),
     "Find": ("search", "grep", "read", "memory", "map"),
     "Compare and check": ("compare", "check", "shadow", "audit"),
-    "Change": ("compact", "undo", "pin", "fork", "approve"),
+    "Change": ("compact", "undo", "pin", "fork"),
     "Serve": ("run", "proxy", "mcp"),
     "Take away": ("export", "forget", "clean"),
 }

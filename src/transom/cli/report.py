@@ -90,7 +90,7 @@ def print_report(outcome: Outcome, *, aside: bool = False) -> None:
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:
-    """Print the figures of each file."""
+    """Print the figures of each file, the budget that refused calls need, and the first wrong windows."""
     rows: list[Row] = [(short_name(file.file), numbers(file.stats)) for file in outcome.files]
     if len(rows) > 1:
         rows.append((ALL, numbers(outcome.total)))

@@ -75,9 +75,9 @@ class StoreOnDemand:
 
 @contextmanager
 def store_to_fill(store: str | None, own: Path) -> Generator[tuple[Store, LockNotice]]:
-    """Yield a store on demand during the block, with the notice that is printed while another process locks it.
+    """Yield a `StoreOnDemand` during the block, and the notice that is printed if another process locks it.
 
-    `store`: a URL, or None for `own`, a store of the folder `.transom`, which is created.
+    `store`: its URL. None: it is `own`, a store of the folder `.transom`, and that folder is created.
     """
     if store is None:
         make_folder()

@@ -8,7 +8,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, cast
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as RichText
 
@@ -31,9 +30,6 @@ WIDTH = 110
 MESSAGE_LINES, QUOTED_LINES, ARGUMENT_LINES = 14, 6, 4
 """How many lines are printed of a message, of a quote and of an argument. Of the others only their number is
 printed."""
-
-WIDE_TEXT = 1.4
-"""A line with at least this many columns per character is wrapped as Chinese or Japanese."""
 
 LONG_LINE = 480
 """The most characters that are printed of a line."""
@@ -209,26 +205,12 @@ class _Printer:
             bar = pieces[:1] if pieces and pieces[0] == (BAR, QUOTE) else []
             whole = RichText.assemble(*pieces[len(bar) :])
             width = max(20, self._width - indent - 2 * len(bar))
-            for part in _wrapped(self._console, whole, width):
+            for part in whole.wrap(self._console, width) or [whole]:
                 part.rstrip()
                 line = RichText.assemble(" " * indent, *bar, part)
                 line.rstrip()
                 self._console.print(line, no_wrap=True, overflow="ignore", crop=False)
         self._console.print()
-
-
-def _wrapped(console: Console, line: RichText, width: int) -> Sequence[RichText]:
-    """Wrap a line to this width: between words, or at any character if most of them are wide (Chinese, Japanese)."""
-    if line.cell_len < WIDE_TEXT * len(line.plain):
-        return list(line.wrap(console, width)) or [line]
-    offsets, cells = list[int](), 0
-    for offset, character in enumerate(line.plain):
-        size = cell_len(character)
-        if cells + size > width:
-            offsets.append(offset)
-            cells = 0
-        cells += size
-    return list(line.divide(offsets))
 
 
 def _quoted_or_not(lines: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -89,11 +89,11 @@ def import_file(
     for everything that is left out; by default such lines are only in `Imported.skipped`.
     `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the file.
 
-    Raises InvalidSetting if `source` is neither a path nor an open file, for an unknown format, for `id` where there
-    are several conversations or which Transom keeps for its own logs, and if the store has a conversation of that name
-    that is not the beginning of the file's. Raises InvalidMessage for a file that cannot be read as conversations (in a
-    folder it is left out instead), OSError.
-    What was imported before stays.
+    Raises OSError, InvalidMessage for a file that cannot be read as conversations, and InvalidSetting: if `source` is
+    neither a path nor an open file, for an unknown format, for an `id` that Transom keeps for its own logs or where
+    there are several conversations, and if the store has a conversation of that name that is not the beginning of the
+    file's. In a folder, a file that cannot be read or imported is reported and left out instead, unless `id` is given.
+    What was imported before an error stays.
     """
     path_or_file = checked_source(source)
     name = None if format is None else format_named(format).name

@@ -38,9 +38,9 @@ class ImportedLog:
     The facts of the log are compared with those of the file, in order. Every fact that was imported earlier must be in
     the file. A fact that was added in Transom since may be in the file or not.
 
-    `source`: how errors name the file. It counts facts of the file. `appended`: those that the log lacked; `earlier`:
-    those that it had; `shown_before`: those that it had, and that the user took back only later, so that they are still
-    sent. Raises InvalidSetting if the log has entries and none was imported, or if they were imported from another
+    `source`: how errors name the file. Three counters are about facts of the file. `appended`: the log lacked them;
+    `earlier`: the log had them; `shown_before`: the log had them, and they were taken back later, so that they are
+    still sent. Raises InvalidSetting if the log has entries and none was imported, or if they were imported from another
     format.
     """
 

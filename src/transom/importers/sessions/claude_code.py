@@ -277,7 +277,10 @@ def _attached(attachment: Raw) -> Raw | None:
 
 
 def _attached_blocks(value: object, key: str = "") -> Iterator[Raw]:
-    """Yield the texts, images and documents in a value of an attachment as blocks. `key`: the key of the value."""
+    """Yield the texts, images and documents in a value of an attachment as blocks.
+
+    `key`: the key that the value is under. A text is one for the model if that is one of `_TEXT_KEYS`.
+    """
     if isinstance(value, str) and value.strip() and key in _TEXT_KEYS:
         yield {"type": "text", "text": value}
     elif isinstance(value, list):

@@ -84,7 +84,8 @@ def is_command(text: str) -> bool:
 
 
 def _only_blocks(text: str, tags: frozenset[str]) -> bool:
-    """True if a text is one block after another. A block ends at the first closing tag, whatever it holds."""
+    """True if a text is one block after another, and no command with arguments. A block ends at its first closing tag,
+    whatever it holds."""
     if not text.strip() or (is_command(text) and _ARGUMENTS.search(text)):
         return False
     at, stop = 0, len(text.rstrip())

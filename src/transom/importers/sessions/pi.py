@@ -65,7 +65,7 @@ class PiReader:
 
     @property
     def taken_back(self) -> dict[str, Ranges]:
-        """The lines that are not on the path to the newest entry."""
+        """The lines that are not on the path to the newest entry, under the name of the only branch, ""."""
         ranges: Ranges = []
         end, at = self.count, self._newest
         while end > 0:

@@ -184,7 +184,10 @@ def _count_left_out(fact: Fact, dialect: str, left_out: LeftOut) -> None:
 
 
 def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool) -> Fact:
-    """Translate a fact to the dialect, so that rendering takes its ids and its reasoning for the dialect's own."""
+    """Translate a fact to the dialect, so that rendering takes its ids for the dialect's own.
+
+    Reasoning of another dialect is left out and counted; with `reasoning` its text stays, without its signature.
+    """
     out = translate_fact(fact, dialect)
     if fact is out:
         return fact
