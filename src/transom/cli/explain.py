@@ -17,7 +17,7 @@ from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import at_work
 from transom.cli.stores import current_view, open_log
 from transom.cli.streams import counted, one_line, print_notice
-from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_page, print_wrapped, terminal
+from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_wrapped, terminal
 from transom.core.entry import Sent
 from transom.core.message import Failure, Head
 from transom.core.reducer import build_view
@@ -108,13 +108,10 @@ def run(options: Explain) -> int:
 
 def _write_page(page: str, out: Path) -> None:
     """Write the page to a file, or to stdout if `out` is `-`."""
-    if out == STDOUT:
-        print_page(page)
-        return
     with output_file(out) as file:
-        assert file is not None
         file.write(page.encode() + b"\n")
-    print_notice(f"{out}: a page for a browser")
+    if out != STDOUT:
+        print_notice(f"{out}: a page for a browser")
 
 
 def _html(log: StoredLog, at: int | None) -> str:

@@ -35,7 +35,6 @@ def _write(log: StoredLog, format_name: str | None, out: Path, bar: ProgressBar)
     """Write the conversation to `out`, and return what was written."""
     found = export(log, format_name)
     with output_file(out) as file:
-        assert file is not None
         for piece in found:
             file.write(piece)
             bar.update(found.progress, log.name)

@@ -19,16 +19,13 @@ STDOUT = Path("-")
 
 
 @contextmanager
-def output_file(path: Path | None) -> Generator[IO[bytes] | None]:
-    """Open the file at `path` for writing during the block. `path` `-`: stdout. None: yield None.
+def output_file(path: Path) -> Generator[IO[bytes]]:
+    """Open the file at `path` for writing during the block; `-` is stdout.
 
     The file is written as `.NAME.part`, compressed if its name ends in `.gz`, and renamed if the block ends well. If
     the block fails, the part is removed, and an older file stays. A pipe or a device is written directly. Raises
     OSError that names `path`.
     """
-    if path is None:
-        yield None
-        return
     if path == STDOUT:
         with _for_terminal(sys.stdout) if sys.stdout.isatty() else nullcontext(sys.stdout.buffer) as file:
             yield cast("IO[bytes]", file)
@@ -53,9 +50,9 @@ def output_file(path: Path | None) -> Generator[IO[bytes] | None]:
 
 @contextmanager
 def _for_terminal(stream: TextIO) -> Generator[IO[bytes]]:
-    """Collect what the block writes, JSON, and print it at the end with every unprintable character escaped.
+    """Collect what the block writes, and print it at the end with a JSON escape for every unprintable character.
 
-    It is for a terminal; a pipe and a file get the exact bytes.
+    This is for a terminal; a pipe and a file get the exact bytes.
     """
     with SpooledTemporaryFile(8_000_000) as held:
         yield cast("IO[bytes]", held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -69,7 +70,7 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
         with store_to_fill(options.store, own) as (store, lock_notice):
             if options.store is None and own.exists():
                 forget_all(store, store.names())
-            with output_file(out) as windows, ProgressBar() as bar:
+            with nullcontext() if out is None else output_file(out) as windows, ProgressBar() as bar:
                 replayer = _Replayer(
                     options=options,
                     store=store,

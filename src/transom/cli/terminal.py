@@ -18,7 +18,6 @@ from rich.segment import Segment
 from rich.text import Text
 
 from transom.core.codec import plain
-from transom.errors import InvalidSetting
 from transom.texts import escaped
 
 STYLES = {"kept": "green", "shortened": "yellow", "folded": "cyan", "dropped": "red"}
@@ -76,13 +75,6 @@ def print_text(text: str) -> None:
     """Print a text from outside as it is, on stdout. Control characters other than line ends and tabs are escaped."""
     for line in text.split("\n"):
         sys.stdout.write("\t".join(map(escaped, line.split("\t"))) + "\n")
-
-
-def print_page(page: str) -> None:
-    """Print a page of HTML on stdout, which must be a file or a pipe. Raises InvalidSetting for a terminal."""
-    if sys.stdout.isatty():
-        raise InvalidSetting("--html - prints a page for a browser: write it to a file, with --html window.html")
-    sys.stdout.write(page + "\n")
 
 
 def print_json(value: Any, *, aside: bool = False) -> None:

@@ -40,8 +40,8 @@ class ImportedLog:
 
     `source`: how errors name the file. Three counters are about facts of the file. `appended`: the log lacked them;
     `earlier`: the log had them; `shown_before`: the log had them, and they were taken back later, so that they are
-    still sent. Raises InvalidSetting if the log has entries and none was imported, or if they were imported from another
-    format.
+    still sent. Raises InvalidSetting if the log has entries and none was imported, or if they were imported from
+    another format.
     """
 
     def __init__(self, log: StoredLog, *, format_name: str, source: str, counter: FormatCounter, clock: Clock) -> None:
