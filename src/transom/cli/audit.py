@@ -11,7 +11,7 @@ from transom.cli.inputs import check_files, read_input, readable_conversations
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
-from transom.reports.audit import AuditedCompaction, LostText, audit
+from transom.reports.audit import AuditedCompaction, audit
 from transom.tokenizer import o200k
 
 MOST_LOST = 3
@@ -52,7 +52,8 @@ def _print(console: Console, one: AuditedCompaction, most: int | None) -> None:
     ):
         if total:
             print_line(console, f"  {len(lost):,} of {total:,} {what} lost")
-            _print_lost(console, lost[:most])
+            for text in lost[:most]:
+                print_line(console, f"    message {text.message}: {one_line(text.text)}")
             if most is not None and len(lost) > most:
                 print_line(console, f"    … {len(lost) - most:,} more: --all")
     if one.repeated:
@@ -60,11 +61,6 @@ def _print(console: Console, one: AuditedCompaction, most: int | None) -> None:
         print_line(console, f"  {counted(len(one.repeated), 'call')} made again for the same result, {tokens:,} tokens")
         for call in one.repeated[:most]:
             print_line(console, f"    message {call.message}, as in {call.before}: {one_line(call.text)}")
-
-
-def _print_lost(console: Console, lost: Sequence[LostText]) -> None:
-    for one in lost:
-        print_line(console, f"    message {one.message}: {one_line(one.text)}")
 
 
 def _total(found: Sequence[AuditedCompaction]) -> dict[str, int]:

@@ -48,7 +48,8 @@ def run(options: Demo) -> int:
     print_tables(console, outcome)
     print_timeline(console, outcome)
     _print_window(console, outcome)
-    _print_next_commands(console)
+    next_commands = [(f"{program_name()} {arguments}", about) for arguments, about in NEXT_COMMANDS]
+    print_next(console, next_commands, "Where to look next")
     return outcome.code
 
 
@@ -64,9 +65,3 @@ def _print_window(console: Console, outcome: Outcome) -> None:
         explanation = explained(log, call)
     print_wrapped(console, (f"\nWhy one call saw what it saw ({program_name()} explain demo --at {call}):\n", "bold"))
     print_explained(console, explanation, most=MAX_ROWS)
-
-
-def _print_next_commands(console: Console) -> None:
-    """Print the commands to try next, each whole, however narrow the terminal is, so that it can be copied."""
-    name = program_name()
-    print_next(console, [(f"{name} {arguments}", about) for arguments, about in NEXT_COMMANDS], "Where to look next")

@@ -17,7 +17,7 @@ from transom.cli.proxy import needs_proxy, opened_gateway
 from transom.cli.streams import one_line, print_notice
 from transom.core.message import Head
 from transom.errors import InvalidSetting
-from transom.stores import Store, StoredLog
+from transom.stores import Store
 from transom.stores.postgres_url import without_password
 
 ANTHROPIC, OPENAI, GEMINI = "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"
@@ -111,13 +111,10 @@ def _say_where(store: Store, before: set[str], url: str) -> None:
     new = [name for name in store.names() if name not in before]
     if not new:
         return
-    main = [name for name in new if _offers_tools(store.open(name))] or new
+    heads = {name: [entry.body for entry in store.open(name).read() if isinstance(entry.body, Head)] for name in new}
+    main = [name for name in new if any(head.tools for head in heads[name])] or new
     longest = max(main, key=lambda name: len(store.open(name)))
     sys.stdout.flush()
     place, beside = without_password(url), len(new) - len(main)
     aside = f", {beside:,} of them without tools" if beside else ""
     print_notice(f"{len(new):,} new in {place}{aside}: {program_name()} explain {one_line(longest)} --store {place}")
-
-
-def _offers_tools(log: StoredLog) -> bool:
-    return any(isinstance(entry.body, Head) and entry.body.tools for entry in log.read())

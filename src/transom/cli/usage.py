@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.usage import TotalUsage
 from transom.errors import InvalidSetting
-from transom.stores import Store, usage_by_conversation, usage_by_run, usage_of
+from transom.stores import usage_by_conversation, usage_by_run, usage_of
 from transom.stores.postgres_url import without_password
 
 DAMAGED = 1
@@ -35,9 +36,12 @@ def run(options: Usage) -> int:
     with existing_store(url) as store:
         if options.id is None:
             about, what = ("" if options.user is None else f"user {one_line(options.user)}, "), "conversation"
-            read = _by_conversation(store, options.user, damaged)
+            with ProgressBar() as bar:
+                read = usage_by_conversation(
+                    store, user_id=options.user, on_damaged=damaged.append, on_progress=bar.update
+                )
             totals = {name: usage for name, usage in read.items() if usage != TotalUsage()}
-            total = _sum(totals)
+            total = reduce(TotalUsage.plus, totals.values(), TotalUsage())
             count = counted(len(read), what)
             if len(totals) < len(read):
                 count = f"requests of {len(totals):,} of {count}"
@@ -55,19 +59,6 @@ def run(options: Usage) -> int:
     for name in damaged:
         print_notice(f"{one_line(name)}: damaged, does not count")
     return DAMAGED if damaged else 0
-
-
-def _by_conversation(store: Store, user: str | None, damaged: list[str]) -> dict[str, TotalUsage]:
-    """Return the usage of every conversation of a store, or of a user, by its name; add damaged ones to `damaged`."""
-    with ProgressBar() as progress:
-        return usage_by_conversation(store, user_id=user, on_damaged=damaged.append, on_progress=progress.update)
-
-
-def _sum(totals: Mapping[str, TotalUsage]) -> TotalUsage:
-    total = TotalUsage()
-    for usage in totals.values():
-        total = total.plus(usage)
-    return total
 
 
 def _fields(usage: TotalUsage) -> dict[str, Any]:

@@ -21,13 +21,6 @@ _WITH_REASONING_OF_ALL = frozenset({"pi", "langchain", "pydantic_ai"})
 _WRITTEN = [name for name, each in FORMATS.items() if each.written]
 
 
-def _not_written(name: str) -> InvalidSetting:
-    names = ", ".join(_WRITTEN)
-    return InvalidSetting(
-        f"{FORMATS[name].title}: this format is read and not written; name another --format ({names})"
-    )
-
-
 class Exported(Struct, kw_only=True):
     """What an export has written so far; final when the iteration has ended.
 
@@ -57,7 +50,8 @@ class Export(Iterator[bytes]):
             raise InvalidSetting(f"conversation {quote(log.name)} was not imported: name a --format ({names})")
         name = format_named(mark.format if format_name is None and mark is not None else format_name).name
         if not FORMATS[name].written:
-            raise _not_written(name)
+            title, names = FORMATS[name].title, ", ".join(_WRITTEN)
+            raise InvalidSetting(f"{title}: this format is read and not written; name another --format ({names})")
         self.report = Exported(conversation=log.name, format=name)
         self.progress = 0.0
         self._log = log
