@@ -124,9 +124,7 @@ def is_taken_back(said: Said, ranges: Ranges) -> bool:
 
 
 def add_range(ranges: Ranges, first: int, end: int) -> None:
-    """Add the range from `first` to before `end` to `ranges`, in place. It replaces the ranges that begin in it or
-    behind it.
-    """
+    """Add the range from `first` to before `end` to `ranges`, in place. Ranges that begin at `first` or later go."""
     while ranges and ranges[-1][0] >= first:
         ranges.pop()
     ranges.append((first, end))
