@@ -119,7 +119,7 @@ def test_a_file_of_a_zip_archive_that_was_changed_is_an_error(tmp_path):
     with zipfile.ZipFile(source, "w") as archive:
         archive.writestr("a.jsonl", json.dumps({"id": "a", "messages": [{"role": "user", "content": "Count."}]}))
     source.write_bytes(source.read_bytes().replace(b"Count.", b"Mount."))
-    with pytest.raises(InvalidMessage, match="a.jsonl line 1: cannot be read: Bad CRC-32"):
+    with pytest.raises(InvalidMessage, match=r"a\.jsonl line 1: cannot be read: Bad CRC-32"):
         next(read(source))
 
 
