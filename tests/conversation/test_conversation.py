@@ -166,7 +166,8 @@ def test_a_pin_of_a_plan_is_no_pin_of_yours():
 
 
 def test_after_a_conflict_no_stale_window_is_given(url, monkeypatch):
-    monkeypatch.setattr("transom.conversation.lock_and_lease.LEASE_SECONDS", 0.0)  # the first one loses its lease at once
+    # the first one loses its lease at once
+    monkeypatch.setattr("transom.conversation.lock_and_lease.LEASE_SECONDS", 0.0)
     with opened(url) as first, opened(url) as second:
         pin = first.pin(first.user("go"))
         stale = first.plan_request()
