@@ -179,7 +179,7 @@ def _call_at(view: View, place: CallPlace) -> ToolCalled:
 
 
 def _approved(view: View) -> list[Approval]:
-    """What the log has of the calls that are approved and not started, in the order of their turns."""
+    """The approvals of the calls that are approved and not started, in the order of their turns."""
     return [_approval_at(view, seq) for _, (seq, state) in sorted(view.approvals.items()) if state == "approved"]
 
 
@@ -194,7 +194,8 @@ def _with_arguments(call: ToolCalled, approval: Approval) -> ToolCalled:
 
 
 def _found(view: View, what: str, wanted: ToolCalled | str, states: tuple[str, ...]) -> ToolCalled:
-    """The call that is to be decided. Raises InvalidSetting if it does not wait, or if several have this id."""
+    """Find the call that a person decides about: `wanted`, or the one with this id, if it is in one of these `states`.
+    Raises InvalidSetting if there is none, or if several have the id."""
     if not isinstance(cast("object", wanted), (ToolCalled, str)):
         raise InvalidSetting(f"{what}: must be a call of pending() or approved(), or its id, not {quote(wanted)}")
     name = wanted if isinstance(wanted, str) else wanted.id or wanted.name
@@ -245,7 +246,7 @@ def _check_arguments(view: View, name: str, arguments: str) -> None:
 
 
 def _json_object(arguments: object) -> str:
-    """Arguments as the JSON of an object. Raises InvalidSetting."""
+    """The arguments that a person wrote, as the JSON of an object. Raises InvalidSetting if they are none."""
     if not isinstance(arguments, (str, Mapping)):
         raise InvalidSetting(f"approve: arguments must be a dict or the JSON of an object, not {quote(arguments)}")
     try:

@@ -188,7 +188,8 @@ def edit(value: object) -> Edit:
 
 
 def _with_valid_fields(name: str, value: AnEdit) -> AnEdit:
-    """An edit whose fields all have the types that a store reads back."""
+    """Check that the fields of an edit have the types that a store reads back, and return the edit. Raises
+    InvalidEdit."""
     try:
         return convert(to_builtins(value), type(value), strict=True)
     except (ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:

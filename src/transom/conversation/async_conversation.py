@@ -29,7 +29,7 @@ async def _in_thread(call: Callable[[], R]) -> R:
 def _async(
     method: Callable[Concatenate[Conversation, P], R],
 ) -> Callable[Concatenate[AsyncConversation, P], Awaitable[R]]:
-    """The method, for an event loop."""
+    """Make the awaitable twin of a method: it runs in a worker thread."""
 
     @wraps(method)
     async def call(self: AsyncConversation, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -41,7 +41,8 @@ def _async(
 def _waiting(
     method: Callable[Concatenate[Conversation, P], R], steps: Callable[Concatenate[Conversation, P], SummarySteps[R]]
 ) -> Callable[Concatenate[AsyncConversation, P], Awaitable[R]]:
-    """A method that may wait for a summary, for an event loop: its steps in worker threads, the wait on the loop."""
+    """Make the awaitable twin of a method that may wait for a summary. Its steps run in worker threads; the loop waits
+    for the summary."""
 
     @wraps(method)
     async def call(self: AsyncConversation, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -64,7 +65,8 @@ class _Returned(Generic[R]):
 
 
 def _advance(steps: SummarySteps[R], outcome: SummaryOutcome | None) -> AwaitSummary | _Returned[R]:
-    """One step. StopIteration cannot leave a thread."""
+    """Do one step: returns what the steps wait for, or what they returned at their end. StopIteration, which says that
+    they have ended, cannot leave a thread."""
     try:
         return next(steps) if outcome is None else steps.send(outcome)
     except StopIteration as done:
@@ -74,7 +76,7 @@ def _advance(steps: SummarySteps[R], outcome: SummaryOutcome | None) -> AwaitSum
 def _opener(
     make: Callable[P, Conversation],
 ) -> Callable[Concatenate[type[AsyncConversation], P], Awaitable[AsyncConversation]]:
-    """A class method that opens a conversation, for an event loop."""
+    """Make the awaitable twin of a class method that opens a conversation: it opens one in a worker thread."""
 
     @wraps(make)
     async def call(cls: type[AsyncConversation], *args: P.args, **kwargs: P.kwargs) -> AsyncConversation:

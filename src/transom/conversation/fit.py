@@ -124,7 +124,8 @@ def _lost_results(view: View) -> list[int]:
 
 
 def _position(log: Log, seq: int) -> int:
-    """Where in the list an entry came from; for one of our own (a made result, a note) the message before it."""
+    """The position in the list of the message that an entry came from; of an entry of our own (a synthetic result, a
+    note) that of the message before it."""
     for at in range(min(seq, len(log) - 1), -1, -1):
         if (meta := log[at].meta) is not None and meta.source is not None:
             return meta.source

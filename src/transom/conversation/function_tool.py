@@ -236,7 +236,8 @@ def _source(function: Callable[..., Any]) -> _CallableFacts:
 def _argument_types(
     name: str, function: Callable[..., Any], source: _CallableFacts
 ) -> tuple[dict[str, str], type[Struct]]:
-    """The parameters by name, each with its field, and a struct that checks them."""
+    """Read the parameters of a function. Returns the field of each parameter, by its name, and a struct with these
+    fields that checks and converts arguments. Raises InvalidSetting if they cannot be read."""
     try:
         signature = inspect.signature(function)
         hints = get_type_hints(source.hinted, include_extras=True)
@@ -265,7 +266,8 @@ def _argument_types(
 
 
 def _with_default(parameter: Parameter) -> Any:
-    """A field with the parameter's default in its schema, where that is plain JSON; else only optional."""
+    """The struct field of a parameter with a default. The schema names the default if it is a text, a number, True,
+    False or None; else the field is optional, no more."""
     default = parameter.default
     if default is None or isinstance(default, (str, int, float, bool)):
         return msgspec.field(name=parameter.name, default=default)
@@ -369,7 +371,7 @@ def pydantic_value(kind: type, value: Any) -> Any:
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:
-    """What a docstring says of the function, and what it says of each parameter below "Args:"."""
+    """Split a docstring: what it says of the function, and below "Args:" what it says of each parameter, by name."""
     lines = text.splitlines()
     start = next((at for at, line in enumerate(lines) if line.strip().lower() in _HEADINGS), None)
     if start is None:

@@ -51,7 +51,7 @@ def replay(
 
 
 def _call(conversation: Conversation, at: int, tools: Sequence[Raw | Tool] | None) -> ReplayStep:
-    """The call whose reply stands at this position."""
+    """Plan the request of the call whose reply stands at this position: its window, or the refusal."""
     try:
         return ReplayStep(at=at, window=conversation.plan_request(tools=tools))
     except BudgetImpossible as refused:

@@ -61,7 +61,7 @@ def _embedder(given: object) -> Embedder | None:
 
 
 class _OneLog:
-    """A log as a store that has only this one."""
+    """A store that has only this log, for a conversation that was opened without a store."""
 
     def __init__(self, log: StoredLog) -> None:
         self._log = log

@@ -132,7 +132,8 @@ class _GivenUp(Struct, frozen=True, eq=False):
 
 
 def _run(child: Conversation, task: str | None, settings: RunOptions, redact: Redactor | None) -> ToolOutcome:
-    """The run of a sub-agent. `task`: None if it goes on after an approval."""
+    """Run a sub-agent, and return its answer, or its error, as the outcome of the call. `task`: None if it goes on
+    after an approval."""
     failed = waits = False
     try:
         result = child.run(task, **settings)
@@ -147,7 +148,8 @@ def _run(child: Conversation, task: str | None, settings: RunOptions, redact: Re
 
 
 def _shown(error: BaseException, redact: Redactor | None) -> str:
-    """What the caller's model reads of an exception: it may quote what was said in the sub-agent's conversation."""
+    """The text of an exception for the caller's model, redacted: it may quote what was said in the sub-agent's
+    conversation."""
     return error_text(error) if redact is None else redact(error_text(error))
 
 

@@ -84,7 +84,7 @@ _SUMMARIZERS = '"run", a model as provider:model, a provider, a Summarizer or Su
 
 
 def summary_settings(given: object) -> SummarySettings | None:
-    """Settings of whatever `Conversation.open` takes. Raises InvalidSetting."""
+    """Make settings of what `Conversation.open` takes as `summarizer`; None stays None. Raises InvalidSetting."""
     if given is None or isinstance(given, SummarySettings):
         return given
     if callable(getattr(given, "steps", None)):
@@ -172,7 +172,8 @@ class SummaryJob:
         return SummaryOutcome(model=self.model_name, usage=self._usage, cost=self._cost_of(self._usage))
 
     def _asked(self, summarizer: Summarizer) -> Generator[CallModel, object, Summary]:
-        """The summarizer's steps; each request is checked and sent, and an answer or the error is handed back."""
+        """Run the summarizer's steps: its requests are checked and yielded, and each answer or error is sent in.
+        Returns what the summarizer made."""
         steps = summarizer.steps(self.want, self.counter, self.model)
         try:
             ask = next(steps)
@@ -297,7 +298,7 @@ def _reason(error: Exception) -> str:
 
 
 def _http_body(arguments: Raw) -> Raw:
-    """The body of the HTTP request: Gemini's SDK takes most of it in a `config`."""
+    """The body of the HTTP request for these arguments of an SDK: Gemini's takes most of the body in a `config`."""
     config = arguments.get("config")
     return {**config, **{key: value for key, value in arguments.items() if key != "config"}} if config else arguments
 

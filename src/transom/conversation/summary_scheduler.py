@@ -185,7 +185,7 @@ class SummarizingPlanner:
         return limited or why_not_shown(planner.view)
 
     def _why_no_summary(self, asked: SummaryOptions) -> str:
-        """That a compaction here has no summary, and the shortest way to one."""
+        """A sentence that says that a compaction here has no summary, and the shortest way to one."""
         able = replace(asked, can_be_made=True, may_replace=True, least=0)
         lacks_only_model = self._planner.compaction_want(able) is not None
         ways = ["give the conversation a summarizer"] if lacks_only_model else []
@@ -197,8 +197,8 @@ class SummarizingPlanner:
         return f"compact: focus and notes need a summary, and policy {name} makes none here: {', or '.join(ways)}"
 
     def _no_room(self, asked: SummaryOptions) -> str:
-        """That the summary which a compaction now would want has no room; empty if there is room, or if none is
-        wanted."""
+        """A sentence that says that there is too little room for the summary which a compaction now would want. Empty
+        if there is room, or if it would want none."""
         want = self._planner.compaction_want(replace(asked, least=0))
         if want is None or want.max_tokens >= asked.least:
             return ""
@@ -222,7 +222,7 @@ class SummarizingPlanner:
             self._log_unused(outcome, NEWER)
 
     def _look_for_finished(self, *_: object) -> None:
-        """Behind an append: take in the summary in the background, if it is done."""
+        """Called after each append: take in the summary in the background, if it is done."""
         self.take_finished()
 
     def abandon(self) -> None:
@@ -242,7 +242,8 @@ class SummarizingPlanner:
 
     @contextmanager
     def _counted_if_unused(self, outcome: SummaryOutcome) -> Generator[None]:
-        """If the block raises, the summary is not in the log. The usage of its requests is logged all the same."""
+        """A context manager for the block that appends the summary. If the block raises before that, the usage of the
+        requests for the summary is logged all the same."""
         before = self._planner.view.usage.summaries
         try:
             yield
@@ -260,7 +261,7 @@ class SummarizingPlanner:
         self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
 
     def _failure_logged(self, outcome: SummaryOutcome) -> Summary | None:
-        """The summary of an outcome, whoever made it; its failure is logged."""
+        """Log the error of an outcome, if it has one, and return its summary; None if it has none."""
         if outcome.error:
             failure = Failure(failure=NO_SUMMARY, error=outcome.error, model=outcome.model, usage=outcome.usage)
             self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
@@ -286,7 +287,7 @@ class SummarizingPlanner:
         return may_replace or (newest[1].last == summary.last and newest[1].degraded and not summary.degraded)
 
     def _lacks_summary(self, newest: tuple[int, Summary] | None) -> bool:
-        """Whether folded turns have no summary of a model: there was none when they were folded, or it failed."""
+        """Whether some folded turns are in no summary of a model. `newest`: the newest summary of the log."""
         if newest is None or newest[1].degraded:
             return True
         return any(slot.last > newest[1].last for slot in self._planner.view.slots if isinstance(slot, FoldedSlot))
@@ -315,7 +316,7 @@ class SummarizingPlanner:
 
 
 def _left_out(notes: Sequence[str], summary: Summary) -> str:
-    """That notes are not in a summary, for want of room; empty if they all are."""
+    """A sentence that says how many notes are not in a summary; empty if they all are."""
     if summary.compaction is not None:
         return NO_NOTES if notes else ""
     lost = sum(note not in summary.text for note in notes)
@@ -323,7 +324,7 @@ def _left_out(notes: Sequence[str], summary: Summary) -> str:
 
 
 def _failure_line(outcome: SummaryOutcome) -> str:
-    """Why the model made no summary, in one line."""
+    """The error of an outcome in one line, with the model; empty if there is none."""
     if not outcome.error:
         return ""
     return " ".join((f"{outcome.model}: {outcome.error}" if outcome.model else outcome.error).split())
@@ -449,7 +450,7 @@ class SummaryScheduler:
         return job.failed(f"no answer after {waited:,.0f} seconds")
 
     def abandon(self) -> SummaryJob | None:
-        """Nobody waits for the summary in the background any more. Returns the job of that summary, if there is one."""
+        """Give up the summary in the background. Returns its job; None if there was none."""
         if self._pending is None:
             return None
         ticket, job, _ = self._pending

@@ -14,7 +14,8 @@ WORKERS = 4
 
 
 class Ticket(Generic[R]):
-    """A piece of work that was handed in. `done` is set when there is a `result`; work that raised has none."""
+    """A piece of work that was handed in. `done` is set when it has ended. `result`: what it returned; None if it
+    raised."""
 
     def __init__(self, work: Callable[[], R]) -> None:
         self.work = work

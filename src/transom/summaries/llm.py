@@ -107,7 +107,8 @@ class _SummaryRequests:
 
     @property
     def can_fork(self) -> bool:
-        """Whether a fork of the live request is possible, cached, and fits."""
+        """Whether the live request can be forked: the model is that of the conversation, there is such a request, and
+        it fits in the context window with the instruction and the answer."""
         want, model = self.want, self.model
         if not model.same_as_live or want.request is None or want.request_tokens <= 0:
             return False

@@ -267,7 +267,7 @@ class _RunSpans:
 
 
 def _usage(usage: Usage | None, prefix: str) -> dict[str, Any]:
-    """The attributes for a usage."""
+    """The attributes for a usage, their names after this prefix; none for tokens that were not reported."""
     if usage is None:
         return {}
     return {f"{prefix}{name}": value for name, field in _USAGE.items() if (value := getattr(usage, field))}

@@ -174,7 +174,7 @@ class LogWriter:
             self._notify(before, self.view, entries)
 
     def _check_owner(self) -> None:
-        """Raises InvalidSetting if the log began as somebody else's. Whose it is, the message does not say."""
+        """Raise InvalidSetting if the log began as somebody else's. The message does not say whose it is."""
         if self.wanted_owner is None or not len(self.log):
             return
         found = owner_of(self.log)
@@ -246,7 +246,7 @@ def _is_answered_by(label: str, call: Call) -> bool:
 
 
 def _stray_line(label: str, open_ids: list[str]) -> str:
-    """Why a result finds no open call, with the ids of those that are open."""
+    """The line that says that a result finds no open call, with the ids of the calls that are open."""
     waiting = ", ".join(quote(each, 60) for each in open_ids[:NAMED_CALLS])
     if len(open_ids) > NAMED_CALLS:
         waiting += f" and {len(open_ids) - NAMED_CALLS:,} more"

@@ -212,7 +212,8 @@ def _file(data: str, mime: str, what: str) -> Raw:
 
 
 def _says(part: Raw, structured: object) -> bool:
-    """Whether a text is the JSON of a value. What is no object, servers put under the key `result`."""
+    """Whether the text of a part is this value as JSON. A value that is no object, servers put under the key `result`;
+    then its own JSON counts too."""
     said = text(part, "text")
     values = [structured, *(as_dict(structured).values() if set(as_dict(structured)) == {"result"} else ())]
     if said and said in values:

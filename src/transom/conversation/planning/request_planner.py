@@ -59,7 +59,7 @@ from transom.wire.dialects import dialect_named, with_digest_role
 
 class Planned(NamedTuple):
     """The result of `RequestPlanner.request`: the window of the request that it logged, or the summary that must be
-    made first."""
+    made before that."""
 
     window: Window | None
     """Of the request that was logged. None: nothing was logged, because the request must wait for `want` first."""
@@ -389,7 +389,7 @@ class RequestPlanner:
         summary_options: SummaryOptions | None = None,
         summary: Summary | None = None,
     ) -> PlanRequest:
-        """What a plan is asked for with, now."""
+        """The request for a plan of this view now: with the limits, the policy and the tags of this moment."""
         return PlanRequest(
             view,
             options,
@@ -462,7 +462,7 @@ class RequestPlanner:
 
 
 def _left(view: View, at: float, seq: int, why: str) -> tuple[Entry, ...]:
-    """The entries of the edits that take the compaction of this summary out of the window."""
+    """The entries of the edits that take the provider's compaction in summary `seq` out of the window; not appended."""
     draft = Draft(view, at)
     for edit in list(without_compaction(view, seq, why)):
         draft.add(edit)

@@ -153,8 +153,8 @@ class AgentLoop:
         self._known = names_of(conversation.head.tools if self._schemas is None else self._schemas)
 
     def steps(self, answer: str | None = None) -> RunSteps:
-        """The run. `answer`: what the model has answered last, if there is nothing else to answer: then the run ends
-        with it.
+        """The steps of the run: yields events and work, returns the result. `answer`: what the model has said last, if
+        nothing is left to answer. Then the run ends with that, without a request.
 
         Raises ProviderError, BudgetImpossible, RunStopped, InvalidOutput if no answer fits the wanted type,
         InvalidSetting if the function of an approved call was not given, and whatever a driver throws in.
@@ -246,7 +246,8 @@ class AgentLoop:
     # ---- the model
 
     def _model_call(self) -> Generator[Work | Event, Any, tuple[Assistant, int, Replied]]:
-        """One reply, after as many attempts as the settings allow. Raises ProviderError when none is left."""
+        """Ask for one reply, with as many attempts as the settings allow. Returns the turn, its key, and the event.
+        Raises ProviderError when no attempt is left."""
         attempts = Attempts(self._settings.retry, self._settings.providers, self._max_tokens)
         while True:
             self._provider, self._max_tokens = attempts.provider, attempts.max_tokens
@@ -392,8 +393,8 @@ class AgentLoop:
     # ---- tools
 
     def _tool_calls(self, turn: Assistant, key: int, replied: Replied) -> Generator[Work | Event, Any, None]:
-        """Every call of a turn gets a result: the tool's, or one that says why there is none. Only a call that needs a
-        person's approval may wait for it."""
+        """Run the calls of a turn. Each gets a result: the tool's, or one that says why there is none. Only a call that
+        needs a person's approval may go without one, until that is decided."""
         jobs = [self._job(called) for called in _called(turn, key)]
         pending: set[int] = set()
         try:
@@ -493,7 +494,7 @@ class AgentLoop:
         )
 
     def _job(self, called: ToolCalled) -> ToolJob:
-        """The call as a job for a driver; with its outcome at once if no function has to run."""
+        """Make a job of a call, for a driver. It has its outcome already if no function has to run."""
         tool = self._settings.functions.get(called.name)
         job = ToolJob(called, tool, {}, self._settings.tool_timeout if tool is None else tool.timeout)
         if job.timeout is None:

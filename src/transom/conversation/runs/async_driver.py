@@ -135,7 +135,8 @@ class AsyncSteps:
             await in_thread(self._steps.close)
 
     def _advance(self, step: Callable[[Any], Work | Event], value: object) -> Batch:
-        """Step until the run waits for work, has failed at a request, or is over. A step that raises ends it."""
+        """Do steps until the run waits for work, a request has failed, or the run is over. Returns the events on the
+        way, and the work. A step that raises ends the run."""
         assert self._steps is not None
         happened: list[Event] = []
         self.is_over = True
@@ -228,7 +229,8 @@ class AsyncSteps:
             self.error = error
 
     async def run_tools(self, work: RunTools) -> Batch:
-        """Run calls at once; each result is sent in as it comes. The events on the way, and the next work."""
+        """Run these calls at the same time, and send each result into the run as it comes. Returns the events on the
+        way, and the next work."""
         happened: list[Event] = []
         following: Work | None = None
         failed: BaseException | None = None
@@ -257,8 +259,8 @@ class AsyncSteps:
         await send.send(job)
 
     async def _call(self, job: ToolJob, start: float) -> None:
-        """Run a call: an async tool on this loop, a sync one in a thread, which finishes the job itself: whoever waits
-        for it may be gone by then. Only a cancellation is raised."""
+        """Run a call and finish its job: an async tool on this loop, a sync one in a thread. The thread finishes the
+        job itself, because whoever waits for it may be gone by then. Only a cancellation is raised."""
         assert job.tool is not None
         function = job.tool.function
         CURRENT_JOB.set(job)
@@ -279,7 +281,8 @@ class AsyncSteps:
 
 
 def _finish_in_thread(job: ToolJob, start: float) -> Awaitable[object] | None:
-    """Run a sync tool and finish its job; what it returned if that must be awaited first."""
+    """Call a sync tool in this thread and finish its job. If the tool returned an awaitable, that is returned, and the
+    job is not finished; else None."""
     assert job.tool is not None
     try:
         value = job.tool.function(**job.arguments)

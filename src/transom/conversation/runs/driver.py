@@ -74,7 +74,8 @@ def drained(events: Generator[Event, None, RunResult]) -> RunResult:
 
 
 def check_after(event: Event, cancel: Cancel | None) -> None:
-    """Raises RunStopped if `cancel` was set while somebody looked at a failure: the request is not sent again."""
+    """Raise RunStopped if `cancel` was set while the caller looked at a failed request, so that it is not sent again.
+    Other events are not checked."""
     if isinstance(event, RequestFailed):
         check_cancel(cancel)
 
@@ -161,7 +162,8 @@ def received(
     on_left: Callable[[T], object] | None = None,
     on_late: Callable[[T], object] | None = None,
 ) -> Generator[T, None, None]:
-    """What `receive` gives, one by one. `check` is called every `tick` seconds of waiting, and may raise.
+    """Call `receive` in a thread, and yield the items that it gives, one by one. `check` is called every `tick` seconds
+    of waiting, and may raise.
 
     When the generator is closed, or `check` raises, `on_left` is called with each item that has arrived and was not
     taken. The thread notices that with the next item, which it gives to `on_late`, or drops. Then it closes what

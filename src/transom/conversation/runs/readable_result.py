@@ -77,7 +77,7 @@ def _key(key: object) -> str:
 
 
 def _text(data: bytes) -> str:
-    """Bytes as the text that they are in UTF-8, or how many they are."""
+    """Bytes as their UTF-8 text; if they are none, a text that says how many they are."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

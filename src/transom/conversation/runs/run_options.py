@@ -144,8 +144,9 @@ def _steps(
 
 
 def _last_answer(view: View) -> str | None:
-    """The model's answer, if it is the last that was said and nothing is left to do. A run without input that asked
-    again would pay for a reply to a reply: after a crash, or where workers look for decided approvals."""
+    """The text of the model's answer, if it is the last that was said and nothing is left to do; else None. A run
+    without input that asked again would pay for a reply to a reply: after a crash, or where workers look for decided
+    approvals."""
     last = view.slots[-1]
     if not isinstance(last, Unit) or not isinstance(turn := last.first_fact, Assistant) or turn.calls or view.waiting:
         return None
@@ -281,7 +282,8 @@ def _checked_prices(given: object) -> TokenPrices | None:
 
 
 def _sdk_arguments(given: object) -> Mapping[str, Any]:
-    """Return more keyword arguments for the SDK's call. Raises InvalidSetting, also if one contains itself."""
+    """Check the `settings` of a run, and return them. Raises InvalidSetting if one would replace what the run sends, is
+    nested too deep or contains itself."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in cast("Mapping[object, Any]", given)):
@@ -307,7 +309,7 @@ def _is_deeper(value: object, levels: int) -> bool:
 
 
 def _inner(value: object) -> Iterable[object]:
-    """What an object or a list holds; a text holds nothing."""
+    """The values in an object or a list; none for anything else."""
     if isinstance(value, Mapping):
         return cast("Mapping[object, object]", value).values()
     return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else ()

@@ -17,7 +17,8 @@ from transom.texts import tool_timed_out
 
 
 class ToolThreads:
-    """Each call in a daemon thread of its own: a tool that hangs delays neither the run nor the end of the process."""
+    """Runs the calls of a run, each in a daemon thread of its own: a tool that hangs delays neither the run nor the end
+    of the process."""
 
     def __init__(self, cancel: Cancel | None) -> None:
         self._cancel = cancel
@@ -65,7 +66,8 @@ class ToolThreads:
 
 
 def call_tool(job: ToolJob) -> ToolOutcome:
-    """Run a call where it is; an async tool in an event loop of its own. Never raises."""
+    """Run a call in this thread, an async tool in an event loop of its own. Never raises: an exception becomes a failed
+    outcome."""
     assert job.tool is not None
     CURRENT_JOB.set(job)
     try:
@@ -81,17 +83,17 @@ def as_outcome(value: object) -> ToolOutcome:
 
 
 def timed(outcome: ToolOutcome, start: float) -> ToolOutcome:
-    """The outcome with how long it took."""
+    """The outcome with the seconds since `start`, which is a time of `time.monotonic`."""
     return replace(outcome, duration=round(time.monotonic() - start, 6))
 
 
 def out_of_time(job: ToolJob) -> ToolOutcome:
-    """What becomes of a call that took too long."""
+    """The outcome of a call that took too long."""
     return ToolOutcome(content=tool_timed_out(job.timeout or 0), failed=True, duration=job.timeout, given_up=True)
 
 
 def run_async(value: Any) -> Any:
-    """Wait for an awaitable in an event loop of its own; what it gives."""
+    """Wait for an awaitable in an event loop of its own, and return its result."""
     import asyncio  # noqa: PLC0415 - only for async tools under the sync driver
 
     async def wait() -> Any:

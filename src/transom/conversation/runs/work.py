@@ -86,8 +86,8 @@ class ToolJob:
         self._log_late: Callable[[ToolOutcome], object] | None = None
 
     def finish(self, outcome: ToolOutcome) -> bool:
-        """Set what the tool came to. False if the call was given up before: then the outcome is late, and is logged
-        behind the result that says so."""
+        """Set the outcome of the tool. Returns False if the call was given up before: then the outcome is late, and is
+        logged as a late result behind the one that says so."""
         with self._lock:
             if self.outcome is None:
                 self.outcome = outcome
@@ -202,5 +202,5 @@ def check_cancel(cancel: Cancel | None) -> None:
 
 
 def cancelled() -> RunStopped:
-    """What a run raises once `cancel` is set."""
+    """The error that a run raises once `cancel` is set."""
     return RunStopped("cancelled", "the run was cancelled")
