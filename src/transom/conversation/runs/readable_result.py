@@ -23,7 +23,8 @@ def readable(outcome: ToolOutcome) -> ToolOutcome:
     """The outcome with a content that the model can read. Never raises: an object that cannot be read (its repr
     raises, it is nested too deep) makes the call a failed one that says so."""
     try:
-        if (mcp := read_mcp(outcome.content)) is not None:
+        is_text = isinstance(outcome.content, str)
+        if not is_text and (mcp := read_mcp(outcome.content)) is not None:
             return replace(outcome, content=mcp.parts or texts.NO_OUTPUT, failed=outcome.failed or mcp.failed)
         return replace(outcome, content=result_content(outcome.content))
     except Exception as error:  # noqa: BLE001 - the code of the object has run
