@@ -46,10 +46,14 @@ class LockNotice:
             self._thread.join()
 
     def _watch(self) -> None:
+        """Print the notice if the store was found locked twice in a row: the first time it may be our own append."""
+        was_locked = False
         while not self._done.wait(DELAY / 4):
-            if monotonic() - self._last_step >= DELAY and self._is_locked():
+            is_locked = monotonic() - self._last_step >= DELAY and self._is_locked()
+            if is_locked and was_locked:
                 print_notice(f"{self._path} is locked: waiting for another process")
                 return
+            was_locked = is_locked
 
     def _is_locked(self) -> bool:
         try:
