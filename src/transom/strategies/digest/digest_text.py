@@ -31,7 +31,7 @@ from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.quotes import argument_quotes, text_quotes
 from transom.strategies.digest.record import CallLine, RecordTurn, record_text
 from transom.strategies.digest.visible import covered_names, visible
-from transom.strategies.digest.word_choice import cover_words, length_factors
+from transom.strategies.digest.word_choice import cover_words
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.references import range_reference
 
@@ -298,7 +298,7 @@ class _FoldedTurns:
         )
         left = room - choice.spent
         if by_words and left > MIN_FOR_WORDS * room:
-            cover_words(view, index, choice, left, length_factors(view, index, passages, self.units))
+            cover_words(view, index, choice, left, self.units)
         chosen: Spans = {}
         for at in sorted(choice.taken):
             passage = passages[at]

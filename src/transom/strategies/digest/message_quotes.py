@@ -22,7 +22,7 @@ from transom.strategies.digest.index import Index
 from transom.strategies.digest.own_words import OwnWords
 from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import between_words, readable, sentences
-from transom.strategies.digest.word_choice import cover_words, length_factors
+from transom.strategies.digest.word_choice import cover_words
 from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import signal_count
 
@@ -51,9 +51,6 @@ LONGER = 1.15
 
 SENTENCE = 24
 """Characters of a sentence, at least; shorter ones are joined to the next one."""
-
-REPEATED = 0.4
-"""The worth of a word of the user at each further quote, as a share of the one before."""
 
 QUESTIONS = ("?", "？")
 """How a question ends."""
@@ -93,8 +90,7 @@ class MessageQuotes:
             for one in self.index.at(self.view, entry).passages
         )
         choice = PassageChoice([replace(one, margin=0.0) for one in found if (one.entry, one.text) in said])
-        factors = length_factors(self.view, self.index, choice.passages, self.units)
-        cover_words(self.view, self.index, choice, room, factors, REPEATED)
+        cover_words(self.view, self.index, choice, room, self.units)
         spans: Spans = {}
         for at in sorted(choice.taken):
             one = choice.passages[at]

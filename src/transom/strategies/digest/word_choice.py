@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from statistics import median
 
@@ -11,7 +11,6 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passage_choice import PassageChoice
-from transom.strategies.digest.passages import Passage
 
 REPEATED_WORD = 0.5
 """The worth of each further passage with the same word, as a share of the one before."""
@@ -23,16 +22,9 @@ USER, MODEL = "user", "assistant"
 """The roles whose messages are compared."""
 
 
-def cover_words(
-    view: View,
-    index: Index,
-    choice: PassageChoice,
-    room: float,
-    factors: Sequence[float] = (),
-    repeated: float = REPEATED_WORD,
-) -> None:
-    """Choose on by words, in at most `room` tokens. `factors`: the worth of each passage. `repeated`: that of each
-    further passage with the same word, as a share of the one before."""
+def cover_words(view: View, index: Index, choice: PassageChoice, room: float, hidden: Sequence[Unit]) -> None:
+    """Choose on by words, in at most `room` tokens: those of short messages, and the user's, before long replies.
+    `hidden`: the turns whose messages are compared."""
     words = index.words.update(view, index)
     entries = dict.fromkeys(passage.entry for passage in choice.passages)
     of_entry = {seq: words.at(view, index, seq) for seq in entries}
@@ -40,20 +32,22 @@ def cover_words(
     times = Counter(chain.from_iterable(items[at] for at in choice.taken))
 
     def worth(word: str) -> int:
-        return int(words.weight(word) * repeated ** times[word])
+        return int(words.weight(word) * REPEATED_WORD ** times[word])
 
-    choice.cover(room, items, worth, repeated=repeated, factors=factors)
+    factors = _length_factors(view, index, entries, hidden)
+    by_passage = [factors[one.entry] for one in choice.passages]
+    choice.cover(room, items, worth, repeated=REPEATED_WORD, factors=by_passage)
 
 
-def length_factors(view: View, index: Index, passages: Sequence[Passage], hidden: Sequence[Unit]) -> list[float]:
-    """The worth of the words of each passage: less in messages of more than `SHORT` tokens, and less in those of the
-    model if it says more than the user: (median length of the user's messages ÷ the model's)², from 0.1 to 1. Who says
-    little says what matters."""
+def _length_factors(view: View, index: Index, entries: Iterable[int], hidden: Sequence[Unit]) -> dict[int, float]:
+    """The worth of a word in each entry: less in messages of more than `SHORT` tokens, and less in those of the model
+    if it says more than the user: (median length of the user's messages ÷ the model's)², from 0.1 to 1. Who says little
+    says what matters."""
     heads = [index.at(view, unit.seqs[0]) for unit in hidden]
     of_user, of_model = (median([one.tokens for one in heads if one.role == role] or [0]) for role in (USER, MODEL))
     verbosity = min(1.0, max(0.1, (of_user / of_model) ** 2)) if of_user and of_model else 1.0
-    factors: dict[int, float] = {}
-    for seq in {one.entry for one in passages}:
-        indexed = index.at(view, seq)
-        factors[seq] = min(1.0, SHORT / max(1, indexed.tokens)) * (verbosity if indexed.role == MODEL else 1.0)
-    return [factors[one.entry] for one in passages]
+    found = {seq: index.at(view, seq) for seq in entries}
+    return {
+        seq: min(1.0, SHORT / max(1, one.tokens)) * (verbosity if one.role == MODEL else 1.0)
+        for seq, one in found.items()
+    }
