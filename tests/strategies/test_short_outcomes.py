@@ -177,3 +177,10 @@ def test_a_run_that_tested_nothing_says_so_and_did_not_pass(text, outcome):
     call = action_of(Call(name="Bash", args='{"command": "pytest -m unit"}', id="c"))
     result = outcome_of(ToolResult(call="c", parts=(Text(text),)), call)
     assert (outcome_text(call, result), result.ran, result.failed) == (outcome, False, False)
+
+
+def test_a_few_short_lines_of_a_page_or_a_file_are_their_own_outcome():
+    page = ended("web_fetch", {"url": "https://a.example/x"}, "# Untitled\n\nNo content could be extracted\n")
+    assert page == ("«# Untitled ⏎ No content could be extracted»", False)
+    assert ended("Read", {"file_path": "/a/VERSION"}, "1.2.3\nstable\n") == ("«1.2.3 ⏎ stable»", False)
+    assert ended("Read", {"file_path": "/a/VERSION"}, f"1.2.3\n{'stable ' * 9}\n") == ("2 lines", False)

@@ -28,8 +28,8 @@ SHORT_OUTPUT, SHORT_LINES, SHORT_MATCHES = 160, 4, 120
 search."""
 
 ONE_LINER, REFUSAL, RECEIPT = 60, 200, 2_000
-"""Characters up to which a result of one line is its own outcome, may be the refusal of a tool, and may only say that
-something runs now."""
+"""Characters up to which any other result of a few lines is its own outcome; up to which a result of one line may be
+the refusal of a tool; and up to which a result may only say that something runs now."""
 
 MOST_MADE = 3
 """How many objects of one result are named."""
@@ -249,7 +249,7 @@ def _says(body: str, lines: int, action: Action, verdict: str) -> str:
         first = next((line for line in body[:SCANNED_OUTPUT].splitlines() if any(map(str.isalnum, line))), body)
         return one_line(verdict or first, OUTCOME)
     most = {"search": SHORT_MATCHES, "run": SHORT_OUTPUT, "type": SHORT_OUTPUT}.get(action.kind, ONE_LINER)
-    is_short = 0 < lines <= (SHORT_LINES if most > ONE_LINER else 1) and len(body) <= 2 * SHORT_OUTPUT
+    is_short = 0 < lines <= SHORT_LINES and len(body) <= 2 * SHORT_OUTPUT
     short = " ⏎ ".join(" ".join(line.split()) for line in body.splitlines() if line.strip()) if is_short else ""
     return short if len(short) <= most else ""
 
