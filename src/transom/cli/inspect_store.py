@@ -23,7 +23,7 @@ def run(options: Inspect) -> int:
     if any(find_spec(name) is None for name in ("starlette", "uvicorn")):
         raise InvalidSetting(f"inspect needs starlette and uvicorn: {install_command('inspect')}")
     with at_work("starting"):
-        from transom.inspector.server import HOST, Inspector, listen, serve  # noqa: PLC0415 - an extra
+        from transom.inspector.server import Inspector, listen, serve  # noqa: PLC0415 - an extra
 
         o200k().count("ready")  # loads the tokenizer, so that the first window need not wait for it
     url = store_url(options.store)
@@ -32,7 +32,7 @@ def run(options: Inspect) -> int:
         try:
             listening = listen(options.port)
         except OSError as problem:
-            raise InvalidSetting(f"--port: {HOST}:{options.port}: {problem.strerror}") from None
+            raise InvalidSetting(f"--port: {problem.strerror}") from None
         inspector = Inspector(store, place=without_password(url), read_only=options.read_only)
 
         def ready(link: str) -> None:

@@ -41,7 +41,7 @@ def run(options: Proxy) -> int:
     try:
         listening = listen(options.host, options.port)
     except OSError as problem:
-        raise InvalidSetting(f"--port: {options.host}:{options.port}: {problem.strerror}") from None
+        raise InvalidSetting(f"--host, --port: {problem.strerror}") from None
     gateway = opened_gateway(options.store, options.budget, options.policy, options.on_error)
 
     def ready() -> None:

@@ -275,16 +275,11 @@ def _runs(values: list[str]) -> list[tuple[int, str]]:
 
 
 def listen(port: int) -> socket.socket:
-    """Open a socket that only this machine can reach. Port 0 is any free port. Raises OSError if the port is taken."""
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((HOST, port))
-        listening.listen()  # before the link is printed: a browser that is faster than the server waits
-    except OSError:
-        listening.close()
-        raise
-    return listening
+    """Open a socket that only this machine can reach. Port 0 is any free port. Raises OSError if the port is taken.
+
+    It listens from now on, so that a browser that opens the link before the server runs has to wait only.
+    """
+    return socket.create_server((HOST, port))
 
 
 def serve(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Any, cast
 from urllib.parse import quote as url_quote
 
@@ -209,36 +209,23 @@ def make_server(store: Store, *, user_id: str | None = None, write: bool = False
     if write:
         for function in tools.memory.tools():
             server.add_tool(_guarded(function), name=function.__name__, annotations=_WRITES, structured_output=False)
-    server.resource("transom://{conversation}/window", mime_type="application/json")(_refusing(tools.window))
-    server.resource("transom://{conversation}/entry/{number}", mime_type="text/plain")(_refusing(tools.entry))
-    server.resource("transom://{conversation}/summary", mime_type="text/plain")(_refusing(tools.summary))
-    server.prompt()(_refusing(tools.resume))
+    refused = partial(MCPError, INVALID_PARAMS)  # of a resource or prompt the SDK keeps the text of no other exception
+    server.resource("transom://{conversation}/window", mime_type="application/json")(_guarded(tools.window, refused))
+    server.resource("transom://{conversation}/entry/{number}", mime_type="text/plain")(_guarded(tools.entry, refused))
+    server.resource("transom://{conversation}/summary", mime_type="text/plain")(_guarded(tools.summary, refused))
+    server.prompt()(_guarded(tools.resume, refused))
     return server
 
 
-def _guarded(function: Callable[..., str]) -> Callable[..., str]:
-    """This function as a tool: a TransomError becomes a ToolError of one line."""
-
-    @wraps(function)
-    def call(*given: Any, **arguments: Any) -> str:
-        try:
-            return function(*given, **arguments)
-        except TransomError as error:
-            raise ToolError(str(error)) from None
-
-    return call
-
-
-def _refusing(function: Callable[..., str]) -> Callable[..., str]:
-    """This function as a resource or a prompt: its errors become an MCPError of one line, because the SDK hides the
-    text of all other exceptions."""
+def _guarded(function: Callable[..., str], failed: Callable[[str], Exception] = ToolError) -> Callable[..., str]:
+    """This function, so that a TransomError or ToolError in it becomes `failed`, with the same line of text."""
 
     @wraps(function)
     def call(*given: Any, **arguments: Any) -> str:
         try:
             return function(*given, **arguments)
         except (TransomError, ToolError) as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from None
+            raise failed(str(error)) from None
 
     return call
 

@@ -19,16 +19,10 @@ _BACKLOG = 1_024
 
 def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
     """Open a socket that listens. Port 0 is any free port. Raises OSError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen(_BACKLOG)
-    except OSError:
-        listening.close()
-        raise
-    return listening
+    if ":" not in host:
+        return socket.create_server((host, port), backlog=_BACKLOG)
+    both = socket.has_dualstack_ipv6()  # "::" is every address of the machine, the IPv4 ones too
+    return socket.create_server((host, port), family=socket.AF_INET6, dualstack_ipv6=both, backlog=_BACKLOG)
 
 
 def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, ready: Callable[[], None]) -> None:
