@@ -19,6 +19,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from transom.cache_prices import PRICES
 from transom.conversation.summary_job import SummarySettings
 from transom.conversation.worker_pool import InPlace
 from transom.core.budget import Budget
@@ -27,7 +28,6 @@ from transom.evaluation.summary_costs import summary_costs
 from transom.importers import Recorded, read
 from transom.importers.recorded import as_openai_chat
 from transom.policies import policy_named
-from transom.prices import PRICES
 from transom.reports.recorded_calls import judge_of, recorded_calls
 from transom.stores import MemoryStore
 from transom.strategies.text.one_line import one_line

@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from transom.texts import CLOSE, OPEN
+from transom.quoting import CLOSE, OPEN
 
 End = Literal["line", "sentence", "between words", "inside a word"]
 _WORST: tuple[End, ...] = ("line", "sentence", "between words", "inside a word")

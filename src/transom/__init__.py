@@ -14,6 +14,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from transom.cache_prices import Prices
 from transom.conversation.async_conversation import AsyncConversation
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import RunResult
@@ -58,7 +59,6 @@ from transom.errors import (
 )
 from transom.evaluation.edit_costs import EditCost
 from transom.evaluation.explain import Explanation, Explanations
-from transom.prices import Prices
 from transom.stores import Store, StoredLog, open_store
 from transom.wire.dialect import Dialect
 

@@ -12,14 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-FILE, FOLDER = 0o600, 0o700
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 def make_folder(path: Path) -> None:
     """Create a folder and the folders above it that are missing. Raises OSError."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     for each in reversed(missing):
-        each.mkdir(FOLDER, exist_ok=True)
+        each.mkdir(FOLDER_MODE, exist_ok=True)
     path.mkdir(exist_ok=True)  # raises FileExistsError for a file
 
 
@@ -29,7 +29,7 @@ def create_file(path: str | os.PathLike[str]) -> None:
     says why.
     """
     with suppress(OSError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
 
 
 def opened(path: str | os.PathLike[str], mode: str = "wb", buffering: int = -1) -> IO[bytes]:
@@ -44,4 +44,4 @@ def keep_mode(new: Path, old: Path) -> None:
 
 
 def _opener(path: str, flags: int) -> int:
-    return os.open(path, flags, FILE)
+    return os.open(path, flags, FILE_MODE)

@@ -20,23 +20,23 @@ __all__ = ["Redactor", "Span", "redactor", "secrets_in", "without_keys"]
 
 SECRETS = "secrets"
 
-LONG = 16
+MIN_LONG_SECRET = 16
 """Secrets of at least this number of characters are also redacted in part, because a quote may begin or end inside
 one."""
 
-SEED = 12
+MIN_QUOTED_PART = 12
 """The shortest part of a long secret that is redacted."""
 
 MIN_SECRET = 6
 """A secret with fewer characters is redacted only where it was found, not everywhere the same characters occur."""
 
-SHORTEST_KEY = 4
+MIN_KNOWN_KEY = 4
 """The fewest characters of a known key that is searched for. A shorter one could be part of any word."""
 
-KNOWN = 50_000
+MAX_CACHED_TEXTS = 50_000
 """The maximum number of texts whose secrets are cached."""
 
-PIECE, OVERLAP = 2_000, 300
+PIECE_CHARACTERS, OVERLAP_CHARACTERS = 2_000, 300
 """A longer line is searched in pieces of this number of characters, so that no pattern takes long. They overlap, so
 that a secret at an edge is found."""
 
@@ -62,7 +62,7 @@ not be shown. It must return the same for equal texts."""
 
 class Redactor:
     """Replaces secrets by what they are: `[redacted: AWS access key]`. `find` finds them. It is a
-    `core.redact.Redact`."""
+    `core.apply_redaction.Redact`."""
 
     def __init__(self, find: Find) -> None:
         self._find = find
@@ -88,7 +88,7 @@ class Redactor:
             found = self._find(source)
             spans = [] if isinstance(found, str) else _checked(found, source)
             values = {source[span.start : span.end]: span.kind for span in spans if span.end - span.start >= MIN_SECRET}
-            if len(self._known) >= KNOWN:
+            if len(self._known) >= MAX_CACHED_TEXTS:
                 self._known.clear()
             known = self._known[key] = tuple(values.items())
         return known
@@ -117,11 +117,11 @@ def redactor(given: object) -> Redactor | None:
 
 def without_keys(text: str, *known: str) -> str:
     """Return a text of a provider or of an SDK, such as an error, without keys: those that are `known`, and what looks
-    like one. It needs no extra. A known key of fewer than `SHORTEST_KEY` characters is left.
+    like one. It needs no extra. A known key of fewer than `MIN_KNOWN_KEY` characters is left.
     """
     spans = [*_matches(_KEYS, text)]
     for key in filter(None, known):
-        if len(key) >= SHORTEST_KEY:
+        if len(key) >= MIN_KNOWN_KEY:
             spans += [Span(found.start(), found.end(), "API key") for found in re.finditer(re.escape(key), text)]
     return _replaced(text, _disjoint(spans))
 
@@ -131,8 +131,10 @@ def secrets_in(text: str) -> list[Span]:
     spans = list[Span]()
     spans += [*_matches(_KEYS, text), *_matches(_ASSIGNED, text)]
     for line in _LINES.finditer(text):
-        for start in range(line.start(), max(line.start() + 1, line.end() - OVERLAP), PIECE - OVERLAP):
-            piece = text[start : min(start + PIECE, line.end())]
+        for start in range(
+            line.start(), max(line.start() + 1, line.end() - OVERLAP_CHARACTERS), PIECE_CHARACTERS - OVERLAP_CHARACTERS
+        ):
+            piece = text[start : min(start + PIECE_CHARACTERS, line.end())]
             if _LIKELY.search(piece):
                 spans += [Span(start + a, start + b, kind) for a, b, kind in _detected(piece)]
     return _disjoint(spans)
@@ -294,26 +296,27 @@ def _replaced(text: str, spans: Iterable[Span]) -> str:
 
 
 def _quoted_spans(text: str, secrets: dict[str, str]) -> list[Span]:
-    """Where the text has these secrets (value: kind). Of a long secret, `SEED` of its characters in a row are enough.
+    """Where the text has these secrets (value: kind). Of a long secret, `MIN_QUOTED_PART` of its characters in a row
+    are enough.
 
     Every piece of the text is looked up once for each length of a secret, so the time does not depend on what the text
     and the secrets are.
     """
     whole = dict[int, dict[str, str]]()
     for value, kind in secrets.items():
-        if len(value) < LONG:
+        if len(value) < MIN_LONG_SECRET:
             whole.setdefault(len(value), {})[value] = kind
     wanted = {length: values for length, values in sorted(whole.items()) if length <= len(text)}
-    if any(len(value) >= LONG for value in secrets) and len(text) >= SEED:
-        here = {text[at : at + SEED] for at in range(len(text) - SEED + 1)}
+    if any(len(value) >= MIN_LONG_SECRET for value in secrets) and len(text) >= MIN_QUOTED_PART:
+        here = {text[at : at + MIN_QUOTED_PART] for at in range(len(text) - MIN_QUOTED_PART + 1)}
         parts = {
             part: kind
             for value, kind in secrets.items()
-            if len(value) >= LONG
-            for part in (value[at : at + SEED] for at in range(len(value) - SEED + 1))
+            if len(value) >= MIN_LONG_SECRET
+            for part in (value[at : at + MIN_QUOTED_PART] for at in range(len(value) - MIN_QUOTED_PART + 1))
             if part in here
         }
-        wanted[SEED] = {**wanted.get(SEED, {}), **parts}
+        wanted[MIN_QUOTED_PART] = {**wanted.get(MIN_QUOTED_PART, {}), **parts}
     spans = list[Span]()
     for length, values in wanted.items():
         for at in range(len(text) - length + 1) if values else ():

@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-PAUSE = 0.01
+PAUSE_SECONDS = 0.01
 """Seconds between two tries where SQLite does not wait by itself."""
 
 
@@ -107,6 +107,6 @@ def _use_write_ahead_log(db: sqlite3.Connection, patience: float) -> None:
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > stop:
                 raise
-            time.sleep(PAUSE)
+            time.sleep(PAUSE_SECONDS)
         else:
             return

@@ -34,14 +34,14 @@ _PATTERNS = (
 """The published split pattern of o200k_base (openai/tiktoken, tiktoken_ext/openai_public.py)."""
 
 
-ENDLESS = 100_000
+MIN_ENDLESS_RUN = 100_000
 """From this number of blanks in a row on, or of characters that are neither blanks nor digits, a text is encoded in
 pieces."""
-_ENDLESS = re.compile(  # from a run's start only: else each of its characters begins a search
-    rf"(?<!\s)(?P<blanks>\s{{{ENDLESS},}})|(?<![^\s\d])[^\s\d]{{{ENDLESS},}}"
+_ENDLESS_RUN = re.compile(  # from a run's start only: else each of its characters begins a search
+    rf"(?<!\s)(?P<blanks>\s{{{MIN_ENDLESS_RUN},}})|(?<![^\s\d])[^\s\d]{{{MIN_ENDLESS_RUN},}}"
 )
 
-PIECE = 10_000
+PIECE_CHARACTERS = 10_000
 """Characters of a piece of such a run without blanks. Its encoding takes longer than its length says: 5 MB of letters
 took 9 s as one piece, and take less than a second in these."""
 
@@ -85,7 +85,7 @@ class O200k:
         if not text:
             return 0
         encode = _encoding().encode_ordinary
-        if len(text) < ENDLESS:
+        if len(text) < MIN_ENDLESS_RUN:
             return len(encode(replace_surrogates(text)))
         return sum(len(encode(replace_surrogates(piece))) + extra for piece, extra in _pieces(text))
 
@@ -98,8 +98,8 @@ def _pieces(text: str) -> Iterator[tuple[str, int]]:
     be missing, so each slice has one more.
     """
     start = 0
-    for run in _ENDLESS.finditer(text):
-        size, extra = (ENDLESS, 0) if run["blanks"] else (PIECE, 1)
+    for run in _ENDLESS_RUN.finditer(text):
+        size, extra = (MIN_ENDLESS_RUN, 0) if run["blanks"] else (PIECE_CHARACTERS, 1)
         yield text[start : run.start()], extra
         start = run.end()
         yield from ((text[at : min(at + size, start)], extra) for at in range(run.start(), start, size))

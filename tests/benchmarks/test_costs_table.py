@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from benchmarks.costs import FIXED, Row, replay_one, rows, table
 
+from transom.cache_prices import PRICES
 from transom.importers import read
-from transom.prices import PRICES
 
 FOLDER = Path(os.environ.get("TRANSOM_DATA", "../shared/data")) / "conversations"
 

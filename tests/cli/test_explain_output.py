@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 import transom
+from transom.cache_prices import CompactionCosts
 from transom.cli.demo import SESSION
 from transom.cli.explain import edit_costs_text
 from transom.core.entry import Sent
 from transom.evaluation.edit_costs import EditCost
 from transom.evaluation.explain import explain
-from transom.prices import CompactionCosts
 from transom.stores import SqliteStore
 
 

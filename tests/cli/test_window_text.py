@@ -10,7 +10,7 @@ from conversation_files import write_jsonl
 from test_terminal_output import on_a_terminal
 
 from transom import texts
-from transom.texts import escaped
+from transom.quoting import escaped
 
 CALL = {
     "id": "call_1",

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from oracle import appearance
-from transom import AsyncConversation, Conversation, FunctionTool, RunResult, SubAgent, texts
+from transom import AsyncConversation, Conversation, FunctionTool, RunResult, SubAgent, quoting, texts
 from transom.conversation import events
 from transom.core.entry import Approval, Entry
 from transom.core.message import Assistant, Note, Text, ToolResult
@@ -614,5 +614,5 @@ def test_a_result_after_the_users_question_says_what_was_changed() -> None:
     conv.request()
     changed, same = shown(conv)[-2:]
     told = texts.arguments_changed('{"amount":40}')
-    assert texts.disarmed(told + '\npaid by {"amount":40}') in changed
+    assert quoting.disarmed(told + '\npaid by {"amount":40}') in changed
     assert "changed the arguments" not in same

@@ -6,7 +6,7 @@ import pytest
 
 from transom.core.entry import Sent
 from transom.core.message import Usage
-from transom.core.usage import FLOOR, Calibration
+from transom.core.usage import MIN_RATIO, Calibration
 
 
 def learned(*replies: tuple[int, int, int, int]) -> float:
@@ -51,7 +51,7 @@ def test_a_reply_that_is_no_evidence_lowers_nothing_after_others_that_were() -> 
 
 
 def test_there_is_a_floor() -> None:
-    assert learned(*((size, 0, size // 2, 0) for size in SIZES)) >= FLOOR
+    assert learned(*((size, 0, size // 2, 0) for size in SIZES)) >= MIN_RATIO
 
 
 def test_no_usage_teaches_nothing() -> None:

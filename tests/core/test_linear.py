@@ -14,7 +14,7 @@ from transom.core.message import Text, ToolResult
 from transom.core.unit import without_excerpted
 from transom.strategies.actions.outcome import outcome_of
 from transom.strategies.digest.plans import items_text
-from transom.tokenizer import ENDLESS, O200k, _encoding
+from transom.tokenizer import MIN_ENDLESS_RUN, O200k, _encoding
 from transom.wire.media_tokens import pages
 
 SLACK = 0.15
@@ -50,9 +50,11 @@ def test_runs_of_blanks_below_the_limit(blank):
 
     def text(n: int) -> str:
         run = "x" + (blank * n)[:n]
-        return run * (2 * ENDLESS // len(run))
+        return run * (2 * MIN_ENDLESS_RUN // len(run))
 
-    once, four_times = (seconds(lambda n=n: O200k().count(text(n))) for n in (ENDLESS // 5, ENDLESS * 4 // 5))
+    once, four_times = (
+        seconds(lambda n=n: O200k().count(text(n))) for n in (MIN_ENDLESS_RUN // 5, MIN_ENDLESS_RUN * 4 // 5)
+    )
     assert four_times <= 2 * once + SLACK, (once, four_times)
 
 
@@ -63,7 +65,7 @@ def test_one_long_line(unit):
 
 @pytest.mark.parametrize("unit", ["a", "=", "汉字", "xqzjkvbwpygfmlrdhsnuticoe", "!@#$%^&*()", "é\u0301"])
 def test_an_endless_run_is_not_counted_too_low(unit):
-    text = f"before {unit * (3 * ENDLESS // len(unit))} after, and 12 more words"
+    text = f"before {unit * (3 * MIN_ENDLESS_RUN // len(unit))} after, and 12 more words"
     exact = len(_encoding().encode_ordinary(text))
     assert exact <= O200k().count(text) <= exact * 1.01
 

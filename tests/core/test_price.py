@@ -7,9 +7,9 @@ from math import inf, nan, sqrt
 import pytest
 
 from transom import Budget, Conversation, InvalidSetting, Prices
+from transom.cache_prices import ANTHROPIC, OPENAI, SinceBreak
 from transom.conversation.request import render
 from transom.evaluation.cost import cost
-from transom.prices import ANTHROPIC, OPENAI, SinceBreak
 from transom.testing.fakes import FakeClock, WordCounter
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from transom import texts
+from transom import quoting, texts
 from transom.core.codec import decode, plain
 from transom.core.entry import Entry, Sent
 from transom.core.reducer import build_view
@@ -41,7 +41,7 @@ RENAMED = {
 
 def says(line: dict) -> str:
     """The text that a line of `texts.jsonl` names."""
-    named = getattr(texts, RENAMED.get(line["call"], line["call"]))
+    named = (vars(quoting) | vars(texts))[RENAMED.get(line["call"], line["call"])]
     return named(*line["args"], **line.get("kwargs", {})) if callable(named) else named
 
 

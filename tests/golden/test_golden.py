@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from golden import LOGS, RENAMED, TEXTS, read, render, says
-from transom import texts
+from transom import quoting, texts
 from transom.core.codec import encode
 from transom.core.entry import Body, Sent
 from transom.core.reducer import build_view
@@ -24,9 +24,10 @@ def test_a_text_shown_to_a_model_is_what_it_was(line: dict) -> None:
 
 
 def test_every_text_has_a_golden_line() -> None:
-    functions = {name for name, _ in inspect.getmembers(texts, inspect.isfunction) if name[0] != "_"}
+    members = vars(quoting) | vars(texts)
+    functions = {name for name, value in members.items() if name[0] != "_" and inspect.isfunction(value)}
     constants = {
-        name for name, value in vars(texts).items() if name.isupper() and name[0] != "_" and isinstance(value, str)
+        name for name, value in members.items() if name.isupper() and name[0] != "_" and isinstance(value, str)
     }
     assert {RENAMED.get(line["call"], line["call"]) for line in LINES} >= functions | constants
 

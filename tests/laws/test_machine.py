@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from oracle import appearance
 from transom import Budget, BudgetImpossible, Conversation, InvalidMessage
+from transom.cache_prices import ANTHROPIC, Prices
 from transom.conversation.request import render
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.message import Head, ToolResult, User, addressed_parts, is_empty
@@ -26,7 +27,6 @@ from transom.core.plan import plan
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.reducer import build_view
 from transom.policies import policy_named
-from transom.prices import ANTHROPIC, Prices
 from transom.stores import leases
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.testing.view_appearance import appearance_of

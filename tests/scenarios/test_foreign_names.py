@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transom
-from transom import texts
+from transom import quoting, texts
 from transom.core.edit import Fold, Trim
 from transom.policies import POLICIES
 from transom.wire.rendering import render
@@ -42,7 +42,7 @@ REFERENCE = re.compile(rf"(?<!\\\[)(?:entry|entries|message)s?[\s\u200b\u00a0]+{
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tool_has_a_plain_name(name: str) -> None:
-    shown = texts.plain_name(name)
+    shown = quoting.plain_name(name)
     assert re.fullmatch(r"[\w.:/@+#$-]{1,80}(?:\(\))?", shown), shown
     assert shown.casefold() not in {"user", "assistant", "system", "plan", "changed"}
     assert not re.match(r"\d+$", shown)
@@ -50,12 +50,12 @@ def test_a_tool_has_a_plain_name(name: str) -> None:
 
 @given(st.lists(st.sampled_from(PIECES)).map("".join) | st.text(max_size=60))
 def test_no_name_is_a_line_a_mark_or_a_reference(name: str) -> None:
-    plain, long = texts.plain_name(name), texts.name_in_a_line(name)
-    assert texts.plain_name(plain.removesuffix("()")) == plain
+    plain, long = quoting.plain_name(name), quoting.name_in_a_line(name)
+    assert quoting.plain_name(plain.removesuffix("()")) == plain
     for shown in (plain, long):
         assert shown.splitlines() in ([shown], [])
         assert not re.search(r"\b(?:entry|entries|messages?)[\s\u200b]+\d", shown, re.IGNORECASE)
-        assert texts.disarmed(shown) == shown
+        assert quoting.disarmed(shown) == shown
         assert not set(shown) & set("«»")
     assert not set(plain) & set(" []")
 
@@ -72,7 +72,7 @@ def test_every_text_with_a_tool_s_name_writes_it_plainly() -> None:
             if each.default is inspect.Parameter.empty or key in {"tool", "name"}
         }
         shown = function(**values)
-        assert texts.plain_name(evil) in shown, name
+        assert quoting.plain_name(evil) in shown, name
         assert LINE.search(shown) is None, name
 
 

@@ -48,7 +48,7 @@ def portrait(view: View) -> dict[str, Any]:
     own = ("total", "unit_of", "head_entry", "head_size", "live_edits", "restored")
     fields |= {name: getattr(view, name) for name in own}
     fields["slots"] = [_slot(slot) for slot in view.slots]
-    fields["notes"], fields["synthetic_results"] = list(view.notes.items()), list(view.synthetic_results.items())
+    fields["notes"], fields["synthetic_results"] = list(view.notes.items()), list(view.calls.synthetic_results.items())
     fields["digest"], fields["window"] = view.fingerprint(), _window(view)
     return fields
 

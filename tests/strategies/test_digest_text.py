@@ -10,9 +10,9 @@ from transom import Budget, Conversation
 from transom.conversation.request import render
 from transom.core.edit import Fold
 from transom.core.unit import Unit
+from transom.quoting import quote_marks
 from transom.strategies.digest.passages import quoted_spans
 from transom.testing.fakes import FakeClock, WordCounter
-from transom.texts import quote_marks
 from transom.tokenizer import o200k
 
 WITH_DIGEST = ("default", "dynamiq", "openhands", "letta", "aider", "opencode")

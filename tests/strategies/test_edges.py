@@ -16,7 +16,7 @@ from transom.strategies.shorten.forms import Stub
 from transom.strategies.shorten.selectors import FreshResults
 from transom.strategies.shorten.shorten import Shorten
 from transom.testing.fakes import FakeClock, WordCounter
-from transom.tokenizer import ENDLESS, o200k
+from transom.tokenizer import MIN_ENDLESS_RUN, o200k
 
 
 def opened(context=1_000, policy=OMISSION, **limits):
@@ -264,4 +264,4 @@ class Reads:
 def test_a_million_blanks_are_counted(blank):
     text = "start" + blank * 1_000_000 + "end"
     assert o200k().count(text) > 1_000
-    assert o200k().count("a b" + "\n" * 3 + " " * (ENDLESS - 1) + "c") > 0
+    assert o200k().count("a b" + "\n" * 3 + " " * (MIN_ENDLESS_RUN - 1) + "c") > 0

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from records import QUOTE, Line, Record, parse
-from transom import Budget, Conversation, texts
+from transom import Budget, Conversation, quoting, texts
 from transom.core.edit import Fold
 from transom.core.message import Assistant, Call, Fact
 from transom.core.unit import FoldedSlot, Unit, units_in
@@ -142,7 +142,9 @@ def check_line(conversation: Conversation, units: list[Unit], line: Line) -> Non
         role = line.text.split()[0]
         assert [type(head).__name__.lower() for head in heads] == [role]
     elif " × " in line.text:
-        for tool, times in Counter(texts.plain_name(one_line(call.name, ABOUT) or "unnamed") for call in calls).items():
+        for tool, times in Counter(
+            quoting.plain_name(one_line(call.name, ABOUT) or "unnamed") for call in calls
+        ).items():
             assert f"{times:,} × {tool}" in line.text if times > 1 else tool in line.text, line.text
     elif line.below or line.text.startswith("«»"):
         assert calls

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from transom import texts
+from transom import quoting
 from transom.summaries.outline import Item, Outline, age, item_text
 
-LONG = f"The user said {texts.OPEN}{'keep the old path, ' * 80}{texts.CLOSE} and left."
+LONG = f"The user said {quoting.OPEN}{'keep the old path, ' * 80}{quoting.CLOSE} and left."
 
 
 def is_closed(text: str) -> bool:
-    return text.count(texts.OPEN) == text.count(texts.CLOSE) == 1 and text.index(texts.OPEN) < text.index(texts.CLOSE)
+    return text.count(quoting.OPEN) == text.count(quoting.CLOSE) == 1 and text.index(quoting.OPEN) < text.index(
+        quoting.CLOSE
+    )
 
 
 def test_a_quote_that_is_cut_ends_with_its_item():
     text = item_text(LONG)
     assert len(text) <= 601
     assert is_closed(text)
-    assert text.endswith(f" …{texts.CLOSE}")
+    assert text.endswith(f" …{quoting.CLOSE}")
 
 
 def test_a_done_item_that_is_shortened():
@@ -26,4 +28,4 @@ def test_a_done_item_that_is_shortened():
 
 
 def test_a_whole_quote_stays_as_it_is():
-    assert item_text(f"He said {texts.OPEN}go{texts.CLOSE}.") == f"He said {texts.OPEN}go{texts.CLOSE}."
+    assert item_text(f"He said {quoting.OPEN}go{quoting.CLOSE}.") == f"He said {quoting.OPEN}go{quoting.CLOSE}."

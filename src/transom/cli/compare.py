@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import asdict, replace
 
+from transom.cache_prices import Prices
 from transom.cli.commands import Compare
 from transom.cli.compare_summaries import WITH_MODEL, rows_of, settings_for, summaries_line, with_summaries
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines
@@ -25,7 +26,6 @@ from transom.evaluation.compare import Compared
 from transom.importers import Recorded
 from transom.importers.recorded import as_openai_chat
 from transom.policies import POLICIES, policy_named
-from transom.prices import Prices
 from transom.providers.models import TokenPrices, listed_prices
 from transom.reports.figures import COMPARE, INVALID, OVER, REASONING, REFUSED, VERDICT, Figure, figures
 from transom.reports.recorded_calls import judge_of, recorded_calls

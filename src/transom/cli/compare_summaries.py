@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from transom.cache_prices import PRICES, Prices
 from transom.conversation.summary_job import SummarySettings
 from transom.conversation.worker_pool import InPlace
 from transom.core.entry import Entry
@@ -16,7 +17,6 @@ from transom.errors import InvalidSetting
 from transom.evaluation.compare import Compared
 from transom.evaluation.summary_costs import summary_costs
 from transom.policies import policy_named
-from transom.prices import PRICES, Prices
 from transom.providers import provider_named
 from transom.strategies.fold.layered_records import Digest
 from transom.tokenizer import o200k

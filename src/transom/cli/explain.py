@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 
+from transom.cache_prices import CompactionCosts
 from transom.cli.commands import Explain
 from transom.cli.log import kind_of
 from transom.cli.next_commands import command_for, print_next, program_name
@@ -31,7 +32,6 @@ from transom.evaluation.edit_costs import EditCost, edit_costs_since
 from transom.evaluation.explain import Explanation, costs_of_call, explain, hides_reasoning
 from transom.evaluation.missing_names import MissingNames, missing_names
 from transom.evaluation.quote_reasons import QuoteReason
-from transom.prices import CompactionCosts
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log

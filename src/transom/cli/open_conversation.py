@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transom.cache_prices import Prices
 from transom.cli.streams import one_line
 from transom.conversation.conversation import Conversation
 from transom.conversation.summary_job import SummarizedBy
@@ -9,7 +10,6 @@ from transom.core.budget import Budget
 from transom.core.entry import Sent
 from transom.errors import InvalidSetting
 from transom.policies import policy_named
-from transom.prices import Prices
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from msgspec.structs import replace
 
+from transom.cache_prices import Prices
 from transom.cli.commands import Replay
 from transom.cli.folder import REPLAYS, url_of
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations
@@ -28,7 +29,6 @@ from transom.evaluation.compare import RecordedCall
 from transom.evaluation.replay_stats import Needs, ReplayStats, needs_of, newest_fold, replay_stats
 from transom.importers import Recorded
 from transom.policies import policy_named
-from transom.prices import Prices
 from transom.reports.recorded_calls import recorded_calls
 from transom.stores import Store
 from transom.stores.base import forget_all

@@ -8,6 +8,7 @@ from collections.abc import Container
 from msgspec.structs import replace
 from rich.console import Console
 
+from transom.cache_prices import Prices
 from transom.cli.commands import Shadow
 from transom.cli.confirm import is_confirmed
 from transom.cli.inputs import check_files, read_input, readable_conversations
@@ -17,7 +18,6 @@ from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.budget import Budget
 from transom.importers import Recorded
 from transom.policies import policy_named
-from transom.prices import Prices
 from transom.providers import provider_named
 from transom.reports import shadow as report
 from transom.tokenizer import o200k

@@ -18,7 +18,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from transom.core.codec import plain
-from transom.texts import escaped
+from transom.quoting import escaped
 
 STYLES = {"kept": "green", "shortened": "yellow", "folded": "cyan", "dropped": "red"}
 """The colour of each state of an entry."""

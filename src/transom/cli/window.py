@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transom.cache_prices import Prices
 from transom.cli.commands import Window
 from transom.cli.explain import edit_costs_text, explained_window, print_rows
 from transom.cli.next_commands import command_for, print_next
@@ -13,7 +14,6 @@ from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.cli.window_text import print_window_text
 from transom.conversation.request import render
 from transom.errors import InvalidSetting
-from transom.prices import Prices
 from transom.stores import StoredLog
 
 

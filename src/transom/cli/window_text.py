@@ -11,7 +11,7 @@ from typing import Any, cast
 from rich.console import Console
 from rich.text import Text as RichText
 
-from transom import texts
+from transom import quoting, texts
 from transom.cli.streams import counted
 from transom.cli.terminal import Piece
 from transom.core.codec import plain
@@ -21,7 +21,7 @@ from transom.core.window import Window
 from transom.errors import InvalidMessage
 from transom.evaluation.explain import Explanation, explain
 from transom.evaluation.fold_ranges import entries_of_fold, range_text
-from transom.texts import escaped
+from transom.quoting import escaped
 from transom.wire.arguments import read_object
 
 WIDTH = 110
@@ -162,7 +162,7 @@ class _Printer:
     def _record_line(self, line: str) -> list[Piece]:
         """Style a line of a turn: the number, what was done, and a quote at its end."""
         start, blank, rest = line.partition(" ")
-        words, mark, quote = rest.partition(texts.OPEN)
+        words, mark, quote = rest.partition(quoting.OPEN)
         return [(escaped(start) + blank, NUMBER), *self._line(words), *self._line(mark + quote, QUOTE)]
 
     def _line(self, line: str, style: str = "") -> list[Piece]:
@@ -220,9 +220,9 @@ def _quoted_or_not(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """
     is_open, number = False, 1
     for line in lines:
-        number += line.startswith(texts.OPEN)
-        yield number if is_open or line.startswith(texts.OPEN) else 0, line
-        ends, begins = line.rfind(texts.CLOSE), line.rfind(texts.OPEN)
+        number += line.startswith(quoting.OPEN)
+        yield number if is_open or line.startswith(quoting.OPEN) else 0, line
+        ends, begins = line.rfind(quoting.CLOSE), line.rfind(quoting.OPEN)
         is_open = begins > ends or (is_open and ends < 0)
 
 

@@ -36,13 +36,13 @@ from transom.conversation.state_and_head_parts import State, checked_state, must
 from transom.conversation.summary_job import SummarySteps
 from transom.conversation.summary_scheduler import SummarizingPlanner, SummaryScheduler, run_steps
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
+from transom.core.apply_redaction import redacted_recall
 from transom.core.budget import Budget
 from transom.core.edit import Edit
 from transom.core.entry import Meta
 from transom.core.log import IndexCache
 from transom.core.message import Assistant, Fact, Head, Instruction, Recalled, User
 from transom.core.policy import Policy
-from transom.core.redact import redacted_recall
 from transom.core.reducer import build_view
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.view import View

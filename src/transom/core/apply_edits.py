@@ -1,4 +1,4 @@
-"""How a fold, trim, pin or undo changes the view that is being built."""
+"""Applies folds, trims, pins and undos to the view that is being built. For facts and traces see `reducer`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,6 @@ from msgspec.structs import replace
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
 from transom.core.folded import Path, make_folded, replace_in_folds
-from transom.core.locate import (
-    compaction_unit,
-    entries_of,
-    fetch,
-    path_to,
-    path_to_fold,
-    slot_index,
-    unit_entry,
-    with_range,
-)
 from transom.core.message import ToolResult
 from transom.core.persistent import appended, vector
 from transom.core.refusal import refusal
@@ -28,15 +18,17 @@ from transom.core.tokens import apply_trim, part_bytes
 from transom.core.trims import AppliedTrim, Place, effective_trim, find_part, with_trim, without_trim
 from transom.core.unit import Slot, Unit, with_media_message, with_trims
 from transom.core.view_builder import ViewBuilder
+from transom.core.view_parts import with_range
 
 
 def apply_edit(builder: ViewBuilder, entry: Entry) -> None:
-    """Change the view that is being built as the edit of this entry says. An edit that `refusal` refuses changes
-    nothing."""
+    """Change the view that is being built as the edit of this entry says. An edit that does not apply (see `refusal`)
+    changes nothing."""
     edit = entry.body
     assert isinstance(edit, (Fold, Trim, Pin, Undo))
     if builder.signatures_unchecked and isinstance(edit, Fold):
-        # What a fold saves depends on them. It must not depend on how the entries are chunked.
+        # Whether a fold applies depends on what it saves, and that on which reasoning shows. So this must be settled
+        # now, or the view would depend on how many entries are applied at once.
         builder.recheck_signatures()
     if refusal(builder, edit) is not None:
         return
@@ -54,14 +46,14 @@ def apply_edit(builder: ViewBuilder, entry: Entry) -> None:
 
 def _fold(builder: ViewBuilder, entry: Entry, fold: Fold) -> None:
     """Put one `FoldedSlot` in the place of the slots from `first` to `last`."""
-    first, last = slot_index(builder, fold.first), slot_index(builder, fold.last)
-    folded = make_folded(entry, builder.slots[first : last + 1], fold, compaction_unit(builder, entry, fold))
+    first, last = builder.slot_index(fold.first), builder.slot_index(fold.last)
+    folded = make_folded(entry, builder.slots[first : last + 1], fold, builder.compaction_unit(entry, fold))
     builder.splice(first, last, [folded], entry, fold.why or "fold")
 
 
 def _trim(builder: ViewBuilder, entry: Entry, trim: Trim) -> None:
-    """Add the trim to its unit, with the tokens and bytes of the part as the trim shows it."""
-    trimmed = unit_entry(builder, trim.entry)
+    """Add the trim to its unit. It is stored with the tokens and bytes of the part as the trim shows it."""
+    trimmed = builder.unit_entry(trim.entry)
     assert trimmed is not None
     found = find_part(trimmed, trim.part)
     assert found is not None
@@ -81,11 +73,14 @@ def _trim(builder: ViewBuilder, entry: Entry, trim: Trim) -> None:
 
 
 def _with_trims(builder: ViewBuilder, unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: Entry) -> Unit:
-    """A copy of the unit with other trims (see `with_trims`). Where the images of results are sent in a message of
-    their own, it goes with the last of them."""
+    """A copy of the unit with other trims, which differ at one place, a part of `entry` (see `with_trims`).
+
+    In a dialect that sends the images of a turn's results in one more message, that message is not counted any more
+    when the last of them is trimmed.
+    """
     changed = with_trims(unit, trims, place, entry)
     is_media = isinstance(entry.body, ToolResult) and place[1][0] in ("image", "file")
-    return with_media_message(changed, entries_of(builder, unit), builder.counter) if is_media else changed
+    return with_media_message(changed, builder.entries_of(unit), builder.counter) if is_media else changed
 
 
 def _pin(builder: ViewBuilder, entry: Entry, pin: Pin) -> None:
@@ -99,7 +94,7 @@ def _pin(builder: ViewBuilder, entry: Entry, pin: Pin) -> None:
 
 def _undo(builder: ViewBuilder, entry: Entry, undo: Undo) -> None:
     """Take back the edit, or the summary, that the undo names."""
-    undone = fetch(builder, undo.edit)
+    undone = builder.fetch(undo.edit)
     if isinstance(undone.body, Summary):
         builder.summaries = builder.summaries.without(undone.seq)
         return
@@ -126,8 +121,8 @@ def _undo_pin(builder: ViewBuilder, entry: Entry, pin: Pin, seq: int, why: str) 
 
 
 def _undo_trim(builder: ViewBuilder, entry: Entry, trim: Trim, seq: int, why: str) -> None:
-    """Remove a trim from its unit, which remembers that it was undone."""
-    trimmed = unit_entry(builder, trim.entry)
+    """Remove a trim from its unit. The unit remembers it in `undone_trims`, so that plans leave the part alone."""
+    trimmed = builder.unit_entry(trim.entry)
     assert trimmed is not None
     place: Place = (trim.entry, trim.part)
 
@@ -141,12 +136,12 @@ def _undo_trim(builder: ViewBuilder, entry: Entry, trim: Trim, seq: int, why: st
 def _undo_fold(builder: ViewBuilder, entry: Entry, fold: Fold, seq: int, why: str) -> None:
     """Put the children of a `FoldedSlot` back in its place, and mark its range as restored by the user.
 
-    Where another fold hides this one, the window stays the same.
+    If another fold hides this one, the children come back under that fold, and the window stays the same.
     """
-    found = path_to_fold(builder, seq, fold)
+    found = builder.path_to_fold(seq, fold)
     assert found is not None, "a live fold has a place"
     *path, (folded, _) = found
-    at = slot_index(builder, fold.first)
+    at = builder.slot_index(fold.first)
     if path:  # hidden by another fold, and so are its children; what is pinned in it was visible all along
         builder.replace_slot(at, replace_in_folds(path, folded, folded.children))
     else:
@@ -164,14 +159,14 @@ def _change_unit(
     place: Place | None = None,
     trimmed: object = None,
 ) -> None:
-    """Replace a unit by `change(unit)`, in the window or under folds. The prefix breaks there if the window shows a
-    difference.
+    """Replace the unit with this key by `change(unit)`, in the window or under folds. If the window shows a difference,
+    the prefix breaks there, because of `entry` and `why`.
 
-    `place`: the part that a trim changes. `trimmed`: that part, if the trim is a new one and no undo.
+    `place`: the part that a trim, or the undo of a trim, changes. `trimmed`: that part itself, for a new trim only.
     """
-    path, old = path_to(builder, key)
+    path, old = builder.path_to(key)
     new = change(old)
-    at = slot_index(builder, key)
+    at = builder.slot_index(key)
     shown = new if path and not new.pins else _load(builder, new)
     top = replace_in_folds(path, old, (shown,))
     if _appearance(old, path, place) == _appearance(new, path, place):
@@ -184,18 +179,19 @@ def _change_unit(
 
 
 def _load(builder: ViewBuilder, slot: Slot) -> Slot:
-    """A slot as it must be if it shows: a unit with its entries, a `FoldedSlot` with its text. Both are read from the
-    log."""
+    """A slot that comes out of a fold, as it must be to show: a unit with its entries, a `FoldedSlot` with its text and
+    the compaction that it shows. What it lacks is read from the log."""
     if isinstance(slot, Unit):
-        return slot if slot.entries is not None else replace(slot, entries=entries_of(builder, slot))
-    entry = fetch(builder, slot.seq)
+        return slot if slot.entries is not None else replace(slot, entries=builder.entries_of(slot))
+    entry = builder.fetch(slot.seq)
     if not isinstance(fold := entry.body, Fold):
         return slot
-    return replace(slot, text=fold.text, compaction=compaction_unit(builder, entry, fold))
+    return replace(slot, text=fold.text, compaction=builder.compaction_unit(entry, fold))
 
 
 def _appearance(unit: Unit, path: Path, place: Place | None) -> Any:
-    """What an edit can change in how a unit looks: None if folds hide it, else the trim in effect at `place`."""
+    """What an edit of one unit can change in the window, as a value to compare before and after: None if the window
+    does not show the unit itself, else the rank of the trim in effect at `place`. `path`: the folds over the unit."""
     if path and (not unit.pins or path[0][0].sealed or unit.key in path[0][0].excerpted):
         return None
     best = effective_trim(unit.trims, place) if place is not None else None

@@ -23,10 +23,12 @@ def impossible(
     listed: Mapping[int | None, str] = NO_UNITS,
     kind: type[BudgetImpossible] = BudgetImpossible,
 ) -> BudgetImpossible:
-    """The error that lists what takes the room, in the unit of the first limit that is exceeded.
+    """The error that says that a request does not fit, with a bill: what takes the room, line by line, in the unit of
+    the first limit that is exceeded (tokens, bytes, images or messages).
 
-    `used`: the size that the request would have. `listed`: keys of the units that get a line of their own, with the
-    names of these lines; with them, due notes of the `state` get one too. `kind`: the class of the error.
+    `used`: the size that the request would have; it must exceed a limit. `listed`: for units that get a line of their
+    own, their keys with the names of these lines. A key of None or below 0, and a unit that is folded, gets none. If
+    any units are listed, the due notes of `state` get a line too. `kind`: the class of the error.
     """
     limit = budget.limits(view.calibration)
     which = next(name for name in Size.__struct_fields__ if getattr(used, name) > getattr(limit, name))

@@ -7,13 +7,13 @@ from typing import cast
 
 from msgspec import Struct
 
+from transom.cache_prices import Prices
 from transom.core.tokens import Size
 from transom.errors import InvalidSetting, quote
-from transom.prices import Prices
 
 
 class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits of one request. A limit that is None does not apply.
+    """The limits of one request to the model. A limit that is None does not apply.
 
     - `context`: the tokens of the model's context window.
     - `reserve`: how many of these stay free for the answer.
@@ -55,13 +55,14 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.context - self.reserve
 
     def share(self, default: int, fraction: float) -> int:
-        """The smaller one of `default` and `fraction` × `usable`: an absolute number of tokens that scales down with
-        small windows."""
+        """The number of tokens `default`, or in a small window `fraction` × `usable` if that is less."""
         return min(default, int(self.usable * fraction))
 
     def limits(self, scale: float = 1.0) -> Size:
-        """All limits as one raw size. `scale`: the calibration, by which the token limit is divided. A limit that is
-        not set is 2⁶⁰."""
+        """All limits as one raw size, to be compared with sizes as we count them. A limit that is not set is 2⁶⁰.
+
+        `scale`: the calibration (the provider's tokens for one of ours), by which the token limit is divided.
+        """
         tokens = self.usable if scale == 1.0 else int(self.usable / scale)
         return Size(
             tokens,
@@ -78,8 +79,8 @@ _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
 def parse_token_count(text: str, name: str = "tokens") -> int:
     """The number of tokens that a text names: "128000", "128,000", "128k", "1.5m". A k is 1,000, an m 1,000,000.
 
-    Raises InvalidSetting for any other text, and for a number that is not whole or below 1. `name`: of the setting, for
-    the error.
+    `name`: the name of the setting, for the error. Raises InvalidSetting for any other text, and for a number that is
+    below 1 or not whole.
     """
     match = _TOKENS.fullmatch(text.strip().lower())
     tokens = 0.0 if match is None else float(re.sub("[,_]", "", match[1])) * _FACTORS[match[2]]
@@ -108,7 +109,7 @@ def pressure(size: Size, fixed: Size, limit: Size) -> float:
     """How full the fullest limit is: (size − fixed) ÷ (limit − fixed), so 0 is empty, 1 full, above 1 over the limit.
 
     `fixed`: the part of the size that cannot be taken away. If `fixed` leaves no room under a limit, that limit counts
-    as 1 if the size is above `fixed` or `fixed` above the limit, else as 0.
+    as full (1) if the size is above `fixed` or `fixed` is above the limit, and else as empty (0).
     """
     return max(
         (used - base) / (top - base) if top > base else float(used > base or base > top)

@@ -1,62 +1,48 @@
 """Brings the draft of a plan within the budget, by adding the edits that the policy's strategies propose.
 
 First, `arrival` strategies trim entries that were not sent yet, which breaks no cached prefix. If the fullest limit is
-at the trigger, one compaction runs the `pressure` strategies down to the target, so that many requests follow
-without another. If the window would still not fit, the `last_resort` strategies run.
+then at the trigger, `pressure` strategies run until the window is down to the target: one deep compaction, and then
+many requests without another. If the window still does not fit, the `last_resort` strategies run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import cast
 
 from msgspec.structs import replace
 
 from transom import texts
+from transom.cache_prices import CompactionCosts, Prices
+from transom.core.apply_redaction import redacted_want
 from transom.core.bill import impossible
 from transom.core.budget import between, fits, pressure
 from transom.core.choices import PricedWindow, choice_cost, compaction_costs, price_of_summary, try_choices
-from transom.core.draft import Draft, due_size, pin_before_fold, pin_required
+from transom.core.draft import Draft, pin_before_fold, pin_required
 from transom.core.edit import Edit, Fold
-from transom.core.message import Assistant, Failure, Note, Recalled
+from transom.core.message import Note
 from transom.core.plan_request import PlanRequest
-from transom.core.policy import (
-    Choice,
-    KeptUnit,
-    Policy,
-    Strategy,
-    Target,
-    is_at_trigger,
-    name_of,
-    naming,
-    policy_limit,
-    wants_of,
-)
-from transom.core.redact import Redact, redacted_recall, redacted_want
+from transom.core.policy import Choice, KeptUnit, Strategy, Target, name_of, naming, policy_limit, wants_of
 from transom.core.summary import Summarise, Summary, SummaryOptions
-from transom.core.tokens import ZERO, Size, fact_size
+from transom.core.targets import Targets
+from transom.core.tokens import Size
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import BudgetImpossible, ContextStillTooLarge, InvalidEdit, quote
-from transom.prices import CompactionCosts, Prices
 
-PASSES = 16
-"""The maximum number of passes of one plan. A second pass is needed if a fold has hidden a state note: the note is then
-due again, and needs room. The passes end when one of them adds nothing, so that a second plan, made right after this
-one, would have nothing to do (law 8 in CONTRIBUTING.md)."""
+MAX_PASSES = 16
+"""The maximum number of passes of one plan. A pass runs strategies, and may hide a state note in a fold: the note is
+then due again and needs room, so another pass looks again. The passes end when one of them adds nothing. So a second
+plan, made right after this one, has nothing to do (law 8 in CONTRIBUTING.md)."""
 
-FUTILE = 1_000
+MAX_FUTILE_EDITS = 1_000
 """How many edits in a row a strategy may propose that make the window no smaller: this number, plus one for each entry
-of the log and each byte of the window. A strategy that proposes more would never end."""
+of the log and each byte of the window. We take it that a strategy that proposes more never ends."""
 
-MIN_FULLNESS = 0.2
-"""How full a limit of messages or bytes must be, at least, before it lowers the token limit. Without this minimum, a
-policy with a trigger of 0 would lower the token limit at every call."""
-
-STEPS = 20
-"""Whether a new summary is worth its price is asked again only when the window has grown past the next 1/20 of its
-limit."""
+SUMMARY_CHECKS = 20
+"""With prices: how often it is asked, while a window fills up, whether a new summary is worth its price. It is asked
+each time the window has grown past the next 1/20 of its limit. Each time takes long, because every choice is tried."""
 
 
 class BudgetEnforcer:
@@ -67,23 +53,19 @@ class BudgetEnforcer:
 
     def __init__(self, draft: Draft, request: PlanRequest) -> None:
         self.draft, self.budget, self.policy, self.ref = draft, request.budget, request.policy, request.ref
-        self.state, self.redact, self.indexes = request.options.state, request.options.redact, request.indexes
-        self.due_recall = DueRecall(self.policy, self.redact)
+        self.state, self.redact = request.options.state, request.options.redact
+        self.targets = Targets(draft, request)
         self.summary_options = request.summary_options
         self.wants: list[Summarise] = []
         self.costs: CompactionCosts | None = None
-        """With prices: the costs that were compared when this compaction was chosen, or, if their `why` is "soon", when
-        it was decided whether to ask for a summary."""
-        self._why = "full"  # as `CompactionCosts.why`
-        self._now = False  # whether a compaction was asked for, although the window is not full
-        self._may_replace_summary = False
-        self._other_limit_is_full = False
-        """Whether messages or bytes were at the trigger in this plan."""
-        self.limit = self.budget.limits(draft.view.calibration)
-        self.lowered_limit = policy_limit(self.budget, self.policy, draft.view.calibration)
-        """The policy's limit; lower where prices, or a compaction that was asked for, have lowered it for this plan."""
+        """What `Sent.costs` will have: with prices, the costs that were compared to choose a compaction or to decide
+        whether a summary is wanted. None if nothing was compared."""
+        self._why = "full"
+        """As `CompactionCosts.why`."""
+        self._now = False
+        """True if a compaction was asked for, although the window is not full."""
         self._kept_units: dict[int, KeptUnit] = {}
-        """What the policy's keep rules name, by key."""
+        """The units that the policy's keep rules name, by key, as they were last asked."""
 
     def run(self, *, now: bool = False) -> None:
         """Trim what is new, then compact if the window is full. `now`: compact as if it were full.
@@ -92,7 +74,7 @@ class BudgetEnforcer:
         subclass, if the policy had strategies to try.
         """
         head = self.draft.view.head_and_request_size
-        if not fits(head, self.limit):  # before all other work, whose time grows with what is new in the log
+        if not fits(head, self.targets.limit):  # before all other work, whose time grows with what is new in the log
             raise impossible(self.draft.view, head, self.budget, self.state)
         # Pins first: a fold of somebody else may hide the task. Pinned, it takes room that the strategies must find.
         pin_required(self.draft)
@@ -102,11 +84,11 @@ class BudgetEnforcer:
         self._now = now
         if now:
             has_new_summary = any(isinstance(entry.body, Summary) for entry in self.draft.entries)
-            self._may_replace_summary = has_new_summary or (
+            self.targets.may_replace_summary = has_new_summary or (
                 self.summary_options is not None and self.summary_options.may_replace
             )
             # With a limit as high as the window, the window is full: the strategies then do what they always do.
-            self.lowered_limit = replace(self.lowered_limit, tokens=min(self.lowered_limit.tokens, self.used().tokens))
+            self.targets.lower_limit(self.used().tokens)
         # Nearly every request ends here. What follows looks at the whole window, this at a few sums.
         if self._is_surely_quiet():
             return
@@ -119,16 +101,16 @@ class BudgetEnforcer:
         view = self.draft.view
         # Only slots that were not sent: a trim there breaks no cached prefix, so it needs no reason to wait.
         if self.policy.arrival and view.shared_slots < len(view.slots):
-            self._take_edits(self.policy.arrival, self._target_on_arrival(), only_as_needed=False)
+            self._take_edits(self.policy.arrival, self.targets.on_arrival(), only_as_needed=False)
 
     def _compact(self) -> None:
-        """Run passes until one proposes nothing. Raises as `run` does."""
-        for _ in range(PASSES):
+        """Run passes until one adds nothing. Raises as `run` does."""
+        for _ in range(MAX_PASSES):
             before = len(self.draft.entries)
             self._one_pass()
             if len(self.draft.entries) == before:
                 break
-        if not fits(self.used(), self.limit):
+        if not fits(self.used(), self.targets.limit):
             view = self.draft.view
             listed = {view.newest_unit: "newest_turn", view.newest_user: "newest_user"}
             listed |= dict.fromkeys(view.first_task, "first_task")
@@ -136,18 +118,18 @@ class BudgetEnforcer:
             raise impossible(view, self.used(), self.budget, self.state, listed, kind)
 
     def recall(self) -> None:
-        """Add the fact that the policy's recall steps give for the newest turn, if the window stays below the trigger
-        with it.
+        """Add the fact that the policy's recall steps give for the newest turn, if the window is below the trigger with
+        it. Otherwise, or if something was recalled for this turn already, add nothing.
 
-        Nothing is added if something was recalled for this turn already. If the window is compacted, `run` has made
-        room for the fact before, so that a second plan has nothing to do (law 8).
+        Call it after `run`: a compaction in `run` has made room for the fact, so that a second plan has nothing to do
+        (law 8).
         """
-        recalled = self.due_recall.of(self.draft.view, self._recall_target)
-        # not against the limit that prices have lowered for this one request
+        recalled = self.targets.due_recall.of(self.draft.view)
+        # Not `lowered_limit`: prices may have lowered that for this one request.
         limit = policy_limit(self.budget, self.policy, self.draft.view.calibration)
         if (
             recalled is not None
-            and pressure(self._used_with_recall(), self.draft.view.fixed_size, limit) < self.policy.trigger
+            and pressure(self.targets.used_with_recall(), self.draft.view.fixed_size, limit) < self.policy.trigger
         ):
             self.draft.add(recalled)
 
@@ -158,9 +140,9 @@ class BudgetEnforcer:
         If the prefix is broken by then, superseded notes are folded too.
         """
         # The trigger counts recalled text, the limit does not: nothing is ever removed to make room for it.
-        if not self._has_room_below_trigger(self._used_with_recall()):
+        if not self.targets.has_room_below_trigger(self.targets.used_with_recall()):
             self._make_room()
-        if not fits(self.used(), self.limit):
+        if not fits(self.used(), self.targets.limit):
             view = self.draft.view
             # Turns that the user restored and that do not fit are folded again as the policy folds, not left out.
             again = self.policy.pressure if any(map(view.user_restored, view.slots)) else ()
@@ -194,12 +176,12 @@ class BudgetEnforcer:
     def _run_strategies(self, strategies: Iterable[Strategy], *, over_limit: bool) -> None:
         """Run strategies in order until the target is met.
 
-        Without `over_limit`, the keep rules are asked first. If the request waits for summaries, strategies are asked
-        before they run which ones they want, until one wants some.
+        `over_limit`: the window does not fit, so keep rules do not count. Otherwise they are asked first. And if the
+        request can wait for summaries, each strategy is asked before it runs whether it wants some, until one does.
         """
         self._kept_units = {} if over_limit or not self.draft.view.slots else self._ask_keep_rules()
         for strategy in strategies:
-            target = self._target(over_limit=over_limit)
+            target = self.targets.under_pressure(self._kept_units, over_limit=over_limit)
             if target.is_met(self.draft.view) or not self.draft.view.slots:
                 return
             if self.summary_options is not None and self.summary_options.waits and not over_limit and not self.wants:
@@ -219,26 +201,34 @@ class BudgetEnforcer:
         if self.budget.prices is not None and self.policy.choices:
             strategies = self._worth_a_summary(self.budget.prices)
         for strategy in strategies:
-            self._ask(strategy, self.summary_options, self._target(over_limit=False))
+            self._ask(strategy, self.summary_options, self.targets.under_pressure(self._kept_units, over_limit=False))
 
     def _is_due_soon(self, soft: float) -> bool:
-        """Whether the window has reached this share of the trigger, or of what the prices ask for."""
-        if self.costs is not None:  # this plan has compacted it
+        """Whether the window has reached the share `soft` of the trigger, or of the size at which a compaction pays.
+        False if this plan has compacted it."""
+        if self.costs is not None:
             return False
         if self._is_soon_cheaper(soft):
             return True
-        return pressure(self.used(), self.draft.view.fixed_size, self.lowered_limit) >= soft * self.policy.trigger
+        return (
+            pressure(self.used(), self.draft.view.fixed_size, self.targets.lowered_limit) >= soft * self.policy.trigger
+        )
 
     def _is_soon_cheaper(self, soft: float) -> bool:
+        """Whether there are prices, and the window has reached the share `soft` of the size at which a compaction
+        pays."""
         view, prices = self.draft.view, self.budget.prices
         return prices is not None and self._compaction_pays(prices, view, self.used().tokens, soft)
 
     def _worth_a_summary(self, prices: Prices) -> tuple[Strategy, ...]:
-        """The strategies of the choice that would be cheapest if the summaries that they want were made; none if that
-        choice wants no summary. Sets `costs` if there are any."""
+        """The strategies of the choice that would be cheapest if the summaries that it wants were made. Sets `costs`.
+
+        None, and `costs` stays as it is, if that choice wants no summary, if all summaries would be too short, or if
+        the window has not grown much since this was asked last (see `SUMMARY_CHECKS`).
+        """
         window = self._priced_window(prices)
-        step = max(1, window.limit // STEPS)
-        if self.draft.view.sent_tokens // step == window.tokens // step:  # once a step: trying all choices takes time
+        step = max(1, window.limit // SUMMARY_CHECKS)
+        if self.draft.view.sent_tokens // step == window.tokens // step:
             return ()
         wants = [want for choice in self.policy.choices for want in self.wants_of_choice(choice)]
         if self.summary_options is None or not any(want.max_tokens >= self.summary_options.least for want in wants):
@@ -254,33 +244,37 @@ class BudgetEnforcer:
     # ---- choices
 
     def _attempt(self) -> BudgetEnforcer:
-        """An enforcer with the same settings, on a copy of the draft."""
+        """An enforcer with the same settings on a copy of the draft. It asks for no summaries."""
         other = copy(self)
         other.draft, other.summary_options, other.wants, other._kept_units = self.draft.copy(), None, [], {}
+        other.targets = self.targets.of_draft(other.draft)
         return other
 
     def _attempt_as_if_full(self) -> BudgetEnforcer:
+        """The same, with a token limit as high as the window, so that strategies run although it is not full."""
         other = self._attempt()
-        other.lowered_limit = replace(self.lowered_limit, tokens=self.used().tokens)
+        other.targets.lowered_limit = replace(self.targets.lowered_limit, tokens=self.used().tokens)
         return other
 
     def run_choice(self, choice: Choice) -> bool:
         """Run the strategies of a choice. Returns whether the window is below the trigger after them."""
         self._run_strategies(choice.strategies, over_limit=False)
-        return self._has_room_below_trigger(self._used_with_recall())
+        return self.targets.has_room_below_trigger(self.targets.used_with_recall())
 
     def wants_of_choice(self, choice: Choice) -> list[Summarise]:
-        """The summaries that the strategies of a choice want."""
-        target = self._target(over_limit=False)
+        """The summaries that the strategies of a choice want now."""
+        target = self.targets.under_pressure(self._kept_units, over_limit=False)
         return [w for one in choice.strategies for w in wants_of(one, self.draft.view, target, self.policy)]
 
     def _priced_window(self, prices: Prices) -> PricedWindow:
+        """What the price of every choice depends on. Its limit is the size at which the trigger compacts the window."""
         used, view, fixed = self.used().tokens, self.draft.view, self.draft.view.fixed_size
         full = between(fixed, policy_limit(self.budget, self.policy, view.calibration), min(1.0, self.policy.trigger))
         return PricedWindow(prices, used, view.since_break.growth(used), full.tokens)
 
     def _ask(self, strategy: Strategy, summary_options: SummaryOptions, target: Target) -> None:
-        """Add a strategy's wants to `wants`, with the caller's focus and notes, redacted."""
+        """Add the summaries that a strategy wants to `wants`, with the caller's focus and notes, redacted. Those that
+        may have fewer tokens than `summary_options.least` are left out."""
         target = replace(
             target, waits_for_wants=summary_options.waits, summaries_can_be_made=summary_options.can_be_made
         )
@@ -290,20 +284,26 @@ class BudgetEnforcer:
             whole = replace(want, focus=summary_options.focus, notes=summary_options.notes, waits=summary_options.waits)
             self.wants.append(whole if self.redact is None else redacted_want(whole, self.redact))
 
-    # ---- measures
+    # ---- when to compact
 
     def _lower_limit_where_it_pays(self, prices: Prices) -> None:
-        """Lower the policy's limit to the window's size now if the prices say that a compaction pays. At most once for
-        a request: only while there are slots that were not sent (law 8)."""
+        """Lower the token limit to the window's size if the prices say that a compaction pays: so the window is full.
+
+        Only while there are slots that no request has carried: a second plan right after this one must not compact
+        again (law 8).
+        """
         view, used = self.draft.view, self.used().tokens
         has_new_slots = view.shared_slots < len(view.slots)
-        if has_new_slots and used < self.lowered_limit.tokens and self._compaction_pays(prices, view, used):
-            self.lowered_limit = replace(self.lowered_limit, tokens=used)
+        if has_new_slots and used < self.targets.lowered_limit.tokens and self._compaction_pays(prices, view, used):
+            self.targets.lower_limit(used)
             self._why = "price"
 
     def _compaction_pays(self, prices: Prices, view: View, used: int, share: float = 1.0) -> bool:
-        """Whether a compaction pays, or soon does. Where the policy has summaries made for compactions, the price of
-        the newest one is a part of what the next compaction costs."""
+        """Whether a compaction pays now; with a `share` below 1, whether it will soon (see `SinceBreak.pays`).
+
+        If the policy has summaries made in the background, a compaction costs the price of one too: we take that of the
+        newest summary.
+        """
         since = view.since_break
         if not since.pays(prices, used, share=share):
             return False
@@ -313,122 +313,23 @@ class BudgetEnforcer:
         price = price_of_summary(newest[1], prices, view.counter, window=view.sent_tokens)
         return since.pays(prices, used, price, share)
 
-    def used(self) -> Size:
-        """The size that the request will have, with what is not in the view yet."""
-        view = self.draft.view
-        is_all = not (self.state or view.notes or view.counter.user_first)
-        return view.total if is_all else view.total.plus(self._due_size())
-
-    def _due_size(self) -> Size:
-        """What the request will have beside the view: due notes, and the user message that some APIs need first. (The
-        tokens of that message are in those of every request.)"""
-        view = self.draft.view
-        notes, first = due_size(view, self.state), view.slots[0] if view.slots else None
-        is_of_model = isinstance(first, Unit) and isinstance(first.first_fact, Assistant | Failure)
-        return notes.plus(Size(messages=1)) if view.counter.user_first and is_of_model else notes
-
-    def _used_with_recall(self) -> Size:
-        """The size that the request would have with the text that is to be recalled, due notes included.
-
-        It counts at the trigger only: at the limit, nothing is removed to make room for recalled text.
-        """
-        return self.used().plus(self.due_recall.size(self.draft.view, self._recall_target))
-
-    def _has_room_below_trigger(self, size: Size) -> bool:
-        """Whether a window of this size would be below the trigger."""
-        return not is_at_trigger(size, self.draft.view.fixed_size, self.lowered_limit, self.limit, self.policy.trigger)
-
     def _is_surely_quiet(self) -> bool:
-        """Whether the window is certainly below the trigger, and below the soft trigger if summaries are asked for.
-
-        A cheap test, which does not compute the fixed size. Without it the pressure comes out too high, never too low
-        (as long as it is below 1), so False says nothing.
-        """
+        """Whether the window is certainly below the trigger, and below the soft trigger if summaries are asked for."""
         soft = self.policy.soft_trigger if self.summary_options is not None else None
         if soft is not None and self._is_soon_cheaper(soft):
             return False
-        trigger = min(1.0, self.policy.trigger * (1.0 if soft is None else soft))
-        return all(
-            used < trigger * limit for used, limit in zip(self._used_with_recall(), self.lowered_limit, strict=True)
-        )
+        return self.targets.is_surely_below(1.0 if soft is None else soft)
 
-    def _recall_target(self) -> Target:
-        """The target of recall steps: the limits themselves, nothing required."""
-        return Target(
-            goal=self.limit,
-            deep_goal=self.limit,
-            limit=self.limit,
-            fixed_size=ZERO,
-            budget=self.budget,
-            counter=self.draft.view.counter,
-            reference=self.ref,
-            newest_unit=self.draft.view.newest_unit,
-            indexes=self.indexes,
-            redact=self.redact,
-        )
-
-    def _target_on_arrival(self) -> Target:
-        """The target of arrival strategies. A window below the trigger, due notes included, has reached it.
-
-        A strategy that looks at its target trims nothing then; others, as `FreshResults`, trim all the same.
-        """
-        view, goal = self.draft.view, self.lowered_limit
-        if self.policy.trigger < 1:
-            goal = between(view.fixed_size, goal, self.policy.trigger)
-        return replace(self._recall_target(), goal=goal.minus(self.used().minus(view.total)))
-
-    def _target(self, *, over_limit: bool) -> Target:
-        """What `pressure` strategies, or `last_resort` ones, must reach now."""
-        notes, fixed = self._due_size(), self.draft.view.fixed_size
-        share = self.policy.target_share
-        if not over_limit:
-            notes = notes.plus(self.due_recall.size(self.draft.view, self._recall_target))
-        goal = self.limit if over_limit else between(fixed, self.lowered_limit, share)
-        limit = self.limit if over_limit else self.lowered_limit
-        return Target(
-            goal=goal.minus(notes),
-            deep_goal=between(self.draft.view.head_and_request_size, self.limit, share).minus(notes),
-            limit=self._as_full_in_tokens(limit, fixed),
-            fixed_size=fixed,
-            budget=self.budget,
-            counter=self.draft.view.counter,
-            reference=self.ref,
-            required=self.draft.view.required,
-            protected=frozenset((*self.draft.view.required, *self._kept_units)),
-            newest_unit=self.draft.view.newest_unit,
-            over_limit=over_limit,
-            due_notes=notes,
-            indexes=self.indexes,
-            redact=self.redact,
-            may_replace_summary=self._may_replace_summary and not over_limit,
-            policy_trigger=self.policy.trigger,
-            policy_target=self.policy.target,
-        )
-
-    def _as_full_in_tokens(self, limit: Size, fixed: Size) -> Size:
-        """The limits; if messages or bytes fill up first, with a lower token limit that is as full as they are.
-
-        Strategies divide tokens: a part for the newest turns, a part for a digest, a part that stays free. Where
-        another limit is reached first, these shares would be of room that cannot be used, and each later window would
-        need another compaction.
-        """
-        if self.budget.max_messages is None and self.budget.max_bytes is None:
-            return limit
-        used = self.used()
-        fullest = pressure(replace(used, tokens=0, images=0), replace(fixed, tokens=0, images=0), self.limit)
-        # Once this is so, it holds for the whole plan: a later strategy divides what an earlier one has left over.
-        self._other_limit_is_full |= fullest >= max(self.policy.trigger, MIN_FULLNESS)
-        if not self._other_limit_is_full or fullest <= 0:
-            return limit
-        tokens = fixed.tokens + int((used.tokens - fixed.tokens) / fullest)
-        return replace(limit, tokens=min(limit.tokens, tokens))
+    def used(self) -> Size:
+        """The size that the request will have, due notes included (see `Targets.used`)."""
+        return self.targets.used()
 
     # ---- steps
 
     def _ask_keep_rules(self) -> dict[int, KeptUnit]:
         """The units that the keep rules name, by key. Where several rules name a unit, the first one counts."""
         self._kept_units, kept = {}, dict[int, KeptUnit]()
-        target = self._target(over_limit=False)
+        target = self.targets.under_pressure(self._kept_units, over_limit=False)
         for rule in self.policy.keep:
             with naming(rule, self.policy):
                 for unit in rule(self.draft.view, target):
@@ -438,7 +339,7 @@ class BudgetEnforcer:
     def _take_edits(self, strategies: Iterable[Strategy], target: Target, *, only_as_needed: bool) -> None:
         """Add the proposed edits that apply. `only_as_needed`: stop as soon as the target is met.
 
-        A fold is redacted first, and what must stay in the window is pinned out of it.
+        A fold is redacted, and in front of it come pins for the units in its range that must stay in the window.
         """
         for strategy in strategies:
             for edit in self._proposals(strategy, target):
@@ -455,12 +356,12 @@ class BudgetEnforcer:
     def _proposals(self, strategy: Strategy, target: Target) -> Iterator[Edit]:
         """The edits that a strategy proposes.
 
-        Raises InvalidEdit if the strategy proposes a value that is not an edit, or if it does not end. A strategy may
-        propose edits that do not apply, for example one for each part of the window. But if very many edits in a row
-        (see `FUTILE`) make the window no smaller, it repeats itself.
+        A strategy may propose edits that do not apply, for example one for each part of the window. Raises InvalidEdit
+        if it proposes a value that is not an edit, or too many edits in a row that make the window no smaller
+        (`MAX_FUTILE_EDITS`).
         """
         least = self.draft.view.total.bytes
-        most, without = FUTILE + self.draft.view.length + least, 0
+        most, without = MAX_FUTILE_EDITS + self.draft.view.length + least, 0
         with naming(strategy, self.policy):
             for edit in strategy(self.draft.view, target):
                 if not isinstance(cast("object", edit), Edit):
@@ -475,8 +376,8 @@ class BudgetEnforcer:
                     )
 
     def _fold_superseded_notes(self) -> None:
-        """Fold each note that has a newer one of its key, from the first broken slot on: there it costs nothing more in
-        the cache."""
+        """Fold each note that has a newer one of its key into a short marker, from the first slot on that differs from
+        what was sent: there a fold costs nothing more in the cache."""
         view = self.draft.view
         for slot in view.slots[max(0, view.shared_slots) :]:
             note = slot.first_fact if isinstance(slot, Unit) else None
@@ -488,58 +389,3 @@ class BudgetEnforcer:
             ):
                 text = texts.superseded_note(self.ref(slot.first))
                 self.draft.propose(Fold(first=slot.first, last=slot.last, text=text, why="superseded"))
-
-
-class DueRecall:
-    """Asks the policy's recall steps for the fact to recall before the next request, once for each view. There is at
-    most one after each new turn.
-
-    Its size counts towards the pressure like a note that is due, so that a compaction makes room for it. It never
-    counts towards the limit: the last resort removes nothing to make room for it.
-    """
-
-    def __init__(self, policy: Policy, redact: Redact | None = None) -> None:
-        self._policy, self._redact = policy, redact
-        self._asked: View | None = None
-        self._recalled: Recalled | None = None
-        self._size = ZERO
-
-    def of(self, view: View, target: Callable[[], Target]) -> Recalled | None:
-        """The fact to recall into this view. None if no step gives one, or if something was recalled for its newest
-        turn already.
-
-        `target` is called only if the steps are asked. Raises InvalidEdit if a step gives a value that is not a
-        Recalled with a text.
-        """
-        if not self._policy.recall:
-            return None
-        if self._asked is not view:
-            self._asked, self._size = view, ZERO
-            self._recalled = None if _has_recall_for_newest_turn(view) else self._ask(view, target())
-            if self._recalled is not None:
-                self._size = fact_size(self._recalled, view.counter.count_body(self._recalled))
-        return self._recalled
-
-    def size(self, view: View, target: Callable[[], Target]) -> Size:
-        """The size of the fact to recall; zero if there is none."""
-        self.of(view, target)
-        return self._size
-
-    def _ask(self, view: View, target: Target) -> Recalled | None:
-        """The first fact that a step gives, redacted; None if no step gives one."""
-        for step in self._policy.recall:
-            with naming(step, self._policy):
-                recalled = next(step(view, target), None)
-                if recalled is None:
-                    continue
-                if not isinstance(cast("object", recalled), Recalled) or not recalled.text:
-                    found = quote(recalled)
-                    raise InvalidEdit(f"recall step {name_of(step)} must give a Recalled with a text, not {found}")
-                return recalled if self._redact is None else redacted_recall(view, recalled, self._redact)
-        return None
-
-
-def _has_recall_for_newest_turn(view: View) -> bool:
-    """Whether a plan or the caller has added a Recalled after the newest turn. Also true if there is no turn yet."""
-    newest = view.newest_unit
-    return newest < 0 or any(isinstance(view.fetch(seq).body, Recalled) for seq in range(newest + 1, view.length))

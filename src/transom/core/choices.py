@@ -1,8 +1,9 @@
 """Prices the ways in which a full window can be compacted, by trying each on a copy of the draft.
 
 A choice costs something once: the tokens that are no longer read from the cache, and a new summary if it needs one. And
-it costs something at each call: the window that it leaves, which grows again. Dividing the first by the calls until the
-next compaction gives one number for each choice, the price of a call. (docs/why/prices.md)
+it costs something at each call: the window that it leaves, which grows again. What it costs once is divided by the
+number of calls until the next compaction. So there is one number for each choice, the price of a call.
+(docs/why/prices.md)
 """
 
 from __future__ import annotations
@@ -11,21 +12,21 @@ from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import NamedTuple, Protocol
 
+from transom.cache_prices import ChoiceCost, CompactionCosts, Prices
 from transom.core.draft import Draft
 from transom.core.policy import Choice
 from transom.core.summary import Summarise, Summary
 from transom.core.tokens import Size, TokenCounter
 from transom.core.view import View
 from transom.core.window import shared_prefix_tokens
-from transom.prices import ChoiceCost, CompactionCosts, Prices
 
 STAND_IN = "stand-in"
 """Who made a summary that is only there to try a choice out."""
 
 
 class PricedWindow(NamedTuple):
-    """What the price of every choice depends on: the prices, the window now, its growth at each call, the most tokens
-    that it can have, and those that no compaction removes."""
+    """What the price of every choice depends on. `tokens`: those of the request now. `growth`: the tokens by which it
+    grows at each call. `limit`: the tokens at which the trigger compacts it. All tokens are raw."""
 
     prices: Prices
     tokens: int
@@ -34,12 +35,12 @@ class PricedWindow(NamedTuple):
 
 
 class Attempt(Protocol):
-    """An enforcer that works on a copy of the draft."""
+    """What a choice is tried with: a `BudgetEnforcer` that works on a copy of the draft."""
 
     draft: Draft
 
     def run_choice(self, choice: Choice) -> bool:
-        """Run its strategies; whether the window is below the trigger then."""
+        """Run its strategies. Returns whether the window is below the trigger after them."""
         ...
 
     def wants_of_choice(self, choice: Choice) -> Sequence[Summarise]:
@@ -52,7 +53,7 @@ class Attempt(Protocol):
 
 
 class PricedChoice(NamedTuple):
-    """A choice, its costs, and the draft that it makes."""
+    """A choice that was tried, its costs, and the draft with its edits."""
 
     choice: Choice
     cost: ChoiceCost
@@ -62,9 +63,10 @@ class PricedChoice(NamedTuple):
 def try_choices(
     choices: Sequence[Choice], attempt: Callable[[], Attempt], window: PricedWindow, *, with_new_summary: bool = False
 ) -> list[PricedChoice]:
-    """The choices that bring the window below the trigger, the cheapest first.
+    """Try each choice on a copy of the draft. Returns those that bring the window below the trigger and make it
+    smaller, the cheapest first.
 
-    `with_new_summary`: as if the summaries that they want were made, with their price.
+    `with_new_summary`: try them as if the summaries that they want were made, and add the price of these.
     """
     found: list[PricedChoice] = []
     for choice in choices:
@@ -80,9 +82,11 @@ def try_choices(
 
 
 def choice_cost(name: str, after: View, left: int, window: PricedWindow, summary: float = 0.0) -> ChoiceCost:
-    """The costs of a compaction that leaves this view. `left`: the tokens of its request, due notes included.
+    """The costs of a compaction that leaves the view `after`. `left`: the tokens of its request, due notes included.
+    `summary`: the price of new summaries.
 
-    The next one comes when it pays, after √(2 · once / (growth · read)) calls, or before that when the window is full.
+    We take it that the next compaction comes when it pays, after √(2 · once / (growth · read)) calls, or earlier if the
+    window is full before.
     """
     prices, growth = window.prices, window.growth
     rewritten = left - shared_prefix_tokens(after, after.shared_slots)
@@ -102,7 +106,7 @@ def choice_cost(name: str, after: View, left: int, window: PricedWindow, summary
 
 
 def price_of_want(want: Summarise, view: View, window: PricedWindow) -> float:
-    """What the summary that is wanted will cost, if its answer is as long as it may be."""
+    """What the summary that is wanted will cost if it is as long as it may be, in fresh input tokens."""
     source = sum(view.unit(turn.key).untrimmed_size.tokens for turn in want.turns if view.unit_of[turn.key] >= 0)
     source += 0 if want.prior is None else view.counter.count(want.prior.text)
     return window.prices.of_summary(window=window.tokens, source=source, answer=want.max_tokens)
@@ -111,9 +115,11 @@ def price_of_want(want: Summarise, view: View, window: PricedWindow) -> float:
 def price_of_summary(
     summary: Summary, prices: Prices, counter: TokenCounter, *, window: int, source: int | None = None
 ) -> float:
-    """What a summary has cost: 0 if no model made it, else by the usage that the model reported.
+    """What a summary has cost, in fresh input tokens: what the usage says that was reported for it; 0 if no model made
+    it.
 
-    Without that, by the tokens of the live request (`window`) and of its turns (`source`, if known).
+    If no usage was reported, the price is estimated from the tokens of the live request (`window`) and of the turns
+    that were summarised (`source`; None: not known, and the same as `window`).
     """
     usage = summary.usage
     if usage is not None:
@@ -126,7 +132,7 @@ def price_of_summary(
 
 
 def stand_in(want: Summarise, counter: TokenCounter) -> Summary:
-    """A summary of the greatest length that is wanted, to try a choice with."""
+    """A summary without meaning, as long as the one that is wanted may be, to try a choice with."""
     text = "words " * max(1, want.max_tokens - 2)
     if (tokens := counter.count(text)) > want.max_tokens:
         text = text[: len(text) * want.max_tokens // tokens]
@@ -136,7 +142,8 @@ def stand_in(want: Summarise, counter: TokenCounter) -> Summary:
 def compaction_costs(
     window: PricedWindow, view: View, why: str, tried: Sequence[ChoiceCost], taken: str
 ) -> CompactionCosts:
-    """The costs that were compared, as a `Sent` stores them."""
+    """The costs that were compared, as a `Sent` stores them. `why`: why a choice was made (`CompactionCosts.why`).
+    `taken`: the name of the choice that was taken."""
     return CompactionCosts(
         why=why,
         tokens=window.tokens,

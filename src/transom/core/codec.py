@@ -1,8 +1,8 @@
-"""Entries to bytes and back: JSON lines, which every later version can read.
+"""Turns entries into lines of JSON and back. Every later version can read these lines.
 
 Three things that JSON libraries drop or refuse must survive: lone surrogates, integers of any size, and entries of
-kinds that a later version wrote. msgspec does nearly all lines; a line that it refuses is done by the slower standard
-library.
+kinds that a later version wrote. msgspec reads and writes nearly all lines. A line that it refuses is left to the
+slower standard library.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def decode(line: bytes) -> Entry:
 
 
 def _decode_slowly(line: bytes) -> Entry:
-    """The entry that a line holds, decoded by the standard library. Raises ValueError if the line is not an entry."""
+    """As `decode`, by the standard library."""
     try:
         raw: Any = json.loads(line)
         kind = raw["body"]["kind"]

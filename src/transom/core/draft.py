@@ -1,7 +1,7 @@
-"""A plan while it is being made: the entries to come, and the view as if they were in the log already.
+"""A plan while it is being made (`Draft`): its entries so far, and the view as if they were in the log already.
 
-And what every plan adds of its own, whatever its policy is: notes of state that has changed, and the pins that keep
-units out of its folds. Pins that a person has set stay as they are.
+Also what every plan adds, whatever its policy is: notes of state that has changed, and pins that keep units out of
+folds. Pins that a person has set stay as they are.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta
-from transom.core.locate import unit_key
 from transom.core.log import PendingLog
 from transom.core.message import Fact, Note
 from transom.core.policy import KeptUnit
 from transom.core.reducer import apply
 from transom.core.summary import Summary
-from transom.core.tokens import ZERO, Size, fact_size
+from transom.core.tokens import Size, fact_size, sum_sizes
 from transom.core.unit import Unit
 from transom.core.view import View
 
@@ -38,7 +37,7 @@ class Draft:
         self.entries: list[Entry] = []
 
     def copy(self) -> Draft:
-        """A draft with the same entries, to try something on."""
+        """A draft with the same entries. What is added to it does not change this one."""
         other = Draft(self.view, self.at, self.meta)
         other.log, other.first, other.entries = self.log, self.first, [*self.entries]
         if other.entries:
@@ -50,7 +49,8 @@ class Draft:
         self.view, self.entries = tried.view, tried.entries
 
     def add(self, body: Body) -> None:
-        """Add an entry, also an edit that does not apply. An edit or a summary gets the number of this plan."""
+        """Add an entry, whether it applies or not. An edit or a summary gets the number of this plan (`Entry.plan`); a
+        fact gets `meta`."""
         plan = self.first if isinstance(body, (Fold, Trim, Pin, Undo, Summary)) else None
         self._append([self.view.entry(body, self.at, self.meta if isinstance(body, Fact) else None, plan=plan)])
 
@@ -62,7 +62,7 @@ class Draft:
 
     def _append(self, entries: list[Entry]) -> None:
         """Append entries, and apply them to the view."""
-        if not self.entries:  # edits of this plan may point at entries of this plan
+        if not self.entries:  # edits of this plan may point at entries of this plan, so the view must find those
             self.view = self.view.with_log(PendingLog(self.log, self.entries))
         self.entries += entries
         self.view = apply(self.view, entries)
@@ -76,10 +76,10 @@ class Draft:
 
 
 def due_notes(view: View, state: Mapping[str, str]) -> list[Note]:
-    """The notes that must be added so that the window shows this state.
+    """The notes that must be added so that the window shows this state; an empty list if it does.
 
-    One for each key whose newest note is not visible or says something else, and a closing one for each visible key
-    that is not in `state` any more.
+    There is one for each key of `state` whose newest note is not visible or says something else. And for each key that
+    `state` does not have any more, but whose note is visible, there is one that says so.
     """
     if not state and not view.notes:
         return []
@@ -97,15 +97,12 @@ def due_notes(view: View, state: Mapping[str, str]) -> list[Note]:
 
 
 def due_size(view: View, state: Mapping[str, str]) -> Size:
-    """The size of the due notes."""
-    size = ZERO
-    for note in due_notes(view, state):
-        size = size.plus(fact_size(note, view.counter.count_body(note)))
-    return size
+    """The size of the due notes (see `due_notes`) as messages."""
+    return sum_sizes(fact_size(note, view.counter.count_body(note)) for note in due_notes(view, state))
 
 
 def visible_note(view: View, key: str) -> str | None:
-    """The text of the newest note of a key; None if there is none or the window does not show it."""
+    """The text of the newest note of a key. None if there is none, or the window does not show it."""
     newest = view.notes.get(key)
     return newest[1] if newest is not None and _is_visible(view, newest[0]) else None
 
@@ -120,25 +117,26 @@ REQUIRED = "required"
 
 
 def pin_by_hand(view: View, entry: int) -> int | None:
-    """The seq of the pin that a person has set on the unit of an entry; None if there is none."""
-    key = unit_key(view, entry)
+    """The seq of the first pin on the unit of an entry that a person has set, and no plan; None if there is none."""
+    key = view.unit_key(entry)
     if key < 0:
         return None
     return next((seq for seq in view.unit(key).pins if not _is_implied(view, seq)), None)
 
 
 def pin_required(draft: Draft) -> None:
-    """Pin the first task and the newest user message where a fold of somebody else hides them."""
+    """Pin the first task and the newest user message if a fold hides them (for example one of a caller)."""
     for key in draft.view.required:
         if not draft.view.is_present(key):
             draft.propose(Pin(entry=key, why=REQUIRED, implied=True))
 
 
 def pin_before_fold(draft: Draft, fold: Fold, named: Mapping[int, KeptUnit]) -> None:
-    """Prepare for a fold: pin the required units and those that keep rules named that it would hide, and take back the
-    pins of earlier plans on other units in its range.
+    """Add what must precede a fold: pins on the required units and on those that keep rules named (`named`), if the
+    fold would hide them; and undos of the pins that earlier plans have set on other units in its range.
 
-    Kept units beside the fold that are sent again because of it are shortened in the same break.
+    A unit of which the fold has an excerpt gets no pin. Kept units that are not folded, but sent again because of the
+    fold, are shortened too: now this costs nothing more in the cache.
     """
     view, excerpted = draft.view, frozenset(fold.excerpted)
     staying = dict.fromkeys((*view.required, *named))
@@ -153,8 +151,11 @@ def pin_before_fold(draft: Draft, fold: Fold, named: Mapping[int, KeptUnit]) -> 
 
 
 def _pin(draft: Draft, unit: Unit, kept: KeptUnit) -> None:
-    """Pin a kept unit with its reason, and shorten it. A plan's older pin that says only `required` is replaced by one
-    with the rule's reason. A pin that the user set is left as it is, and so is its unit."""
+    """Pin a kept unit with its reason, and shorten it.
+
+    If a plan has pinned it before as `required` only, a pin with the rule's reason takes the place of that one. If the
+    user has pinned it, nothing changes.
+    """
     pins = [pin for seq in unit.pins if isinstance(pin := draft.view.fetch(seq).body, Pin)]
     if not all(pin.implied for pin in pins):
         return
@@ -171,8 +172,8 @@ def _shorten(draft: Draft, unit: Unit, kept: KeptUnit) -> None:
 
 
 def _is_rewritten(view: View, key: int, fold: Fold, staying: Container[int]) -> bool:
-    """Whether shortening this unit costs nothing more in the cache: it stands behind the fold's beginning, or only
-    units that stay stand between the two."""
+    """Whether it costs nothing more in the cache to shorten this unit: it stands behind the beginning of the fold, or
+    in front of it with only such units between them as stay in the window."""
     start = min(view.slot_index(fold.first), max(0, view.shared_slots))
     while start > 0 and view.slots[start - 1].first in staying:
         start -= 1

@@ -16,11 +16,12 @@ class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
     - `first`, `last`: the keys of the first and the last unit of the range.
     - `text`: what is shown, for example a record, a summary or a marker.
-    - `excerpted`: keys of folded units that count as present, because the text has a marked excerpt of them; at the
-      last step of the last resort only their reference.
+    - `excerpted`: keys of folded units that count as present, because the text has a marked excerpt of them. (A fold of
+      the very last resort has only their reference.)
     - `quotes`: the seqs of the entries that the text quotes.
-    - `summary`: the seq of the summary with which the text begins; None if it begins with none. `summary_end`: how many
-      characters of the text are its own. The text has them, as every entry has the text that it shows.
+    - `summary`: the seq of the summary with which the text begins; None if it begins with none. `summary_end`: the
+      number of characters at the beginning of `text` that are the summary's. 0 with a `summary` that is the provider's
+      own compaction: that is shown in place of the text.
     """
 
     first: int
@@ -38,9 +39,10 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     """Show less of one part of an entry.
 
     - `entry`: its seq. `part`: the address of the part in it.
-    - `keep`: of a text, the pieces that stay; they rise and do not touch. None: the note alone stands for the text.
-    - `note`: stands in the first gap of a text, in place of an image or file, or as the new arguments of a call (so it
-      must be JSON). Reasoning is dropped without a note.
+    - `keep`: of a text, the pieces that stay; they rise and do not touch. If it is empty, the note alone stands for the
+      text.
+    - `note`: of a text, what stands in the first gap. Of an image or file, what stands in its place. Of a call, its new
+      arguments, which must be JSON. Reasoning is dropped, and needs no note.
     """
 
     entry: int
@@ -52,9 +54,10 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="pin"):
-    """Keep the unit of an entry visible: a fold over it shows it behind the fold's text, if that has no excerpt of it.
+    """Keep the unit of an entry visible: a fold over the unit shows it whole behind the text of the fold. The exception
+    is a unit of which that text has an excerpt (`Fold.excerpted`).
 
-    `entry`: the seq of any entry of the unit. `implied`: a plan has placed the pin, and plans may take it back.
+    `entry`: the seq of any entry of the unit. `implied`: true if a plan has set the pin; then plans may take it back.
     """
 
     entry: int

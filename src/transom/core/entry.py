@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from transom.cache_prices import CompactionCosts
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.message import (
     Assistant,
@@ -21,7 +22,6 @@ from transom.core.message import (
     User,
 )
 from transom.core.summary import Summary
-from transom.prices import CompactionCosts
 
 
 class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="sent"):
@@ -32,10 +32,10 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     - `tokens`: the raw size of the window, not calibrated.
     - `messages`: how many messages it has.
     - `shared_tokens`: the raw tokens of the prefix that it shares with the window before, head included.
-    - `breaks`: the first slot that differs from the window before, the seq of the entry that changed it, and why; None
-      if that whole window begins this one.
-    - `costs`: with prices, the costs that decided the compaction that was made for this request, or (`why` is "soon")
-      the decision to have a summary made for the next one.
+    - `breaks`: the index of the first slot that differs from the window before (-1: the head), the seq of the entry
+      that changed it, and why. None if this window begins with the whole window before.
+    - `costs`: with prices, the costs by which a compaction for this request was chosen, or (`why` is "soon") by which a
+      summary for the next compaction was asked for. None if neither was decided.
     """
 
     fingerprint: str
@@ -69,8 +69,8 @@ class Approval(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
       JSON; empty if nothing changes.
     - `why`: the reason of the person who decided.
 
-    An entry that does not follow from the state before it changes nothing: a call is approved once, and an approved
-    call can be rejected only until it starts.
+    An `Approval` that cannot follow the state before it changes nothing: a call is approved once, and an approved call
+    can be rejected only until it starts.
     """
 
     place: CallPlace
@@ -80,7 +80,8 @@ class Approval(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
 
 
 class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """Where a fact belongs: run, agent, workflow, owner. No field of it is sent to the model.
+    """What is known of a fact beside what it says: its run, agent, workflow, cost, owner. No field of it is sent to the
+    model.
 
     `include_in_context`: false for a fact that people can see, but that no window contains. `user_id` and `session_id`:
     the owner of the whole conversation; only the first entry has them.
@@ -108,9 +109,10 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     usage: Usage | None = None
     """Of a sub-agent's result: the tokens of its whole run."""
     cost: float | None = None
-    """What the request of a reply or a failure cost, or a sub-agent's run, in US dollars; None if that is not known."""
+    """In US dollars: of a reply or a failure what its request cost, of a sub-agent's result what its run cost. None if
+    that is not known."""
     source: int | None = None
-    """Position in the list a fact was imported from."""
+    """The index in the list from which the fact was imported; None if it was not."""
     injected: bool = False
     """Of a message in the user's role: the program around the agent wrote it, not the user. Windows contain it like any
     other message, but it is neither the first task nor the newest user message. A caller or an importer says so; the

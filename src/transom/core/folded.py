@@ -1,7 +1,7 @@
-"""What a fold makes in a view. A fold is the edit that shows one text in place of a range of turns
-(`core/edit.py:Fold`); here it becomes a slot, a `FoldedSlot`, with the slots that it replaces as its children.
+"""Makes the `FoldedSlot` of a fold, and makes it again when an edit changes something under it.
 
-It is made over the slots that the fold hides, and made again when an edit changes something under it.
+A fold is the edit that shows one text in place of a range of slots (`core/edit.py:Fold`). Its `FoldedSlot` has these
+slots as its children.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from transom.core.edit import Fold
 from transom.core.entry import Entry
-from transom.core.tokens import MESSAGE_BYTES, ZERO, Size, text_bytes
+from transom.core.tokens import MESSAGE_BYTES, ZERO, Size, sum_sizes, text_bytes
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, units_in, with_signature_stale, without_excerpted
 
 SEALED = "compaction by the provider"
@@ -32,8 +32,8 @@ def child_at(folded: FoldedSlot, key: int) -> tuple[int, Slot]:
 
 
 def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold, compaction: Unit | None = None) -> FoldedSlot:
-    """The slot that a fold shows in the place of these slots. `entry` is the fold's entry, with its token counts.
-    `compaction`: the provider's own, which it shows in place of its text."""
+    """The slot that a fold puts in the place of these slots. `entry`: the entry of the fold, with its token counts.
+    `compaction`: the provider's own compaction, if the fold shows that in place of its text."""
     children = _as_children(slots)
     pinned = tuple(unit for child in children for unit in pinned_units_in(child))
     text_size = Size(entry.tokens[0], MESSAGE_BYTES + text_bytes(fold.text), messages=1)
@@ -57,10 +57,11 @@ def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold, compaction: Uni
 
 
 def make_sealed(seq: int, slots: Sequence[Slot]) -> FoldedSlot:
-    """The slot for everything that precedes the provider's own compaction in the entry `seq`. It shows nothing.
+    """The slot for everything that precedes the provider's own compaction in the entry `seq`. It shows nothing, and has
+    `slots` as its children.
 
-    A reply that comes late may have its place inside what was sealed before: then all of it is taken apart, so
-    that the children stay in the order of their keys.
+    A late reply among them may have its place within a slot that was sealed before. Then the children are single units
+    instead, in the order of their keys.
     """
     if any(before.last > after.first for before, after in pairwise(slots)):
         units = chain.from_iterable(map(units_in, slots))
@@ -87,10 +88,7 @@ def _as_children(slots: Sequence[Slot]) -> tuple[Slot, ...]:
 
 
 def _untrimmed_size(slots: Sequence[Slot]) -> Size:
-    size = ZERO
-    for slot in slots:
-        size = size.plus(slot.untrimmed_size)
-    return size
+    return sum_sizes(slot.untrimmed_size for slot in slots)
 
 
 def _unit_count(slots: Sequence[Slot]) -> int:
@@ -98,11 +96,11 @@ def _unit_count(slots: Sequence[Slot]) -> int:
 
 
 def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
-    """The slot of the window that the path begins with, made again with `new` in the place of `old` at the end of the
-    path.
+    """The first slot of the path, made again with `new` in the place of `old`, which is the slot at the end of the
+    path. If the path is empty, `new[0]`.
 
-    With an empty path this is `new[0]`. `old` and `new` hold the same units, so only the pinned units and sizes of the
-    folds on the path change. Nothing else is counted again.
+    `new` must hold the same units as `old`. So of the folds on the path only the pinned units and the sizes change, and
+    nothing else is counted again.
     """
     unpinned, pinned = pinned_units_in(old), tuple([unit for slot in new for unit in pinned_units_in(slot)])
     for folded, i in reversed(path):
@@ -127,14 +125,11 @@ def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
 
 def _pinned_size(pinned: tuple[Unit, ...], excerpted: tuple[int, ...]) -> Size:
     """The size of the pinned units that are shown behind the text of a fold."""
-    size = ZERO
-    for unit in without_excerpted(pinned, excerpted):
-        size = size.plus(unit.size)
-    return size
+    return sum_sizes(unit.size for unit in without_excerpted(pinned, excerpted))
 
 
 def _without_signature(slot: Slot) -> Slot:
-    """A slot as it is under a fold: its bound reasoning is hidden, because it was made on another prefix (law 13)."""
+    """A slot as it is under a fold: its bound reasoning is hidden, because the fold changes its prefix (law 13)."""
     if not isinstance(slot, Unit) or not slot.signed_prefix or slot.signature_stale:
         return slot
     assert slot.entries is not None
@@ -142,7 +137,8 @@ def _without_signature(slot: Slot) -> Slot:
 
 
 def without_entries(slot: Slot) -> Slot:
-    """A slot as a `FoldedSlot` holds it: a unit without its entries unless it is pinned, a fold without its text."""
+    """A slot as a `FoldedSlot` holds it as a child: a unit without its entries, unless it is pinned; a `FoldedSlot`
+    without its text and compaction. Both can be read from the log again."""
     if isinstance(slot, Unit):
         return slot if slot.pins or slot.entries is None else replace(slot, entries=None, cached_fingerprint=None)
     return replace(slot, text="", compaction=None, cached_fingerprint=None) if slot.text else slot

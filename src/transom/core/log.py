@@ -1,5 +1,5 @@
-"""The log as a view reads it: a sequence of entries that only grows at its end; whose conversation it is;
-and what is computed from it and kept."""
+"""The log as a view reads it: a sequence of entries that only grows at its end. Also its owner, and a cache of values
+that are computed from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Log(Protocol):
 
 
 class PendingLog(Struct, frozen=True, eq=False):
-    """A log, followed by the entries of a plan that are not appended yet."""
+    """A log, followed by the entries of a plan that are not appended yet. `entries` may grow meanwhile."""
 
     log: Log
     entries: Sequence[Entry]
@@ -35,13 +35,13 @@ class PendingLog(Struct, frozen=True, eq=False):
 
 
 def no_entry(seq: int, length: int) -> str:
-    """Say that a log of `length` entries has no entry with this seq, and which it has."""
+    """The sentence for an error that says that a log of `length` entries has no entry with this seq."""
     entries = f"its entries are 0 to {length - 1}" if length else "it is empty"
     return f"there is no entry {seq} in this log: {entries}"
 
 
 def stored(log: Log) -> int:
-    """How many entries a log really holds: without those of a plan that is not appended yet."""
+    """The number of entries that are in the log itself, without those of a `PendingLog`."""
     while isinstance(log, PendingLog):
         log = log.log
     return len(log)

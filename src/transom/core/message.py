@@ -63,8 +63,8 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part",
 class Other(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="other"):
     """A part of a kind that we do not know. It is kept unchanged (`raw`), and its strings are counted as text.
 
-    `compaction`: true for a part of the provider's own compaction, which stands for everything before its turn. No edit
-    changes it.
+    `compaction`: true for a part of the provider's own compaction. The compaction stands for everything before its
+    turn, and no edit changes it.
     """
 
     raw: Raw
@@ -132,7 +132,7 @@ class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     - `parts`: the content. `shape`: its form in the provider's format.
     - `extra`: the message's other fields.
     - `dialect`: the format of `shape`, `extra` and raw parts. They are sent again in this dialect only.
-    - `separate`: true if it came as a message of its own where the dialect would join it to the one before.
+    - `separate`: true if the fact came as a message of its own although the dialect would join it to the one before.
     """
 
     parts: tuple[Part, ...] = ()
@@ -159,12 +159,12 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     - `usage`: what the provider reported for the request; None if nothing.
     - `input_transformations`: what the provider says that it changed in the request, as it said it: for example that it
       dropped reasoning, because the prefix had changed (OpenAI's Responses).
-    - `order`: the order in the provider's format if it is not reasoning, parts, calls. One letter for each (r
-      reasoning, p part, c call), and a bar where another message of the same turn begins.
+    - `order`: the order of its content in the provider's format, as letters (r reasoning, p part, c call), with a bar
+      where another message of the same turn begins. Empty if the order is reasoning, parts, calls.
     - `pending_calls`: the ids of calls of the provider's own tools whose results come in a later turn.
-    - `continued_calls`: the ids of such calls of earlier turns that this turn has results of, or whose code made its
-      calls.
-    - `container`: the id of the provider's container in which that code runs; empty if there is none.
+    - `continued_calls`: the ids of such calls of earlier turns that this turn goes on with: it has their results, or
+      their code has made the calls of this turn.
+    - `container`: the id of the provider's container in which such code runs; empty if there is none.
     """
 
     calls: tuple[Call, ...] = ()
@@ -202,7 +202,7 @@ class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
 
 class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="note"):
     """A text that we add (`text`). With a `key` it announces state: the newest note of a key is the one that holds.
-    Without a key it gives a late result, or is a user turn that the provider requires.
+    With an empty `key` it gives late results, or it is a user turn that the provider requires.
 
     `refs`: the seqs of the late results that it gives.
     """
@@ -213,10 +213,10 @@ class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="n
 
 
 class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="recalled"):
-    """Text of old entries (`text`) that is brought back to the end of the window.
+    """Text of old entries (`text`) that is brought back to the end of the window. A plan adds one if its policy
+    recalls; a caller may add one with `Conversation.append`.
 
-    `refs`: the seqs of these entries. `why`: the reason, for people. A plan adds it if its policy recalls; a caller may
-    add one with `Conversation.append`.
+    `refs`: the seqs of these entries. `why`: the reason, for people.
     """
 
     text: str
@@ -226,17 +226,18 @@ class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
 
 REASONING_REFUSED = "reasoning_refused"
 """The `Failure.failure` of a request that a provider refused because of reasoning in it. From then on no window shows
-the reasoning before the newest user message. If there is no reasoning before it, none that is in the log so far is
-shown."""
+the reasoning that stood before the newest user message. If none stood before it, no window shows any reasoning that was
+in the log."""
 
 
 class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="failure"):
     """Records a request that gave no reply, or only a part of one.
 
-    - `failure`: its kind, for example "interrupted"; `REASONING_REFUSED` hides reasoning.
+    - `failure`: its kind, for example "interrupted" or `REASONING_REFUSED`.
     - `error`: the message of the provider, or ours.
-    - `text`, `reasoning`: what had arrived of the reply. `shown`: what the model sees of it; empty if nothing.
-    - `answers`: the seq of the `Sent`. `model`: whose failure, "provider:model".
+    - `text`, `reasoning`: what had arrived of the reply. `shown`: what windows show of the failure; empty if nothing.
+    - `answers`: the seq of the request's `Sent`; None if there is none. `model`: the model that failed, as
+      "provider:model".
     - `usage`: the tokens that the provider reported for the request, although no usable reply came; None if nothing.
     - `limit`: for a request that was too long, the tokens that a request to this model may have from now on, as the
       provider counts. `used`: the tokens of this request. Both are 0 if they are not known.
@@ -329,8 +330,8 @@ def strings_in(raw: object) -> Iterator[str]:
 
 
 def role_of(fact: Fact) -> str:
-    """The name of a fact for people: user, assistant, tool, system, developer, or in lower case the class of a fact
-    that we added."""
+    """The name of a fact's role for people: user, assistant, tool, system or developer. A fact that has no role in an
+    API has the name of its class in lower case, for example "note"."""
     if isinstance(fact, Instruction):
         return fact.role
     return "tool" if isinstance(fact, ToolResult) else type(fact).__name__.lower()

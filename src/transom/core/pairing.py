@@ -6,30 +6,42 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import merge
-from typing import Any
+from typing import Any, Protocol
 
-from transom.core.locate import SlotTable, open_unit
 from transom.core.message import Assistant, Call, ToolResult
 from transom.core.persistent import IdentityKey
-from transom.core.tokens import ZERO, Size, replace_surrogates, text_bytes
+from transom.core.tokens import ZERO, FormatCounter, Size, replace_surrogates, text_bytes
 from transom.core.unit import Unit, bits_of
 
-FEW = 16
+MAX_SCANNED = 16
 """Up to this number of calls of a turn are searched one by one for each result; more are indexed."""
 
 
-def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
-    """The unit and the index of the open call that this result belongs to; None if there is none.
+class OpenTurns(Protocol):
+    """What has turns of the model whose calls wait for results, for example a `SlotTable`."""
 
-    A synthetic result names its call by place. Any other result names it by label; of several turns with such an open
-    call, the newest one counts.
+    @property
+    def open_units(self) -> tuple[int, ...]:
+        """The keys of the units of these turns."""
+        ...
+
+    def open_unit(self, key: int) -> Unit:
+        """The unit of one of these turns, with its entries."""
+        ...
+
+
+def open_call(turns: OpenTurns, result: ToolResult) -> tuple[Unit, int] | None:
+    """The open call that this result belongs to, as its unit and its index in the turn; None if there is none.
+
+    A result with a `place` (mostly a synthetic one) names its call by that. Any other result names it by label. If
+    several turns have an open call with this label, the newest one counts.
     """
     if result.place is not None:
         key, index = result.place
-        return (open_unit(table, key), index) if is_open(table, result.place) else None
+        return (turns.open_unit(key), index) if is_open(turns, result.place) else None
     name = result.extra.get("name") if result.extra else None
-    for key in sorted(table.open_units, reverse=True) if len(table.open_units) > 1 else table.open_units:
-        unit = open_unit(table, key)
+    for key in sorted(turns.open_units, reverse=True) if len(turns.open_units) > 1 else turns.open_units:
+        unit = turns.open_unit(key)
         turn = unit.first_fact
         assert isinstance(turn, Assistant)
         for index in _open_calls(unit, turn.calls, result.call, name):
@@ -39,17 +51,19 @@ def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
     return None
 
 
-def is_open(table: SlotTable, place: tuple[int, int]) -> bool:
-    """Whether there is a call at this place (the key of a turn, the index of the call), without a result."""
+def is_open(turns: OpenTurns, place: tuple[int, int]) -> bool:
+    """Whether the call at this place (the key of its turn, its index) exists and has no result."""
     key, index = place
-    return index >= 0 and key in table.open_units and open_unit(table, key).is_open(index)
+    return index >= 0 and key in turns.open_units and turns.open_unit(key).is_open(index)
 
 
 def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str, name: str | None) -> Iterator[int]:
-    """The indexes of the open calls that a result may belong to, rising. The caller must check each: some may be of
-    other labels. A call without an id is answered by its name."""
+    """The indexes of the open calls among which is that of a result with this label or function name, rising.
+
+    Some of them may be of another label, so the caller checks each with `is_answered`.
+    """
     named = label or name
-    if not named or unit.open_bits.bit_count() <= FEW:
+    if not named or unit.open_bits.bit_count() <= MAX_SCANNED:
         return bits_of(unit.open_bits)
     first = (unit.open_bits & -unit.open_bits).bit_length() - 1
     by_label = _indexes_by_label(IdentityKey(calls))
@@ -67,13 +81,14 @@ def is_answered(call: Call, *, by: str, name: str | None) -> bool:
     return (not by or by == call.name) and name in {None, call.name}
 
 
-def result_label_size(table: SlotTable, unit: Unit, index: int, result: ToolResult) -> Size:
-    """The size that the label of its call adds to a result: less or more than the id that was counted with it."""
-    count, dialect = table.counter.count, table.counter.dialect
+def result_label_size(counter: FormatCounter, unit: Unit, index: int, result: ToolResult) -> Size:
+    """What the label of its call adds to the size of a result. The id that the result came with is counted already, so
+    this is the difference; it may be below 0."""
+    count, dialect = counter.count, counter.dialect
     turn = unit.first_fact
     assert isinstance(turn, Assistant)
     if turn.dialect != dialect == result.dialect:  # it is sent under the label of its call's place
-        return Size(max(0, table.counter.place - count(result.call)))
+        return Size(max(0, counter.place - count(result.call)))
     call = turn.calls[index]
     if call.legacy and not (result.extra and result.extra.get("name")):  # on the wire its name is its label
         return Size(count(call.name), text_bytes(call.name))
@@ -85,7 +100,7 @@ def result_label_size(table: SlotTable, unit: Unit, index: int, result: ToolResu
 
 def _first_with_id(calls: tuple[Call, ...], label: str) -> int:
     """The index of a turn's first call with this id."""
-    if len(calls) > FEW:
+    if len(calls) > MAX_SCANNED:
         return _indexes_by_label(IdentityKey(calls))[label, True][0]
     return next(index for index, call in enumerate(calls) if call.id == label)
 
@@ -106,10 +121,11 @@ def _labels(calls: IdentityKey[tuple[Call, ...]], key: int) -> tuple[str, ...]:
     return call_labels(calls.value, key)
 
 
-def call_label_size(table: SlotTable, turn: Assistant, key: int) -> Size:
-    """The size that labels add to a turn, where they differ from the ids that were counted with it."""
+def call_label_size(counter: FormatCounter, turn: Assistant, key: int) -> Size:
+    """What the labels of its calls add to the size of a turn. The ids of the calls are counted already, so this is the
+    difference; zero if all labels are ids."""
     extra, labels = ZERO, _labels(IdentityKey(turn.calls), key)
-    count = table.counter.count
+    count = counter.count
     for call, label in zip(turn.calls, labels, strict=True):
         if call.id != label:
             extra = extra.plus(Size(count(label) - count(call.id), text_bytes(label) - text_bytes(call.id)))
@@ -117,10 +133,11 @@ def call_label_size(table: SlotTable, turn: Assistant, key: int) -> Size:
 
 
 def call_labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
-    """One label for each call of a turn, different from all others of the turn: its id, or a new one
-    (`call_<key>_<index>`) where the id is empty or was used before in the turn.
+    """The labels of the calls of a turn, in order, each different from all others: the id of the call, or a new label
+    (`call_<key>_<index>`) if the id is empty or an earlier call of the turn has it.
 
-    `key`: the key of the turn's unit. Calls in the old `function_call` format keep their empty id.
+    `key`: the key of the turn's unit. A call in OpenAI's old `function_call` format has no id, and keeps an empty
+    label.
     """
     if len(calls) == 1 and calls[0].id.isascii() and calls[0].id:
         return (calls[0].id,)  # the usual case

@@ -22,7 +22,7 @@ V = TypeVar("V")
 Key = TypeVar("Key", int, "tuple[Any, ...]")
 
 CHUNK = 64
-"""Items of a chunk, at most. A change copies one chunk or two, and the list of the chunks."""
+"""The maximum number of items in a chunk. A change copies one chunk or two, and the list of the chunks."""
 
 
 def vector(items: Iterable[T]) -> tuple[T, ...]:
@@ -65,8 +65,8 @@ def _chunks_of(items: Sequence[T]) -> Vector[T] | None:
 
 
 class Vector(Sequence[T]):
-    """An immutable sequence in chunks of at most `CHUNK` items. An item that is appended goes into `_last`. A slice is
-    a tuple."""
+    """An immutable sequence in chunks of at most `CHUNK` items: the full `_chunks`, and behind them `_last`, into which
+    an appended item goes. A slice of it is a tuple."""
 
     __slots__ = ("_chunks", "_last", "_length", "_starts")
 
@@ -105,8 +105,8 @@ class Vector(Sequence[T]):
         return self._of((*self._chunks[:number], chunk, *self._chunks[number + 1 :]), self._last, self._starts)
 
     def spliced(self, start: int, stop: int, new: Iterable[T]) -> Sequence[T]:
-        """A copy with `new` in the place of the items from `start` to before `stop`. The chunks before and behind these
-        are shared."""
+        """A copy with `new` in the place of the items from index `start` to before `stop`; a plain tuple if it has few
+        items. The chunks before and behind the changed ones are shared."""
         starts, last = self._starts, len(self._chunks)
         first, end = bisect_right(starts, start) - 1, bisect_left(starts, stop)
         before = self[starts[first] : start]
@@ -131,7 +131,7 @@ class Vector(Sequence[T]):
         return self._starts[number] + bisect_right(self._chunk(number), key, key=of)
 
     def _chunk(self, number: int) -> tuple[T, ...]:
-        """The chunk with this number; behind all others, `_last`."""
+        """The chunk with this number. The number behind that of the last chunk stands for `_last`."""
         return self._chunks[number] if number < len(self._chunks) else self._last
 
     def _with_chunks(self, chunks: tuple[tuple[T, ...], ...], last: tuple[T, ...]) -> Vector[T]:
@@ -205,11 +205,11 @@ _GONE: Any = object()
 
 
 class Table(Mapping[K, V]):
-    """An immutable mapping, in layers: dicts that nobody changes, from the oldest to the newest. A newer value stands
-    for an older one of the same key.
+    """An immutable mapping, in layers: dicts that nobody changes, from the oldest to the newest. A value in a newer
+    layer takes the place of an older one of the same key.
 
-    Each change copies the newest layer, until it has `CHUNK` items and another one begins. A full layer is merged with
-    the one before it, if that is no more than twice as large: so n changes cost about n × log n.
+    Each change copies the newest layer, until that has `CHUNK` items and another one begins. A full layer is merged
+    with the one before it if that is no more than twice as large. So n changes cost about n × log n.
     """
 
     __slots__ = ("_layers", "_length")
@@ -255,9 +255,10 @@ class IntVector:
     """An immutable sequence of whole numbers (64 bits). `plus` and `without` return another one and leave this one as
     it is.
 
-    Each version knows how many numbers of the shared array are its own; these never change. A bytearray of one byte is
-    the right to append to the array in place: who pops the byte has the right, and everybody else copies the array
-    first. The pop is atomic, so only one thread gets the right. The new version has a new right.
+    The versions of a sequence share one array. Each knows how many of its first numbers are its own, and these never
+    change. To append in place, `plus` needs the right of its version: a bytearray of one byte. Whoever pops that byte
+    has the right, and the new version gets a new one; everybody else copies the array first. The pop is atomic, so only
+    one thread gets the right.
     """
 
     __slots__ = ("_length", "_numbers", "_right")

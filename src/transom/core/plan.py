@@ -1,10 +1,11 @@
 """Plans a request: computes the entries that must be appended before it may leave. Pure: the caller appends them, all
 at once.
 
-The order of the steps, because each may need room that a later one makes: close an abandoned request; close open calls;
-give late results; renew the head; add the user turn that some APIs require at the end; bring the window within its
-limits (`budget_enforcer`); recall what the newest turn refers to; announce changed state; and last the `Sent`. A plan
-made right after another one has only a `Failure` for the request in flight and a new `Sent`.
+The steps, in this order: close an abandoned request; close open calls; give late results; renew the head; add the user
+turn that some APIs require at the end; bring the window within its limits (`budget_enforcer`); recall what the newest
+turn refers to; announce changed state; and last the `Sent`. What a window needs to be valid comes first, because it
+takes room that the enforcer must make. If a plan is made right after another one, it has only a `Failure` for the
+request in flight and a new `Sent`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Plan(Struct, frozen=True, eq=False):
     - `entries`: to be appended in one go. The last one is the `Sent`.
     - `window`: what the request will show.
     - `before`: the view just before the `Sent`, with all the other entries.
-    - `wants`: the summaries that its strategies want. The plan is complete without them.
+    - `wants`: the summaries that strategies want. The plan is complete without them: a summary that is made is in the
+      next plan.
     """
 
     entries: tuple[Entry, ...]
@@ -43,7 +45,7 @@ class Plan(Struct, frozen=True, eq=False):
 
 
 def plan(request: PlanRequest) -> Plan:
-    """Compute what to append so that the next request may leave, and its window. Nothing is appended here.
+    """Compute what to append so that the next request may leave, and its window.
 
     Raises BudgetImpossible, with the size of each part, if the window cannot be made to fit.
     """
@@ -88,14 +90,15 @@ def compaction(request: PlanRequest) -> tuple[tuple[Entry, ...], tuple[Summarise
 
 
 def edits_on_arrival(request: PlanRequest) -> tuple[Entry, ...]:
-    """Compute the edits that the policy makes on arrival: on what no request has carried yet. No request is planned."""
+    """Compute the edits of the policy's `arrival` strategies, on what no request has carried yet. No request is
+    planned."""
     draft = _draft(request)
     BudgetEnforcer(draft, request).run_arrival()
     return tuple(draft.entries)
 
 
 def _draft(request: PlanRequest) -> Draft:
-    """A plan that has nothing yet but the summary that the request waited for."""
+    """The draft of a plan, with the summary that the request waited for if there is one."""
     draft = Draft(request.view, request.at, request.meta)
     if request.summary is not None:
         draft.add(request.summary)
@@ -116,7 +119,7 @@ def needs_nothing(view: View, options: WindowOptions, budget: Budget) -> bool:
 
 
 def _finish(draft: Draft, budget: Budget, enforcer: BudgetEnforcer) -> Plan:
-    """The plan with its last entry, the `Sent`, and with the window that this describes."""
+    """The plan of a draft that is complete but for the `Sent`, which is added here."""
     window = assemble(draft.view, budget.usable)
     broke, total = window.breaks, draft.view.total
     sent = Sent(
@@ -135,8 +138,8 @@ def _finish(draft: Draft, budget: Budget, enforcer: BudgetEnforcer) -> Plan:
 
 
 def _close_calls(draft: Draft) -> None:
-    """Add a synthetic result for every call that has none: no API takes a call without one. Its text says that the tool
-    may have run; or that the call waits for approval, and then its result comes late."""
+    """Add a synthetic result for every call without a result: no API takes such a call. The text says that the tool may
+    have run; or, of a call that waits for approval, that its result comes later."""
     for key in draft.view.open_units:
         unit = draft.view.open_unit(key)
         turn = unit.first_fact
@@ -149,13 +152,13 @@ def _close_calls(draft: Draft) -> None:
 
 
 def _why_open(view: View, place: CallPlace) -> str:
-    """Why a call has no result, for the model."""
+    """The text of a synthetic result: why the call at this place has no result."""
     _, state = view.approvals.get(place, (0, ""))
     return texts.PENDING if state in {"pending", "approved"} else texts.ABORTED
 
 
 def _synthetic_result(call: Call, label: str, place: CallPlace, text: str) -> ToolResult:
-    """The result that we write for a call whose own did not come."""
+    """The result that we write for the call at this place."""
     return ToolResult(
         call=label,
         place=place,
@@ -167,10 +170,10 @@ def _synthetic_result(call: Call, label: str, place: CallPlace, text: str) -> To
 
 
 def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
-    """Add a note for each real result that came after a synthetic one, so that the model learns what it was.
+    """Add a note for each late result, so that the model learns what it was.
 
-    A text of more characters than the window has tokens, which is about a quarter of it, is cut in its middle. The log
-    has it whole.
+    Text of more characters than the budget has tokens (this is about a quarter of a window) is cut in its middle. The
+    log has it whole.
     """
     most = budget.usable
     view, notes = draft.view, list[Note]()
@@ -222,8 +225,9 @@ def _renew_head(draft: Draft, head: Head) -> None:
 def _required_user_turn(view: View, options: WindowOptions) -> str:
     """The text of the user turn that must be added at the end of the window; empty if none is needed.
 
-    Some providers refuse a window that ends with a turn of the model (a failure that is shown counts as one). A turn
-    with calls ends with their results, so it needs none. Where the last slot is a fold, its last pinned unit counts.
+    Some providers refuse a window that ends with a turn of the model. A failure that is shown counts as one. A turn
+    with calls does not count, because the window ends with their results. If the last slot is a fold, its last pinned
+    unit is looked at.
     """
     if options.required_user_turn is None or not view.slots:
         return ""

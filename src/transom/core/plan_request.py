@@ -1,4 +1,4 @@
-"""What a plan is asked for with: `PlanRequest`, and `WindowOptions` for what the caller adds to the conversation."""
+"""Everything that a plan depends on, as values: `PlanRequest`, and in it `WindowOptions`, which the caller gives."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
+from transom.core.apply_redaction import Redact
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.log import IndexCache
 from transom.core.message import Assistant, Head
 from transom.core.policy import Policy
-from transom.core.redact import Redact
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.view import View
 
@@ -33,8 +33,8 @@ class WindowOptions(Struct, frozen=True, kw_only=True):
     - `head`: system prompt and tools, before everything else, as they were given.
     - `state`: texts by key (mode, goal, todo). Each is announced in a note when it changes.
     - `redact`: applied to the text of every fold, summary request and recalled text; None redacts nothing.
-    - `required_user_turn`: for providers that refuse a window that ends with a turn of the model. Takes that turn, and
-      returns the text of the user turn to add; empty if none is needed.
+    - `required_user_turn`: for providers that refuse a window that ends with a turn of the model. It is called with
+      that turn, and returns the text of the user turn to add; an empty text if none is needed. None: never needed.
     """
 
     head: Head = Head()
@@ -48,8 +48,8 @@ class PlanRequest(Struct, frozen=True, eq=False):
 
     - `view`: what the log shows now. `options`: what the caller wants beside it.
     - `at`: the time of the new entries, in seconds since 1970. `meta`: stored with the facts that the plan adds.
-    - `ref`: how texts name an entry. `indexes`: indexes of the log that earlier plans have made.
-    - `summary_options`: if given, summaries are wanted too (`Plan.wants`).
+    - `ref`: how texts name an entry. `indexes`: what earlier plans have computed from the log, to save work.
+    - `summary_options`: None if nobody can make a summary; then `Plan.wants` is empty.
     - `summary`: a finished one that the request waited for; it becomes the first entry of the plan.
     """
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, cast
 
 from msgspec import Struct, field
 
+from transom.core.apply_redaction import Redact, redacted_fold
 from transom.core.budget import UNLIMITED, Budget, fits, pressure
 from transom.core.edit import Edit, Fold, Trim
 from transom.core.log import IndexCache
 from transom.core.message import Recalled
-from transom.core.redact import Redact, redacted_fold
 from transom.core.summary import Summarise
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
@@ -26,8 +26,8 @@ DEFAULT_TRIGGER = 0.95
 """The trigger of a policy that gives none, a share of the room."""
 
 DEFAULT_TARGET, TARGET_BELOW_TRIGGER = 0.6, 0.75
-"""The target of a policy that gives none, a share of the room; and the part of the trigger that it is at most, so that
-the next requests need no compaction."""
+"""The target of a policy that gives none: this share of the room, but at most this share of the trigger. (With a target
+close to the trigger, nearly every request would need a compaction.)"""
 
 NO_LIMITS = Budget(context=UNLIMITED)
 """The `own_limits` of a policy that has none: a budget that no window exceeds."""
@@ -37,9 +37,10 @@ class Target(Struct, frozen=True):
     """What a strategy must reach, and what it may use for it. All sizes are raw (not calibrated).
 
     - `goal`: what `view.total` must come down to, the head included.
-    - `deep_goal`: a lower goal, for a strategy that shortens required units: the next call need not shorten them again.
-    - `limit`: the lower ones of the budget's and the policy's limits. If messages or bytes fill up first, its tokens
-      are lowered to match.
+    - `deep_goal`: a lower goal, for a strategy that shortens required units, so that the next call need not shorten
+      them again.
+    - `limit`: the limits against which the trigger is measured: of each limit the lower one of the budget's and the
+      policy's. If messages or bytes fill up first, the token limit is lowered to match.
     - `fixed_size`: the size of the head and the required units.
     - `budget`, `counter`: the limits as the caller set them, and the token counter of the view.
     - `reference`: gives the words by which a text names the entry with a seq ("entry 412").
@@ -50,10 +51,11 @@ class Target(Struct, frozen=True):
       restored.
     - `due_notes`: the size of what will be added before the request (notes, recalled text); `goal` leaves room for it.
     - `indexes`: data computed from the log, which strategies keep from plan to plan.
-    - `summaries_can_be_made`: false if only the provider itself can make a summary.
-    - `waits_for_wants`: true if the request waits for the summary that a strategy wants, however little it would gain.
-    - `may_replace_summary`: true if another summary of turns that are folded already may be made, and take the place
-      of the one that their fold shows.
+    - `summaries_can_be_made`: false if nobody but the provider itself can make a summary.
+    - `waits_for_wants`: true if the request waits for the summary that a strategy wants. A strategy wants one then,
+      however little it would gain.
+    - `may_replace_summary`: true if a strategy may want another summary of turns that are folded already. It takes the
+      place of the one that their fold shows.
     - `redact`: applied to the text of every fold before it is logged; None redacts nothing.
     - `policy_trigger`, `policy_target`: the policy's trigger and target, as shares of the room; `policy_target` is None
       if the policy gives none.
@@ -80,7 +82,8 @@ class Target(Struct, frozen=True):
     policy_target: float | None = None
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
-        """How full the fullest limit would be if `saved` were taken away: 0 empty, 1 full. Due notes are counted."""
+        """How full the fullest limit of the view is, due notes included: 0 empty, 1 full. `saved`: a size that is taken
+        away first."""
         return pressure(view.total.plus(self.due_notes).minus(saved), self.fixed_size, self.limit)
 
     def is_met(self, view: View) -> bool:
@@ -88,9 +91,10 @@ class Target(Struct, frozen=True):
         return fits(view.total, self.goal)
 
     def as_logged(self, view: View, edit: Edit) -> Edit:
-        """The edit as the plan will log it: the text of a fold is redacted. A fold that does not apply stays as it is.
+        """The edit as the plan will log it: the text of a fold is redacted. Any other edit, and a fold that does not
+        apply to the view, comes back as it is.
 
-        The names of secrets may be longer than the secrets, and then the redacted fold may not apply.
+        The redacted fold may not apply: the names of secrets may be longer than the secrets, and then it saves nothing.
         """
         if self.redact is None or not isinstance(edit, Fold) or view.refusal(edit) is not None:
             return edit
@@ -117,8 +121,8 @@ KeepRule = Callable[[View, Target], Iterator[KeptUnit]]
 """Names the units that a compaction protects."""
 
 RecallStep = Callable[[View, Target], Iterator[Recalled]]
-"""Gives a text of old entries that the newest turn refers to. Only its first fact is used; nothing is recalled if it
-gives none."""
+"""Yields a text of old entries that the newest turn refers to. Only the first one is used; if it yields none, nothing
+is recalled."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -134,8 +138,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     """Which strategies keep a window small, and when they run. `name` is for reports and errors.
 
     `arrival` strategies run on entries that no request has carried yet, so their edits break no cached prefix.
-    `pressure` strategies run when the fullest limit is at `trigger`, one after the other until it is down to `target`.
-    `last_resort` strategies run when the window is over a limit, until it fits.
+    `pressure` strategies run when the fullest limit is at `trigger`, in order, until it is down to `target`.
+    `last_resort` strategies run when the window is over a limit, in order, until it fits.
 
     - `trigger`, `target`: how full the fullest limit is, as shares of the room that it leaves beside the head and the
       required messages. A trigger of infinity means never; at 0 every request is compacted. A target that is None
@@ -202,9 +206,8 @@ class Policy(Struct, frozen=True, kw_only=True):
         return min(DEFAULT_TARGET, TARGET_BELOW_TRIGGER * self.trigger) if self.target is None else self.target
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
-        """Warm the strategies' indexes before the next plan. Optional: it changes latency, never a window.
-
-        Calls `prepare(view, budget, indexes)` of every strategy and recall step that has such a method.
+        """Call `prepare(view, budget, indexes)` of every strategy and recall step that has such a method. It computes
+        now what the next plan will need. Optional: the plan is the same without it, and takes longer.
         """
         of_choices = (strategy for choice in self.choices for strategy in choice.strategies)
         steps = (*self.arrival, *self.pressure, *self.last_resort, *self.recall, *of_choices)
@@ -239,9 +242,8 @@ def is_at_trigger(size: Size, fixed: Size, lower: Size, limit: Size, trigger: fl
 
 
 def compacts_next(view: View, budget: Budget, policy: Policy) -> bool:
-    """Whether the next plan will compact this view: its fullest limit is at the trigger, or it is over the budget.
-
-    False is no promise: prices, new state and recalled text may still make the next plan compact.
+    """Whether the next plan will compact this view because of its size: its fullest limit is at the trigger, or it is
+    over the budget. If not, prices, new state or recalled text may still make the plan compact.
     """
     limit, lower = budget.limits(view.calibration), policy_limit(budget, policy, view.calibration)
     return not fits(view.total, limit) or is_at_trigger(view.total, view.fixed_size, lower, limit, policy.trigger)
@@ -275,6 +277,7 @@ def naming(step: Strategy | KeepRule | RecallStep, policy: Policy) -> Generator[
 
 
 def _must_be_choices(given: object) -> None:
+    """Raises InvalidSetting unless `given` is a tuple of choices with different names and valid strategies."""
     choices = cast("tuple[Any, ...]", given)
     if not isinstance(given, tuple) or not all(isinstance(one, Choice) for one in choices):
         raise InvalidSetting(f"policy: choices must be a tuple of Choice, not {quote(cast('object', choices))}")

@@ -1,7 +1,7 @@
 """A hash over the head and the slots of a window: what the model saw, in 16 bytes.
 
-The hash so far is remembered, so that a turn hashes only its new slots. After a break the hash starts again at the
-head, from the fingerprints that the slots remember.
+The hash of the first slots is remembered, so a turn hashes only its new slots. When one of the first slots has changed,
+the hash starts again at the head. Each slot remembers its own hash, so this is fast too.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _MARK = "cache_control"
 class PrefixFingerprint(Struct, frozen=True, gc=False, eq=False):
     """Computes the hash of a window, and remembers it for the next call.
 
-    `remembered`: the number of slots that were hashed, and the hash object over head and slots, which nobody changes;
-    None at the start.
+    `remembered`: the number of slots that were hashed, and the hash object over the head and these slots. Nobody
+    changes that object: the next call goes on with a copy. None if nothing is remembered.
     """
 
     remembered: tuple[int, Any] | None = None
 
     def truncate(self, at: int) -> PrefixFingerprint:
-        """A PrefixFingerprint that is valid after a change of the slot at this index (-1: the head). It forgets the
-        hash if that slot is in it."""
+        """The PrefixFingerprint after a change of the slot at this index (-1: the head): one that remembers nothing if
+        that slot was hashed, and otherwise this one."""
         return PrefixFingerprint() if self.remembered is not None and at < self.remembered[0] else self
 
     def fingerprint(self, head: Entry | None, slots: Sequence[Slot]) -> str:
-        """The hash over the head and all these slots, in hexadecimal. The first slots must be those of the call
-        before."""
+        """The hash over the head and all these slots, in hexadecimal. The head, and the slots that are remembered, must
+        be those of the call before."""
         count, known = self.remembered or (0, _start(head))
         running = known.copy()
         for slot in slots[count:]:
@@ -47,9 +47,10 @@ class PrefixFingerprint(Struct, frozen=True, gc=False, eq=False):
 
 
 def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, str]]:
-    """For each slot its index and the hash of everything before it; last, the number of slots and the hash of them all.
+    """Yield for each slot its index and the hash of everything before it; last the number of slots and the hash of
+    everything.
 
-    The caller may replace a slot while it iterates, as long as the slot has not been passed.
+    The caller may replace the slot whose pair it has just got, or a later one: the next hashes are of the new slot.
     """
     running = _start(head)
     for at in range(len(slots)):

@@ -1,10 +1,10 @@
 """Learns which models refuse all reasoning, from what they refused and what they took.
 
-A refusal hides the reasoning that is in the log (`REASONING_REFUSED` in core/message.py), and the request is sent again
-without it. That is enough where the reasoning was bound to another prefix. But some servers refuse reasoning whatever
-it is: there the next reply brings new reasoning, and each step of a run would be refused once. So a second refusal
-counts: a model that refuses reasoning which it made itself after the first refusal, without having accepted any in
-between, refuses all. Its later replies are shown without reasoning from the start."""
+After a refusal, windows hide the reasoning that is in the log (`REASONING_REFUSED` in core/message.py), and the request
+is sent again. That is enough if the reasoning was bound to another prefix. But some servers refuse any reasoning: there
+each reply brings new reasoning, and each step of a run would be refused once. So this is the rule: if a model makes new
+reasoning after a refusal, and refuses that too before it has taken any, it refuses all. From then on its replies are
+shown without reasoning from the start."""
 
 from __future__ import annotations
 

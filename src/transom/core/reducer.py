@@ -1,6 +1,6 @@
-"""The reducer: a view and more entries give the next view. It has one handler for each kind of entry.
+"""The reducer: computes the next view from a view and more entries. It has one handler for each kind of entry.
 
-Facts and traces are handled here; `apply_edits` handles folds, trims, pins and undos.
+Facts, heads and traces are handled here; `apply_edits` handles folds, trims, pins and undos.
 """
 
 from __future__ import annotations
@@ -13,18 +13,6 @@ from transom.core.apply_edits import apply_edit
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, CallPlace, Entry, Forked, Sent
 from transom.core.folded import replace_in_folds
-from transom.core.locate import (
-    EMPTY_MESSAGE,
-    HIDDEN_MESSAGE,
-    NO_UNIT,
-    STRAY_RESULT,
-    counted,
-    entries_of,
-    fetch,
-    path_to,
-    slot_index,
-    with_range,
-)
 from transom.core.log import Log
 from transom.core.message import (
     REASONING_REFUSED,
@@ -44,45 +32,51 @@ from transom.core.pairing import call_label_size, is_open, open_call, result_lab
 from transom.core.persistent import appended, vector, with_value, without_key
 from transom.core.prefix_fingerprint import prefixes
 from transom.core.reasoning_refusals import ALWAYS, after_refusal, after_reply
+from transom.core.slot_table import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
 from transom.core.tokens import ZERO, TokenCounter, head_size
 from transom.core.unit import REFUSED, FoldedSlot, Unit, new_unit, units_in, with_result, with_signature_stale
-from transom.core.view import MOST_TASK_MESSAGES, Landmarks, View
+from transom.core.view import View
 from transom.core.view_builder import ViewBuilder
+from transom.core.view_parts import MOST_TASK_MESSAGES, Landmarks, with_range
 
 _UNKNOWN = "?"
-"""Stands for the prefix of a turn whose request is not known. It equals no real fingerprint, so the turn's bound
-reasoning stays hidden."""
+"""The `signed_prefix` of a turn that was made on a prefix we do not know. It equals no real fingerprint, so the turn's
+bound reasoning stays hidden."""
 
 
 def apply(view: View, entries: Iterable[Entry]) -> View:
     """Compute the view after more entries, which must continue the log: if the view shows n entries, their seqs are n,
     n + 1, … The old view stays as it is.
 
-    The time grows with the new entries and with the slots of the window (these are copied), not with the log.
+    The time grows with the number of new entries. It does not grow with the log.
     """
     builder = ViewBuilder(view)
     for entry in entries:
         assert entry.seq == builder.length, f"entry {entry.seq} after {builder.length} entries"
         if entry.counter != builder.counter.name:
-            entry = counted(builder, entry)  # noqa: PLW2901 - the same entry
+            entry = builder.counted(entry)  # noqa: PLW2901 - the same entry
         handler = _HANDLERS.get(type(entry.body))
         builder.add_entry(NO_UNIT if handler is None else handler(builder, entry))
     return builder.view()
 
 
 def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View:
-    """Compute the view of the first `upto` entries of a log; None: of all. A smaller number shows the window of an
-    earlier time."""
+    """Compute the view of a log; with `upto`, of its first `upto` entries: what the log showed at an earlier time."""
     stop = len(log) if upto is None else upto
     return apply(View.empty(log, counter), (log[seq] for seq in range(stop)))
 
 
-# Each handler returns the key of the unit that the entry belongs to, or why it belongs to none.
+# Each handler returns the key of the unit that the entry belongs to, or a number below 0 if it belongs to none (see
+# `NO_UNIT`).
 
 
 def _fact(builder: ViewBuilder, entry: Entry, key: int | None = None, signed_prefix: str = "") -> int:
-    """Add a fact as a unit of its own. `key`: the unit's key; None: the seq of the entry is the key."""
+    """Add a fact as a unit of its own, unless it is hidden or empty. Provider calls that wait are ended by a fact that
+    is not the model's.
+
+    `key`: the unit's key; None: the seq of the entry. `signed_prefix`: as `Unit.signed_prefix`.
+    """
     fact = entry.body
     assert isinstance(fact, Fact)
     if entry.meta is not None and not entry.meta.include_in_context:
@@ -97,14 +91,16 @@ def _fact(builder: ViewBuilder, entry: Entry, key: int | None = None, signed_pre
 
 
 def _set_newest_unit(builder: ViewBuilder, key: int) -> int:
-    """Remember that the unit with this key is the newest. (Not called for notes, recalled text and handoffs.)"""
+    """Note that the unit with this key is the newest, unless a newer one is known. Returns the key. (Not called for
+    notes, recalled text and handoffs.)"""
     if key > builder.landmarks.newest_unit:
         builder.landmarks = replace(builder.landmarks, newest_unit=key)
     return key
 
 
 def _add_unit(builder: ViewBuilder, unit: Unit) -> None:
-    """Add a unit at its place by key: at the end, or before units that came while its request was in flight."""
+    """Add a unit at its place by key: at the end, or in front of units that came while its request was in flight. If
+    the provider has compacted that place, the unit is sealed at once."""
     is_last = not builder.slots or unit.key > builder.slots[-1].last
     signature_fits = False  # as far as is known: a unit that is inserted is checked later
     if unit.signed_prefix:
@@ -114,11 +110,11 @@ def _add_unit(builder: ViewBuilder, unit: Unit) -> None:
     if is_last:
         builder.append_slot(unit)
     else:
-        builder.insert_slot(slot_index(builder, unit.key) + 1, unit)
+        builder.insert_slot(builder.slot_index(unit.key) + 1, unit)
     if unit.signed_prefix:
         builder.signatures_unchecked = not signature_fits
     if (newest := builder.landmarks.compaction) is not None and unit.key < newest:  # it came late
-        at = slot_index(builder, newest)
+        at = builder.slot_index(newest)
         compaction = builder.slots[at]
         assert isinstance(compaction, Unit)
         assert unit.entries is not None
@@ -126,7 +122,7 @@ def _add_unit(builder: ViewBuilder, unit: Unit) -> None:
 
 
 def _event(builder: ViewBuilder, entry: Entry) -> int:
-    """Add a fact that counts as the newest unit."""
+    """Add a fact, and note that it is the newest unit."""
     return _set_newest_unit(builder, _fact(builder, entry))
 
 
@@ -148,8 +144,8 @@ def _note_user_message(builder: ViewBuilder, key: int) -> None:
 
 
 def _note_answer(builder: ViewBuilder, key: int) -> None:
-    """Note that the model has answered at this key. What the user said meanwhile is behind the answer, and no part of
-    the first task."""
+    """Note that the model has answered at this key. If that is the first answer, the first task ends in front of it:
+    what the user said while its request was in flight is no part of the task."""
     known = builder.landmarks
     if known.first_task and key > known.first_task[0] and (known.first_answer is None or key < known.first_answer):
         task = tuple(each for each in known.first_task if each < key)
@@ -157,7 +153,7 @@ def _note_answer(builder: ViewBuilder, key: int) -> None:
 
 
 def _note(builder: ViewBuilder, entry: Entry) -> int:
-    """Add a note. Late results that it gives are no longer waiting to be given."""
+    """Add a note. The late results that it gives need not be given any more."""
     note = entry.body
     assert isinstance(note, Note)
     if note.key:
@@ -168,8 +164,8 @@ def _note(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _take_answered_request(builder: ViewBuilder, answers: int | None) -> Sent | None:
-    """If `answers` is the seq of the request in flight, no request is in flight from now on; returns that request.
-    Otherwise returns None and changes nothing."""
+    """The request in flight, if `answers` is its seq; from now on no request is in flight. Otherwise None, and nothing
+    changes."""
     in_flight = builder.prefix.in_flight
     if answers is None or in_flight is None or in_flight.seq != answers:
         return None
@@ -210,8 +206,8 @@ def _assistant(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _follow_provider_calls(builder: ViewBuilder, turn: Assistant, key: int) -> None:
-    """Remember which calls of the provider's own tools wait for a later turn. A turn that goes on with none of them
-    ends them all: their results will not come."""
+    """Note which calls of the provider's own tools wait for a later turn, after this turn with the unit `key`. A turn
+    that goes on with none of the waiting calls ends them all: their results will not come."""
     waiting = builder.calls.waiting
     if not waiting and not turn.pending_calls:
         return
@@ -223,25 +219,26 @@ def _follow_provider_calls(builder: ViewBuilder, turn: Assistant, key: int) -> N
 
 
 def _end_provider_calls(builder: ViewBuilder) -> None:
-    """Forget the calls of the provider's own tools that wait, because the conversation goes on without them. In a turn
-    that has also called tools of the client, they go on waiting."""
-    slots = [builder.slots[slot_index(builder, key)] for key in set(builder.calls.waiting.values())]
+    """Forget the calls of the provider's own tools that wait, because a fact came that is not the model's. Exception:
+    if a turn of them has also called tools of the client, they go on waiting, because results are what must come
+    now."""
+    slots = [builder.slots[builder.slot_index(key)] for key in set(builder.calls.waiting.values())]
     turns = [slot.first_fact for slot in slots if isinstance(slot, Unit)]
     if not any(isinstance(turn, Assistant) and turn.calls for turn in turns):
         builder.calls = replace(builder.calls, waiting={})
 
 
 def _compact(builder: ViewBuilder, entry: Entry, turn: Assistant, place: int | None) -> bool:
-    """Hide what precedes a turn with the provider's own compaction, unless a newer compaction has hidden it. Returns
-    whether this turn is the newest compaction now.
+    """Seal what precedes a turn with the provider's own compaction. Returns whether this was done.
 
-    Only in its own dialect: no other API knows what the compaction says. `place`: the turn's key; None: its seq.
+    It is not done in another dialect, because no other API knows what the compaction says; for a turn that is not in
+    context; and for one that a newer compaction has sealed. `place`: the turn's key; None: its seq.
     """
     key = entry.seq if place is None else place
     is_hidden = entry.meta is not None and not entry.meta.include_in_context
     if is_hidden or turn.dialect != builder.counter.dialect or _is_compacted(builder, key):
         return False
-    stop = slot_index(builder, key) + 1
+    stop = builder.slot_index(key) + 1
     builder.seal(stop, entry, entry.seq)
     builder.landmarks = Landmarks(compaction=key, newest_unit=builder.landmarks.newest_unit)
     for unit in (unit for slot in builder.slots[1 if stop else 0 :] for unit in units_in(slot)):
@@ -256,24 +253,22 @@ def _compact(builder: ViewBuilder, entry: Entry, turn: Assistant, place: int | N
 
 
 def _is_compacted(builder: ViewBuilder, key: int) -> bool:
-    """Whether the provider has compacted what stands at this key."""
+    """Whether the unit with this key precedes the provider's newest compaction."""
     return builder.landmarks.compaction is not None and key < builder.landmarks.compaction
 
 
 def _behind_compaction(builder: ViewBuilder) -> str:
-    """The fingerprint of what precedes the turn with the provider's newest compaction: its reasoning was made on that.
-
-    The turn itself is not in the view yet.
-    """
+    """The fingerprint of the prefix that shows before a turn with the provider's compaction: the head, and the sealed
+    slot if there is one. The turn itself is not in the view yet."""
     stop = int(bool(builder.slots) and isinstance(slot := builder.slots[0], FoldedSlot) and slot.sealed)
     return next(fingerprint for at, fingerprint in prefixes(builder.head_entry, builder.slots) if at == stop)
 
 
 def _signed_on(builder: ViewBuilder, entry: Entry, sent: Sent | None) -> str:
-    """The fingerprint of the prefix that a turn was made on: that of its request.
+    """The fingerprint of the prefix that a turn was made on: that of its request (`sent`).
 
-    A turn that was read from a list, or answers no request, was made elsewhere: on the whole list before it. If an edit
-    applies, the window does not show that any more.
+    A turn that answers no request was made elsewhere, on everything that the log has before it. That is what the window
+    shows if no edit applies. If one applies, the prefix of such a turn, and of any imported one, is not known.
     """
     turn = entry.body
     assert isinstance(turn, Assistant)
@@ -288,13 +283,13 @@ def _signed_on(builder: ViewBuilder, entry: Entry, sent: Sent | None) -> str:
 
 
 def _open_calls(builder: ViewBuilder, turn: Assistant, key: int) -> None:
-    """Remember that the calls of a new turn wait for results, and count their labels."""
+    """Note that the calls of a new turn wait for results, and add the size of their labels to it."""
     for label in {call.id for call in turn.calls if call.id in builder.calls.synthetic_results}:
         builder.drop_synthetic_result(label)  # a label that is used again names the new call from now on
     builder.calls = replace(builder.calls, open_units=appended(builder.calls.open_units, key))
-    extra = call_label_size(builder, turn, key)
+    extra = call_label_size(builder.counter, turn, key)
     if extra != ZERO:
-        at = slot_index(builder, key)
+        at = builder.slot_index(key)
         unit = builder.slots[at]
         assert isinstance(unit, Unit)
         sizes = {"untrimmed_size": unit.untrimmed_size.plus(extra), "size": unit.size.plus(extra)}
@@ -326,8 +321,8 @@ def _failure(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _refuse_reasoning(builder: ViewBuilder, entry: Entry) -> bool:
-    """Hide the reasoning before the newest user message; if nothing is left to hide before it, all of it. Bound
-    reasoning behind the hidden one has then lost its prefix. Returns whether reasoning is left that is not hidden.
+    """Hide the reasoning before the newest user message. If none is left to hide there, hide all reasoning. Returns
+    whether reasoning is left that is not hidden.
 
     Only facts decide, and no edit: reasoning under a fold is refused too. Otherwise an undo of the fold would show
     something else than the log without the fold (law 5).
@@ -341,7 +336,7 @@ def _refuse_reasoning(builder: ViewBuilder, entry: Entry) -> bool:
     before = [key for key in turns if newest is not None and key < newest]
     changed: list[int] = []
     for key in before or turns:
-        at = slot_index(builder, key)
+        at = builder.slot_index(key)
         fingerprint = builder.slots[at].fingerprint()
         _hide_reasoning(builder, key)
         if builder.slots[at].fingerprint() != fingerprint:
@@ -353,13 +348,13 @@ def _refuse_reasoning(builder: ViewBuilder, entry: Entry) -> bool:
 
 def _hide_reasoning(builder: ViewBuilder, key: int) -> None:
     """Hide the reasoning of a turn for good, because a provider refuses it."""
-    path, unit = path_to(builder, key)
-    refused = with_signature_stale(unit, entries_of(builder, unit), stale=True, signed_prefix=REFUSED)
-    builder.replace_slot(slot_index(builder, key), replace_in_folds(path, unit, (refused,)))
+    path, unit = builder.path_to(key)
+    refused = with_signature_stale(unit, builder.entries_of(unit), stale=True, signed_prefix=REFUSED)
+    builder.replace_slot(builder.slot_index(key), replace_in_folds(path, unit, (refused,)))
 
 
 def _has_reasoning(builder: ViewBuilder, unit: Unit) -> bool:
-    turn = unit.first_fact if unit.entries is not None else fetch(builder, unit.seqs[0]).body
+    turn = unit.first_fact if unit.entries is not None else builder.fetch(unit.seqs[0]).body
     return isinstance(turn, Assistant) and bool(turn.reasoning)
 
 
@@ -379,8 +374,8 @@ def _result(builder: ViewBuilder, entry: Entry) -> int:
     if not result.synthetic and (unit.key, index) in builder.calls.approvals:
         approvals = without_key(builder.calls.approvals, (unit.key, index))
         builder.calls = replace(builder.calls, approvals=approvals)
-    at = slot_index(builder, unit.key)
-    label_size = result_label_size(builder, unit, index, result)
+    at = builder.slot_index(unit.key)
+    label_size = result_label_size(builder.counter, unit, index, result)
     unit = with_result(unit, index, entry, label_size, counter=builder.counter)
     builder.replace_slot(at, unit)
     builder.forget_fingerprint(at, seen_by_others=at < len(builder.slots) - 1)
@@ -396,14 +391,17 @@ def _result(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _late_result(builder: ViewBuilder, entry: Entry, result: ToolResult) -> None:
-    """Remember a result whose call a synthetic result has closed. The result of a call that was approved is one too,
-    also if it says that the tool took too long: the model knows only that the call waits."""
+    """Note a result without an open call as a late result, if a synthetic result has closed its call.
+
+    If the call needed approval, its result may be synthetic too, for example because the tool took too long: so far the
+    model knows only that the call waits.
+    """
     known, label = builder.calls.synthetic_results, result.call
     lost_to = None if result.synthetic else known.get(label)
     if lost_to is None and (place := result.place) is not None:
         _, state = builder.calls.approvals.get(place, (0, "answered"))
         # (what the provider has compacted has no results)
-        is_closed = state != "answered" and place[1] in path_to(builder, place[0])[1].answered_calls
+        is_closed = state != "answered" and place[1] in builder.path_to(place[0])[1].answered_calls
         lost_to = place if is_closed else None
     if lost_to is None:
         return
@@ -416,7 +414,7 @@ def _late_result(builder: ViewBuilder, entry: Entry, result: ToolResult) -> None
 
 
 def _approval(builder: ViewBuilder, entry: Entry) -> int:
-    """Remember what was decided about a call, if it follows from what is known."""
+    """Note what became of a call that needs approval, if it can follow the state before it (see `Approval`)."""
     approval = entry.body
     assert isinstance(approval, Approval)
     before = builder.calls.approvals.get(approval.place)
@@ -434,7 +432,7 @@ _DECIDED_AFTER: Mapping[str, tuple[str, ...]] = {
     "rejected": ("pending", "approved"),
     "started": ("approved",),
 }
-"""The states after which each decision holds."""
+"""For each state of an `Approval`, the states that it can follow. ("pending" is checked apart.)"""
 
 
 def _set_approval(builder: ViewBuilder, place: CallPlace, seq: int, state: str) -> None:
@@ -445,7 +443,8 @@ def _set_approval(builder: ViewBuilder, place: CallPlace, seq: int, state: str) 
 def _head(builder: ViewBuilder, entry: Entry) -> int:
     """Put a head in the place of the old one. The prefix breaks at the head.
 
-    The first head of a conversation that was made elsewhere comes after its turns, and they were made under it.
+    If no request was sent yet, the first head may come after turns: those of an imported conversation. They were made
+    under it, so their bound reasoning still shows.
     """
     head = entry.body
     assert isinstance(head, Head)
@@ -466,7 +465,7 @@ def _head(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _sent(builder: ViewBuilder, entry: Entry) -> int:
-    """Remember that a request is in flight, and what it showed."""
+    """Note that a request is in flight, and what it showed."""
     sent = entry.body
     assert isinstance(sent, Sent)
     before = builder.prefix
@@ -484,7 +483,7 @@ def _sent(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _summary(builder: ViewBuilder, entry: Entry) -> int:
-    """Remember a summary."""
+    """Note a summary. It shows nothing by itself."""
     assert isinstance(entry.body, Summary)
     builder.summaries = builder.summaries.plus(entry.seq, entry.body)
     builder.usage = builder.usage.plus_entry(entry)
@@ -492,8 +491,8 @@ def _summary(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _forked(builder: ViewBuilder, entry: Entry) -> int:
-    """Begin the usage anew: the entries before are a copy, whose requests were billed to another conversation. What was
-    approved there waits again: it runs there."""
+    """Begin the usage at 0: the entries before are a copy, and their requests were billed to another conversation. A
+    call that was approved there waits for approval again, because it is run there."""
     builder.usage = builder.usage.plus_entry(entry)
     for place, (seq, state) in builder.calls.approvals.items():
         if state == "approved":

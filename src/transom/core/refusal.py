@@ -6,9 +6,9 @@ from msgspec import json as msgjson
 
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
-from transom.core.locate import SlotTable, compaction_of, slot_index, unit_entry, unit_key
 from transom.core.log import no_entry
 from transom.core.message import Assistant, Other
+from transom.core.slot_table import SlotTable
 from transom.core.tokens import MESSAGE_BYTES, apply_trim, fact_size, part_bytes, text_bytes
 from transom.core.trims import find_part
 from transom.core.unit import FoldedSlot, pinned_units_in, without_excerpted
@@ -24,19 +24,14 @@ def refusal(table: SlotTable, edit: Edit) -> str | None:
     if isinstance(edit, Trim):
         return _refuse_trim(table, edit)
     if isinstance(edit, Pin):
-        return None if unit_key(table, edit.entry) >= 0 else _no_unit(edit.entry)
-    return None if is_live(table, edit.edit) else f"entry {edit.edit} is no live edit"
-
-
-def is_live(table: SlotTable, seq: int) -> bool:
-    """Whether the entry with this seq is a fold, trim or pin that applies, or a summary, and was not undone."""
-    return table.live_edits.index_of(seq) is not None or table.summaries.made.index_of(seq) is not None
+        return None if table.unit_key(edit.entry) >= 0 else _no_unit(edit.entry)
+    return None if table.is_live(edit.edit) else f"entry {edit.edit} is no live edit"
 
 
 def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
-    """Why a fold does not apply, or None. Its range must be whole slots before the request in flight, with no open
-    call, and larger than what it shows."""
-    slots, i, j = table.slots, slot_index(table, fold.first), slot_index(table, fold.last)
+    """Why a fold does not apply; None if it does. Its range must be whole slots before the request in flight and behind
+    the provider's compaction, without an open call, and larger than what the fold shows."""
+    slots, i, j = table.slots, table.slot_index(fold.first), table.slot_index(fold.last)
     if fold.first > fold.last or i < 0 or slots[i].first != fold.first or slots[j].last != fold.last:
         return f"no visible slots from {fold.first} to {fold.last}"
     if not fold.text.strip():
@@ -49,7 +44,7 @@ def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
         return "a unit in it is open"
     if any(fold.last >= key for key in table.waiting.values()):
         return "a tool of the provider is still at work in it"
-    compaction = compaction_of(table, fold)
+    compaction = table.compaction_of(fold)
     saving = -(MESSAGE_BYTES + text_bytes(fold.text) if compaction is None else fact_size(compaction, (0,)).bytes)
     for slot in slots[i : j + 1]:
         saving += slot.size.bytes - sum(
@@ -59,9 +54,9 @@ def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
 
 
 def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
-    """Why a trim does not apply, or None. It must name a part that there is, keep valid spans of it, and make it
-    smaller."""
-    entry = unit_entry(table, trim.entry)
+    """Why a trim does not apply; None if it does. It must name a part that there is, keep valid spans of it, and make
+    it smaller."""
+    entry = table.unit_entry(trim.entry)
     if entry is None:
         return _no_unit(trim.entry)
     found = find_part(entry, trim.part)
@@ -92,8 +87,8 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
 
 
 def _is_at_work(table: SlotTable, entry: Entry) -> bool:
-    """Whether an entry is the newest turn of the model, and has calls. Providers that want reasoning back want that of
-    this turn, and refuse its calls without it."""
+    """Whether an entry is the newest turn of the model, has calls, and is not folded. Providers that want reasoning
+    back want that of this turn, and refuse its calls without it."""
     for slot in reversed(table.slots):
         if isinstance(slot, FoldedSlot):
             return False
@@ -109,7 +104,7 @@ def _is_compaction(part: object) -> bool:
 
 
 def _no_unit(seq: int) -> str:
-    """What is wrong with an entry that is in no unit, in words that need no glossary."""
+    """The sentence that says that an entry is in no unit, without our words."""
     return f"entry {seq} is no message, tool result or note that a window can have"
 
 

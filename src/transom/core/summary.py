@@ -27,12 +27,12 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     - `text`: final, as a fold shows it.
     - `state`: the same as data in sections, from which the next summary goes on.
     - `notes`: words of the model or the user that are kept verbatim at the beginning of the text.
-    - `prior`: the seq of the summary that it went on from; None if it was made of the turns alone.
+    - `prior`: the seq of the summary before, which it brings up to date; None if it was made of the turns alone.
     - `made_by`: "provider:model"; empty if no model made it.
     - `compaction`: the provider's own compaction of these turns, as the turn that its API returned; None for any other
-      summary. A fold that names the summary shows it in its own dialect, in place of the fold's text, a record.
-    - `degraded`: true if no model made it: it has new notes, and what the summary before it held. It is made again when
-      a model answers.
+      summary. In the dialect of that API, a fold that names the summary shows this in place of the fold's text.
+    - `degraded`: true if a model should have made it, and made none. It has the new notes, and what the summary before
+      it held. It is made again when a model answers.
     - `usage`, `cost`: what the requests for it took, the cost in dollars; None if not known.
     """
 
@@ -65,7 +65,7 @@ class Summaries(Struct, frozen=True, gc=False, eq=False):
     sent: int = 0
 
     def plus(self, seq: int, summary: Summary) -> Summaries:
-        """A copy with one more summary. One that a model made sets the strikes to 0."""
+        """A copy with one more summary. Unless it is degraded, it sets the strikes to 0."""
         spent = self.spent + tokens_spent(summary.usage)
         return replace(self, made=self.made.plus((seq,)), strikes=self.strikes if summary.degraded else 0, spent=spent)
 
@@ -84,11 +84,12 @@ def tokens_spent(usage: Usage | None) -> int:
 class SummaryOptions(Struct, frozen=True, kw_only=True):
     """Tells a plan that summaries can be made, and what the caller wants of them.
 
-    `waits`: true if the request waits for it; false if it is made in the background. `can_be_made`: whether anybody
-    makes it: a model, a summarizer of the caller, or code that keeps the `notes`; else only the provider is asked.
-    `may_replace`: true if, where no turns are new, another summary of the turns that the newest one covers is wanted.
-    `focus`: what it should keep above all. `notes`: words that it must keep verbatim. `least`: a summary that may have
-    fewer tokens is not asked for.
+    - `waits`: true if the request waits for it; false if it is made in the background.
+    - `can_be_made`: true if a model, a summarizer of the caller, or code that keeps the `notes` can make one. If false,
+      only the provider's own compaction can be asked for.
+    - `may_replace`: true if, when no turns are new, another summary of the turns that the newest one covers is wanted.
+    - `focus`: what it should keep above all. `notes`: words that it must keep verbatim.
+    - `least`: a summary is not asked for if its maximum length is below this number of tokens.
     """
 
     waits: bool = False
@@ -120,13 +121,14 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
     - `turns`: the units that `prior` does not cover, in order. `prior`, `prior_seq`: the summary to go on from, and its
       seq.
     - `exact`: values that the summary must have unchanged: paths, ids, numbers, quoted errors. `typed`: those of them
-      that the user wrote by hand; they leave last.
+      that the user wrote by hand; if not all values fit, these are the last to be left out.
     - `notes`: new ones, to be kept verbatim. `focus`: what to keep above all. `max_tokens`: the maximum length of its
       text, in tokens.
-    - `waits`: whether the request waits for it. `beside_record`: whether the window shows it in front of a record of
+    - `waits`: true if the request waits for it. `beside_record`: true if the window shows it in front of a record of
       the same turns.
-    - `by_provider`: the provider itself is to compact `request`; then there are no `turns`.
-    - `request`: the live request; a fork of it has a cached prefix. None if there is none.
+    - `by_provider`: true if the provider itself is to compact `request`; then there are no `turns`.
+    - `request`: the live request. A request for the summary that begins with it reads that prefix from the cache. None
+      if there is none.
     - `request_tokens`: the tokens of `request` as the provider counts them; 0 if not known, and then it is not forked.
     """
 

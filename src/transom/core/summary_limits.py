@@ -1,5 +1,5 @@
-"""When no summary is asked for: making one failed too often, or summaries have cost too much. Decided from the log
-alone."""
+"""Decides when no summary is asked for: because making one failed too often, or summaries have cost too much. It
+decides from the log alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SummaryLimits(Struct, frozen=True, kw_only=True):
 
 
 def grown_since(view: View, seq: int) -> int:
-    """The tokens that came into the window after an entry: those of all slots that begin behind it."""
+    """The raw tokens that came into the window after an entry: those of the slots that begin behind it."""
     tokens = 0
     for slot in reversed(view.slots):
         if slot.first <= seq:

@@ -1,12 +1,13 @@
-"""Counts sizes: tokens, bytes, images, messages. Each text is counted by itself; messages and requests add an overhead.
+"""Counts sizes: tokens, bytes, images, messages. And applies trims to parts, because a trimmed part has another size.
 
-A message adds 4 tokens, a request 3. An image or file counts as 1,000 tokens (its base64 is never counted as text).
-Sizes are raw: calibration multiplies only where they are compared with a limit.
+Each text is counted by itself. A message adds 4 tokens, a request 3. An image or file counts as 1,000 tokens; its
+base64 is never counted as text. Sizes are raw: they are calibrated only where they are compared with a limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from typing import Protocol
 
 from msgspec import Struct
@@ -63,7 +64,7 @@ class TokenCounter(Protocol):
 
 
 class Size(Struct, frozen=True, gc=False, array_like=True):
-    """Raw tokens, UTF-8 bytes, images and messages of something."""
+    """A size: raw tokens, UTF-8 bytes, images and messages."""
 
     tokens: int = 0
     bytes: int = 0
@@ -93,6 +94,11 @@ class Size(Struct, frozen=True, gc=False, array_like=True):
 ZERO = Size()
 
 
+def sum_sizes(sizes: Iterable[Size], start: Size = ZERO) -> Size:
+    """The sum of sizes, number by number, added to `start`."""
+    return reduce(Size.plus, sizes, start)
+
+
 def replace_surrogates(text: str) -> str:
     """The text with each lone surrogate replaced by a question mark: so it is counted and sent."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
@@ -115,7 +121,7 @@ def part_bytes(part: Addressed) -> int:
 
 def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
     """The text as a trim shows it: the pieces `keep` in order, with `note` in the first gap and a short mark in each
-    later one."""
+    later one. Without pieces, the note alone."""
     if not keep:
         return note
     pieces, at, noted = list[str](), 0, False
@@ -129,8 +135,8 @@ def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
 
 
 def apply_trim(part: Addressed, trim: Trim) -> Addressed | None:
-    """The part as a trim shows it: a shorter text; a call with the note as its arguments; a text in place of media;
-    None for reasoning, which is dropped."""
+    """The part as a trim shows it: of a text some pieces and the note; of a call the call with the note as its
+    arguments; of any other part a text, the note. None for reasoning, which is dropped."""
     if isinstance(part, Text):
         return Text(trimmed_text(part.text, trim.keep, trim.note), part.extra)
     if isinstance(part, Call):
@@ -139,15 +145,16 @@ def apply_trim(part: Addressed, trim: Trim) -> Addressed | None:
 
 
 class FormatCounter:
-    """Counts the tokens of facts as a dialect sends them, given a counter of text. This one counts for OpenAI chat.
+    """Counts the tokens of facts as a dialect sends them, with a counter of text. This class counts for OpenAI Chat;
+    other dialects have subclasses.
 
-    - `name`: stored with every count; an entry whose counts have another name is counted again.
+    - `name`: stored with every count. An entry whose counts have another name is counted again.
     - `counter`, `count`: the counter of text, and its method.
-    - `dialect`: the name of the dialect whose facts are sent unchanged; facts of others are translated.
+    - `dialect`: the name of the dialect. Facts of others are translated before they are sent.
     - `request`: the tokens of a request beside its messages.
     - `place`: the maximum number of tokens of the id that a call of another dialect gets.
-    - `moves_media`: whether the images and files of a turn's results are sent in one more message behind them.
-    - `user_first`: whether a user message is put before a turn of the model that would be the first message.
+    - `moves_media`: true if the images and files of a turn's results are sent in one more message behind them.
+    - `user_first`: true if a user message is put before a turn of the model that would be the first message.
     """
 
     request = REQUEST_TOKENS
@@ -161,7 +168,10 @@ class FormatCounter:
         self.counter, self.count, self.dialect = counter, counter.count, dialect
 
     def count_body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
-        """The counts that are stored with an entry: see `Entry.tokens`. `shown`: for a trim, the part as it shows."""
+        """The counts that are stored with an entry: see `Entry.tokens`. Empty for a body that has none.
+
+        `shown`: for a trim, the part as the trim shows it; None if it drops reasoning.
+        """
         if isinstance(body, Fact):
             return (self.count_envelope(body), *map(self.count_part, parts_of(body)))
         if isinstance(body, Fold):
@@ -183,7 +193,8 @@ class FormatCounter:
         return sum(map(self.count, strings_in(part.raw)))
 
     def count_envelope(self, fact: Fact) -> int:
-        """The tokens of a fact beside its parts: message overhead, ids and names, and text that we added."""
+        """The tokens of a fact beside its parts: message overhead, ids and names, and its own text (that of a note, for
+        example)."""
         count, tokens = self.count, MESSAGE_TOKENS
         if isinstance(fact, Assistant):
             for call in fact.calls:
@@ -200,8 +211,8 @@ class FormatCounter:
         return tokens
 
     def messages(self, fact: Fact) -> int:  # noqa: ARG002 - here every fact is one message
-        """The maximum number of messages, or items, that a fact is sent as; of a turn of the model also those that its
-        results bring beside one for each."""
+        """The maximum number of messages (in some dialects: items) that a fact is sent as. A turn of the model also has
+        those that its results need beside one message for each."""
         return 1
 
     def count_tools(self, tools: Sequence[Raw]) -> int:

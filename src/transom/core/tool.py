@@ -49,7 +49,8 @@ def is_neutral(schema: Raw) -> bool:
 
 
 def tool_names(schema: Raw) -> list[str]:
-    """The names of the tools in a schema of any format; an empty text for a function without a name."""
+    """The names of the tools in a schema of any format: one or several, an empty text for a function without a name.
+    Empty for a provider's own tool, such as a built-in search."""
     names = [declared.get("name") for declared in _declared(schema)]
     return [name if isinstance(name, str) else "" for name in names]
 
@@ -60,7 +61,7 @@ def is_offered(name: str, schemas: Iterable[Raw]) -> bool:
 
 
 def _declared(schema: Raw) -> list[Raw]:
-    """The objects in a schema that each name a tool. None for a provider's own tool, such as a built-in search."""
+    """The objects in a schema that each describe one tool. Empty for a provider's own tool."""
     listed = schema.get("functionDeclarations") or schema.get("function_declarations")
     if listed and isinstance(listed, (list, tuple)):
         return [cast("Raw", each) if isinstance(each, dict) else {} for each in cast("Sequence[object]", listed)]

@@ -1,4 +1,5 @@
-"""Trims that apply: the trims of a unit, which of several on one part is in effect, and what a trimmed fact shows."""
+"""The trims of a unit that apply: which of several on one part is in effect, and what a trimmed fact shows. Also finds
+the part at an address."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ Place = tuple[int, Address]
 
 
 Rank = tuple[int, str, tuple[tuple[int, int], ...]]
-"""Which of several trims on one part is in effect: that with the lowest rank."""
+"""The bytes, note and spans of a trim. Of several trims on one part, that with the lowest rank is in effect."""
 
 
 class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
@@ -40,8 +41,8 @@ class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def order(self) -> tuple[Place, Rank, int]:
-        """The sort key of a unit's trims: the part, then the rank, then the seq. So the first of a part is in
-        effect."""
+        """The sort key of a unit's trims: the part, then the rank, then the seq. So the first trim of each part is the
+        one in effect."""
         return (self.place, self.rank, self.seq)
 
     @property
@@ -65,7 +66,7 @@ def with_trim(trims: tuple[AppliedTrim, ...], new: AppliedTrim) -> tuple[Applied
 
 
 def without_trim(trims: tuple[AppliedTrim, ...], place: Place, seq: int) -> tuple[AppliedTrim, ...]:
-    """The sorted trims of a unit without the one with this place and seq, which must be there."""
+    """The sorted trims of a unit without the one at this place with this seq, which must be there."""
     at = index_after(trims, (place,), _order)
     while trims[at].seq != seq:
         at += 1
@@ -100,8 +101,8 @@ def effective_trims(trims: Sequence[AppliedTrim]) -> dict[Place, AppliedTrim]:
 
 
 def trimmed_fact(entry: Entry, best: Mapping[Place, AppliedTrim], hides: Callable[[Reasoning], bool]) -> Fact:
-    """The fact of an entry as the window shows it. `best`: the trims in effect. `hides`: whether reasoning is left out
-    for another reason."""
+    """The fact of an entry as the window shows it. `best`: the trims in effect, by place. `hides`: says of a reasoning
+    whether it is left out for another reason than a trim."""
     fact = entry.body
     assert isinstance(fact, Fact)
     changed: dict[Address, Any] = {
@@ -135,7 +136,8 @@ def _order_without(order: str, thoughts: Sequence[Reasoning | None]) -> str:
 
 
 def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
-    """The part at an address of an entry, with its stored tokens; None if there is no such part."""
+    """The part at an address of an entry, and the token count that the entry has of it. None if there is no such
+    part."""
     fact = entry.body
     if not isinstance(fact, Fact):
         return None
@@ -155,7 +157,7 @@ def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
 
 def _position(parts: tuple[Part, ...], kind: str, index: int) -> int | None:
     """The index among all content parts of the part with this kind and index; None if there is none."""
-    if len(parts) > _FEW:
+    if len(parts) > _MAX_SCANNED:
         return _positions(IdentityKey(parts)).get((kind, index))
     for position, part in enumerate(parts):
         if _kind(part) == kind:
@@ -165,8 +167,8 @@ def _position(parts: tuple[Part, ...], kind: str, index: int) -> int | None:
     return None
 
 
-_FEW = 16
-"""Up to this number of parts are searched one by one; more are indexed."""
+_MAX_SCANNED = 16
+"""Up to this number of parts of a fact are searched one by one; more are indexed."""
 
 
 @lru_cache(maxsize=4)

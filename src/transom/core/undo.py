@@ -14,8 +14,8 @@ from transom.core.view import View
 
 
 def last_edit(view: View) -> int | None:
-    """The seq of the last fold, trim or pin that applies; None if there is none. One that `undo` has placed again is as
-    old as the plan that first made it."""
+    """The seq of the last fold, trim or pin that applies; None if there is none. An edit that an undo has placed again
+    counts as being as old as the plan that first made it."""
     return next(iter(_last_decided(view)), None)
 
 
@@ -41,8 +41,8 @@ def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
 
 
 def _last_decided(view: View) -> list[int]:
-    """The last edit without a plan, or all edits of the last plan, whichever came later: the seqs of those that
-    apply, the newest first."""
+    """The edits that were decided last: one edit that no plan made, or all edits of one plan. The seqs of those that
+    apply, the newest first; empty if none applies."""
     live, last, found = view.live_edits, -1, list[int]()
     for at in range(len(live) - 1, -1, -1):
         seq = live[at]
@@ -58,15 +58,18 @@ def _last_decided(view: View) -> list[int]:
 
 
 def _summaries_of(view: View, plan: int) -> list[int]:
-    """The seqs of the summaries that came with a plan, the newest first."""
+    """The seqs of the summaries that belong to a plan and were not undone, the newest first."""
     made = view.summaries.made
     newest = takewhile(lambda seq: seq >= plan, (made[at] for at in range(len(made) - 1, -1, -1)))
     return [seq for seq in newest if view.fetch(seq).plan == plan]
 
 
 def _taken_back(view: View, plan: int) -> list[tuple[Pin | Fold, int | None]]:
-    """New pins and folds for the older ones that a plan took back, each with the plan that first made it; a fold that
-    another one hides comes before it. `plan`: the seq of its first entry; its entries end with its `Sent`."""
+    """The pins and folds of earlier plans that a plan has taken back, to be placed again; each with the number of the
+    plan that first made it. Pins come first, then folds in the order in which they were made.
+
+    `plan`: the seq of its first entry. Its entries end with its `Sent`.
+    """
     pins, folds = list[tuple[Pin | Fold, int | None]](), dict[int, tuple[Pin | Fold, int | None]]()
     for seq in range(plan, view.length):
         entry = view.fetch(seq)

@@ -1,9 +1,9 @@
 """The slots of a window: units, and the `FoldedSlot`s that stand in place of several units.
 
-A unit is a head (a user message, a turn of the model, …) with the results of all its calls. A `FoldedSlot` is the one
-slot that a fold shows in place of others; it holds these as its children. Both are values: an edit makes a new one. A
-unit that is not shown drops its entries, because the log has them, and keeps its size. So the memory for texts follows
-the window.
+A unit is one message (of the user, of the model, …) with the results of all its calls. A `FoldedSlot` is the one slot
+that a fold shows in place of others; it holds these as its children. Both are values: an edit makes a new one. A unit
+that is not shown keeps its size and drops its entries, because the log has them. So the memory for texts grows with the
+window, and not with the log.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from transom.core.trims import AppliedTrim, Place, effective_trim, effective_tri
 _body = attrgetter("body")
 
 REFUSED = "!"
-"""The `signed_prefix` of a unit whose reasoning a provider refused. It equals no real fingerprint, so the reasoning
-never shows."""
+"""The `signed_prefix` of a unit whose reasoning a provider has refused: all of it is hidden, bound or not. It equals no
+real fingerprint, so nothing shows the reasoning again."""
 
 
 class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
@@ -36,25 +36,25 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
 
     - `key`: names the unit, and orders units: the seq of its first entry; for a reply the seq of the `Sent` that it
       answers.
-    - `seqs`: the seqs of its entries: the head, then the results in the order in which they came.
+    - `seqs`: the seqs of its entries: the message first, then the results in the order in which they came.
     - `entries`: those of `seqs`; None while a fold hides the unit.
     - `open_bits`: a bit mask by index: a bit is set for each call without a result.
     - `answered_calls`: for each of `seqs[1:]`, the index of its call.
     - `trims`: the trims that apply to its parts, sorted. Of several on one part the first is in effect.
-    - `undone_trims`: for each trim that was taken back, its part and the trim's own seq.
+    - `undone_trims`: for each trim that was undone, the place of its part and its seq.
     - `pins`: the seqs of the pins on it.
     - `signed_prefix`: the fingerprint of the prefix that its bound reasoning was made on; empty if it has none;
       `REFUSED` if a provider refused its reasoning, bound or not.
-    - `signature_stale`: true if reasoning is hidden. It is the bound one, if what precedes it has changed; it is all
-      of it, if a provider refused it.
+    - `signature_stale`: true if reasoning is hidden: the bound reasoning, because what precedes it has changed; or all
+      reasoning, because a provider has refused it.
     """
 
     key: int
     seqs: tuple[int, ...]
     untrimmed_size: Size
-    """Size without any trim."""
+    """Its size without trims, and with all reasoning."""
     size: Size
-    """Size as shown."""
+    """Its size as shown."""
     entries: tuple[Entry, ...] | None = None
     open_bits: int = 0
     """One number is copied fast, also for thousands of calls."""
@@ -114,11 +114,12 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
         return part.bound or self.signed_prefix == REFUSED
 
     def effective_trims(self) -> dict[Place, AppliedTrim]:
-        """The trim in effect for each part that has any."""
+        """The trim in effect for each part that has a trim, by place."""
         return effective_trims(self.trims)
 
     def shown_facts(self) -> tuple[Fact, ...]:
-        """Its facts as the window shows them: trimmed, and without bound reasoning that is stale."""
+        """Its facts as the window shows them: trimmed, and without reasoning that is hidden. Not for a unit that a fold
+        hides."""
         best = self.effective_trims() if self.trims else None
         if not best and not self.signature_stale:
             return self.facts
@@ -131,15 +132,15 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
 
 
 class FoldedSlot(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
-    """The slot of a fold that applies: it shows a text in place of its children, and behind it the pinned units among
-    them.
+    """The slot of a fold that applies. It shows a text in place of its children, and behind the text the pinned units
+    among them.
 
     - `first`, `last`: keys of the first and last unit that it covers. `seq`: the seq of the fold's entry.
     - `text`, `why`: those of the fold; the text is empty while another fold hides this one. `tokens`: those of the text
       as a message.
     - `children`: the slots that it replaced. `unit_count`: how many units are in them.
-    - `all_pinned`: all pinned units among them. `excerpted`: keys of those whose excerpt is in the text; they are not
-      shown beside it.
+    - `all_pinned`: all pinned units in them, in key order. `excerpted`: the keys of units of which the text has an
+      excerpt; they are not shown behind it, even if they are pinned.
     - `size`: the size of what it shows.
     - `compaction`: the provider's own compaction of these turns, which it shows in place of the text; None in another
       dialect, and for most folds.
@@ -182,14 +183,16 @@ Slot = Unit | FoldedSlot
 
 
 def _remember(slot: Slot, content: bytes) -> bytes:
-    """Hash what a slot shows, and store the hash in the slot. Two threads may do it at once: both store the same."""
+    """The hash of what a slot shows (`content`). It is stored in the slot; if two threads do it at once, both store the
+    same."""
     known = hashlib.blake2b(content, digest_size=16).digest()
     force_setattr(slot, "cached_fingerprint", known)
     return known
 
 
 def new_unit(key: int, entry: Entry, signed_prefix: str = "", *, messages: int = 1) -> Unit:
-    """A unit of one fact. If that is a turn with calls, all of them are open. `messages`: what the fact is sent as."""
+    """A unit of one fact. If it is a turn with calls, all of them are open. `messages`: the number of messages that the
+    fact is sent as."""
     fact = entry.body
     assert isinstance(fact, Fact)
     size = fact_size(fact, entry.tokens)
@@ -209,15 +212,18 @@ def new_unit(key: int, entry: Entry, signed_prefix: str = "", *, messages: int =
 def with_result(
     unit: Unit, index: int, entry: Entry, extra: Size = ZERO, *, counter: FormatCounter | None = None
 ) -> Unit:
-    """A copy of the unit with the result of one more call. `extra`: what the label of the call adds to the size."""
+    """A copy of the unit with the result of the call at `index`, which is not open any more.
+
+    `extra`: what the label of the call adds to the size. `counter`: if given, the message with which a dialect sends
+    the images of results is counted.
+    """
     assert unit.entries is not None
     assert isinstance(entry.body, ToolResult)
     more = fact_size(entry.body, entry.tokens).plus(extra)
     untrimmed_size, size = unit.untrimmed_size.plus(more), unit.size.plus(more)
     if counter is not None and counter.moves_media and any(isinstance(part, Media) for part in entry.body.parts):
-        most = (
-            counter.messages(unit.first_fact) + len(unit.seqs) + 1
-        )  # with this result, and the message behind the results that they share
+        # The turn, a message for each result with this one, and the one that the images of all of them share.
+        most = counter.messages(unit.first_fact) + len(unit.seqs) + 1
         untrimmed_size, size = replace(untrimmed_size, messages=most), replace(size, messages=most)
     return replace(
         unit,
@@ -232,7 +238,7 @@ def with_result(
 
 
 def with_media_message(unit: Unit, entries: Sequence[Entry], counter: FormatCounter) -> Unit:
-    """The unit with `size.messages` right again: the extra message that carries the images and files of its results
+    """The unit with `size.messages` counted again: the extra message that has the images and files of its results
     counts only while one of them is shown. The same unit if it has no such message. `entries`: those of the unit."""
     turn = entries[0].body
     assert isinstance(turn, Fact)
@@ -252,7 +258,7 @@ def with_media_message(unit: Unit, entries: Sequence[Entry], counter: FormatCoun
 
 
 def with_open_calls(unit: Unit) -> Unit:
-    """A copy of the unit in which the calls without a result are open."""
+    """A copy of the unit in which exactly the calls without a result are open."""
     turn = unit.first_fact
     answered = bytearray(len(turn.calls) if isinstance(turn, Assistant) else 0)
     for index in unit.answered_calls:
@@ -271,8 +277,8 @@ def bits_of(number: int) -> Iterator[int]:
 
 
 def with_trims(unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: Entry) -> Unit:
-    """A copy of the unit with other trims, and its new size. They may differ from the old ones at one place only, a
-    part of `entry`."""
+    """A copy of the unit with these trims, and its new size. They may differ from its trims at `place` only, a part of
+    `entry`."""
     was, now = (_shown_size(unit, effective_trim(some, place), place, entry) for some in (unit.trims, trims))
     return replace(unit, trims=trims, size=unit.size.replaced(was, now), cached_fingerprint=None)
 
@@ -310,7 +316,7 @@ def _shown_size(unit: Unit, best: AppliedTrim | None, place: Place, entry: Entry
 
 
 def pinned_units_in(slot: Slot) -> tuple[Unit, ...]:
-    """The pinned units in a slot: those that would still show if the slot were folded."""
+    """The pinned units in a slot, the slot itself included, in key order."""
     if isinstance(slot, FoldedSlot):
         return slot.all_pinned
     return (slot,) if slot.pins else ()

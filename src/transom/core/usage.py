@@ -9,10 +9,10 @@ down. The reason: some gateways report only the part of the prompt that they did
 would let a window grow beyond the model's limit. Down, the ratio moves towards the highest of the replies that are
 compared, not towards the newest: after a few short requests with a low ratio, the next long one must not be too large.
 
-A reply is evidence if it says how much was read from the cache, or if nothing could be, because the request shared
-nothing with the one before. Also, the newest replies that are evidence (at most `REMEMBERED`, at least `REPORTS`) must
-report about the same ratio over prompts of different sizes. If a part of them were left out as cached, the ratios would
-differ.
+A reply is evidence if it says how much was read from the cache, or if nothing could be read from it, because the
+request shared nothing with the one before. And one reply is not enough: the newest replies that are evidence (at least
+`MIN_REPORTS`, at most `MAX_REPORTS`) must report about the same ratio for prompts of different sizes. If a part of the
+prompts were left out as cached, the ratios would differ.
 """
 
 from __future__ import annotations
@@ -25,26 +25,23 @@ from transom.core.message import Assistant, Failure, ToolResult, Usage
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary
 
 STEP = 0.2
-"""How far one reply moves the ratio towards what it reports."""
-FLOOR, CEILING = 0.8, 2.0
-"""The least and the greatest ratio."""
-REPORTS = 3
-"""The ratio may go down once this number of replies are evidence."""
-REMEMBERED = 8
+"""Which part of the way towards the ratio that it reports one reply moves the ratio."""
+MIN_RATIO, MAX_RATIO = 0.8, 2.0
+MIN_REPORTS = 3
+"""The ratio may fall once there are this many replies that are evidence."""
+MAX_REPORTS = 8
 """How many of the newest replies that are evidence are compared. All of them must agree."""
-AGREEMENT = 1.1
+MAX_DISAGREEMENT = 1.1
 """Replies agree if the highest ratio is at most this times the lowest."""
-SIZES = 1.25
+MIN_SIZE_DIFFERENCE = 1.25
 """Prompts differ in size if the largest has at least this times the tokens of the smallest."""
 
 
 class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
-    """How many of the provider's tokens one of our tokens is: `ratio`, 1.0 at first, from `FLOOR` (0.8) to `CEILING`
-    (2.0).
+    """How many of the provider's tokens one of our tokens is: `ratio`, 1.0 at first, and always from 0.8 to 2.0.
 
     `reports`: the newest replies that are evidence, each as the tokens that we counted and the ratio that it reported.
-    They decide whether the ratio may fall. It rises without them too: with any reply that reports a higher ratio,
-    and with a refusal.
+    They decide whether the ratio may fall. Any reply that reports a higher ratio raises it, and so does a refusal.
     """
 
     ratio: float = 1.0
@@ -62,41 +59,41 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
         reports = self.reports
         is_evidence = bool(usage.cached or not sent.shared_tokens)
         if is_evidence:
-            reports = (*reports, (sent.tokens, seen))[-REMEMBERED:]
+            reports = (*reports, (sent.tokens, seen))[-MAX_REPORTS:]
         if seen >= self.ratio:
-            goal = min(CEILING, seen)
+            goal = min(MAX_RATIO, seen)
         elif is_evidence and _agree(reports):
-            goal = max(FLOOR, *(ratio for _, ratio in reports))
+            goal = max(MIN_RATIO, *(ratio for _, ratio in reports))
         else:
             goal = self.ratio
         return replace(self, ratio=self.ratio + STEP * (goal - self.ratio), reports=reports)
 
     def at_limit(self, refused: float) -> float:
-        """The ratio of a request that is as long as a learned limit allows. `refused`: that of the refused request.
+        """The ratio to use for a request that is as long as a learned limit allows. `refused`: the ratio of the request
+        that was refused.
 
-        `refused` holds, because requests of that size have it: what we count too high at the beginning weighs less
-        there. But if the newest replies agree on a higher ratio, or on one more than a tenth lower, their highest one
-        takes its place.
+        It is `refused`, because that was measured on a request of this size. But if the newest replies agree on a
+        higher ratio, or on one that is more than a tenth lower, it is the highest one of theirs.
         """
         agreed = max(ratio for _, ratio in self.reports) if _agree(self.reports) else refused
-        return max(refused, agreed) if refused <= AGREEMENT * agreed else agreed
+        return max(refused, agreed) if refused <= MAX_DISAGREEMENT * agreed else agreed
 
     def refused(self, sent: Sent, used: int) -> Calibration:
         """The calibration after a provider has refused the request `sent` and said that it had `used` tokens.
 
-        The ratio rises to `used` ÷ our count at once, to `CEILING` at most. It never falls here.
+        The ratio rises to `used` ÷ our count at once, to 2.0 at most. It never falls here.
         """
         if not sent.tokens:
             return self
-        ratio = max(self.ratio, min(CEILING, used / sent.tokens))
+        ratio = max(self.ratio, min(MAX_RATIO, used / sent.tokens))
         return replace(self, ratio=ratio, of_refusal=ratio)
 
 
 def _agree(reports: tuple[tuple[int, float], ...]) -> bool:
-    """Whether there are enough reports, of different sizes, with about the same ratio."""
+    """Whether there are enough reports, for prompts of different sizes, with about the same ratio."""
     sizes, ratios = [size for size, _ in reports], [ratio for _, ratio in reports]
-    enough = len(reports) >= REPORTS and max(sizes) >= SIZES * min(sizes)
-    return enough and max(ratios) <= AGREEMENT * min(ratios)
+    enough = len(reports) >= MIN_REPORTS and max(sizes) >= MIN_SIZE_DIFFERENCE * min(sizes)
+    return enough and max(ratios) <= MAX_DISAGREEMENT * min(ratios)
 
 
 SUB_AGENT = "sub_agent"
@@ -106,9 +103,9 @@ _NO_META = Meta()
 
 
 class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """What requests to models took: those of a run, of a conversation, or of several conversations.
+    """What the requests of a run, of a conversation, or of several conversations took: requests, tokens and money.
 
-    All tokens are as the providers report them. Tokens of a request that reported none are not known, and count as 0.
+    All tokens are as the providers report them. A request for which none were reported counts as 0 tokens.
     """
 
     requests: int = 0
@@ -156,8 +153,8 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
     def plus_entry(self, entry: Entry, *, agents: bool = True) -> TotalUsage:
         """This total with one more entry of the log.
 
-        `agents`: false leaves sub-agents out, for a sum over a store, which has their own logs too. A `Forked` entry
-        sets all to 0: the requests before it were billed to another conversation.
+        `agents`: false leaves sub-agents out. (A sum over a store needs that, because it adds up their own logs too.)
+        After a `Forked` entry everything is 0: the requests before it were billed to another conversation.
         """
         body, meta = entry.body, entry.meta or _NO_META
         if isinstance(body, Assistant):
@@ -181,6 +178,7 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
         return total._billed(kinds.get(failure.failure, "failed"), failure.usage, cost)
 
     def _billed(self, kind: str, usage: Usage, cost: float | None, **counts: int) -> TotalUsage:
+        """This total with more tokens in the field `kind`, and their cost; `counts` are other fields to set."""
         money = {"unpriced": self.unpriced + 1} if cost is None else {"dollars": self.dollars + cost}
         return replace(self, **{kind: getattr(self, kind).plus(usage)}, **money, **counts)
 

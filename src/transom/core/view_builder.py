@@ -11,17 +11,17 @@ from msgspec.structs import replace
 
 from transom.core.entry import Entry
 from transom.core.folded import SEALED, make_sealed
-from transom.core.persistent import IntVector, appended, replaced, spliced, without_key
+from transom.core.persistent import appended, replaced, spliced, without_key
 from transom.core.prefix_fingerprint import PrefixFingerprint, prefixes
+from transom.core.slot_table import SlotTable
 from transom.core.unit import Slot, Unit, with_signature_stale
-from transom.core.view import Prefix, View
+from transom.core.view import View
 
 
-class ViewBuilder:
-    """A view that can be changed: it starts as a copy of one, and `view` makes the next.
+class ViewBuilder(SlotTable):
+    """A view that can be changed. It starts with the fields of the old view; `view` makes the new view of them.
 
-    The fields share the old view's data (`core/persistent.py`), so that an entry costs no copy of what it leaves as it
-    is.
+    The fields share the data of the old view (`core/persistent.py`): what an entry does not change is not copied.
     """
 
     def __init__(self, view: View) -> None:
@@ -33,17 +33,18 @@ class ViewBuilder:
         self.head_entry, self.head_size = view.head_entry, view.head_size
         self.calls, self.landmarks = view.calls, view.landmarks
         self.notes: Mapping[str, tuple[int, str]] = view.notes
-        self.live_edits: IntVector = view.live_edits
+        self.live_edits = view.live_edits
         self.restored = view.restored
-        self.prefix: Prefix = view.prefix
+        self.prefix = view.prefix
         self.summaries = view.summaries
         self.usage = view.usage
         self._fingerprint = PrefixFingerprint(view.prefix_fingerprint.remembered)
         self.signatures_unchecked = False
-        """Something before bound reasoning may have changed."""
+        """True if something in front of bound reasoning may have changed: which reasoning may show must be found out
+        again, at the latest by `view`."""
 
     def view(self) -> View:
-        """Make the view of all entries so far."""
+        """The view of all entries so far."""
         if self.signatures_unchecked:
             self.recheck_signatures()
         return View(
@@ -72,26 +73,6 @@ class ViewBuilder:
         """How many entries the view will be of."""
         return len(self._known_units) + len(self._new_units)
 
-    @property
-    def in_flight(self) -> Entry | None:
-        """The `Sent` of the request that has no reply yet."""
-        return self.prefix.in_flight
-
-    @property
-    def open_units(self) -> tuple[int, ...]:
-        """The keys of the units whose calls wait for results."""
-        return self.calls.open_units
-
-    @property
-    def waiting(self) -> Mapping[str, int]:
-        """The calls of the provider's own tools that wait for a later turn, with the keys of their units."""
-        return self.calls.waiting
-
-    @property
-    def compaction(self) -> int | None:
-        """The key of the newest turn with the provider's own compaction."""
-        return self.landmarks.compaction
-
     def key_of(self, entry: int) -> int:
         """The key of an entry's unit; below 0 if it is in none."""
         known = len(self._known_units)
@@ -104,11 +85,13 @@ class ViewBuilder:
     # ---- changing
 
     def add_entry(self, key: int) -> None:
-        """Note that the next entry belongs to the unit with this key, or to none (below 0, see `locate.NO_UNIT`)."""
+        """Note that the next entry belongs to the unit with this key. A key below 0 says why it belongs to none (see
+        `NO_UNIT`)."""
         self._new_units.append(key)
 
     def drop_synthetic_result(self, label: str) -> None:
-        """Forget the synthetic result with this label: no late result may answer its call any more."""
+        """Forget which call the newest synthetic result with this label has closed. A later result with the label is no
+        late result of that call any more."""
         left = without_key(self.calls.synthetic_results, label)
         self.calls = replace(self.calls, synthetic_results=left)
 
@@ -118,7 +101,8 @@ class ViewBuilder:
         self.total = self.total.plus(slot.size)
 
     def insert_slot(self, at: int, slot: Slot) -> None:
-        """Insert a slot before the one at this index: a reply whose request left before other facts came."""
+        """Insert a slot before the one at this index. Needed for a reply: its place is that of its request, and other
+        facts may have come since."""
         self.slots = spliced(self.slots, at, at, [slot])
         self.total = self.total.plus(slot.size)
         self.forget_fingerprint(at)
@@ -143,17 +127,22 @@ class ViewBuilder:
         self.mark_break(first, entry, why, is_news=is_news)
 
     def seal(self, stop: int, entry: Entry, compaction: int) -> None:
-        """Hide the slots before the index `stop` for ever, because the provider has compacted them. The prefix breaks
-        there because of `entry`; the entry `compaction` has the provider's compaction."""
+        """Put one sealed slot, which shows nothing, in the place of the slots before the index `stop`, because the
+        provider has compacted them. Without such slots nothing changes.
+
+        `compaction`: the seq of the entry with the provider's compaction. `entry`: the entry because of which this
+        happens now; the prefix breaks because of it.
+        """
         hidden = self.slots[:stop]
         if hidden:
             self.splice(0, stop - 1, [make_sealed(compaction, hidden)], entry, SEALED)
 
     def mark_break(self, at: int, entry: Entry, why: str, *, is_news: bool = False) -> None:
-        """Note that from the slot at this index on, the window differs from what was sent; `entry` and `why` say what
+        """Note that from the slot at this index on, the window differs from what was sent. `entry` and `why` say what
         caused it.
 
-        Only a break before all earlier ones is kept. `is_news`: as for `forget_fingerprint`.
+        If the window differs in an earlier slot already, that break stays noted. `is_news`: as for
+        `forget_fingerprint`.
         """
         self.forget_fingerprint(at, is_news=is_news)
         if at < self.prefix.shared_slots:
@@ -162,8 +151,9 @@ class ViewBuilder:
     def forget_fingerprint(self, at: int, *, seen_by_others: bool = True, is_news: bool = False) -> None:
         """Forget the hash of the window from the slot at this index on (-1: the head), because that slot has changed.
 
-        `seen_by_others`: slots follow it, and their bound reasoning may have been made on the old slot, so the
-        signatures must be checked again. `is_news`: it looks as it never did before, so none of them was made on it.
+        Bound reasoning in the slots behind it may have been made on the old slot, so all of it is checked again later.
+        `seen_by_others`: false if no slot follows, so there is nothing to check. `is_news`: true if the changed slot
+        looks as it never did before; then no reasoning was made on it, and all behind it is hidden at once.
         """
         self._fingerprint = self._fingerprint.truncate(at)
         if not seen_by_others or not self.prefix.has_signed:
@@ -174,8 +164,11 @@ class ViewBuilder:
             self.signatures_unchecked = True
 
     def _hide_signed_behind(self, at: int) -> None:
-        """Hide the bound reasoning of every slot behind the one at this index. Mostly there is none any more: then this
-        takes no time, so that many trims are not slow."""
+        """Hide the bound reasoning of every slot behind the one at this index.
+
+        A plan with many trims calls this for each of them. After the first one there is mostly nothing left to hide,
+        and `newest_signed` says so without a look at the slots.
+        """
         last = self.slots[at].last
         if self.prefix.newest_signed <= last:
             return
@@ -205,7 +198,8 @@ class ViewBuilder:
         self.signatures_unchecked = False
 
     def sign_again(self) -> None:
-        """Treat the bound reasoning that shows as made on the prefix that it has now."""
+        """Take the bound reasoning that shows as made on the prefix that it has now. (A head that comes after the turns
+        of an imported conversation was there when they were made.)"""
         if not self.prefix.has_signed:
             return
         slots = list(self.slots)

@@ -16,8 +16,8 @@ from transom.core.view import View
 
 
 class Break(Struct, frozen=True):
-    """Where a window first differs from the one before: the index of the slot (-1: the head), the seq of the entry that
-    changed it, and why."""
+    """Where a window first differs from the window before. `slot`: the index of the slot (-1: the head). `entry`: the
+    seq of the entry that changed it. `why`: the reason."""
 
     slot: int
     entry: int
@@ -25,10 +25,11 @@ class Break(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True, eq=False):
-    """What the model sees in one call: a view, with what was decided for the call.
+    """What the model sees in one call: a view, and how it compares with the call before.
 
-    `fingerprint`: the hash of all that it shows. `tokens`: calibrated, as the budget compares them. `limit`: the tokens
-    that it was planned for. `breaks`: None if it begins with the whole window before.
+    `fingerprint`: the hash of all that it shows. `tokens`: its tokens, calibrated, as the budget compares them.
+    `limit`: the maximum number of tokens for which it was planned. `breaks`: where it first differs from the window
+    before; None if it begins with the whole of that.
     """
 
     view: View
@@ -57,7 +58,7 @@ class Window(Struct, frozen=True, eq=False):
 
     @classmethod
     def of_request_in_flight(cls, view: View) -> Self:
-        """The window of the request in flight, rebuilt from its `Sent`. The view must have one."""
+        """The window of the request in flight, made again from its `Sent`. The view must have a request in flight."""
         assert view.in_flight is not None
         sent = view.in_flight.body
         assert isinstance(sent, Sent)
@@ -66,19 +67,21 @@ class Window(Struct, frozen=True, eq=False):
 
 
 def assemble(view: View, limit: int) -> Window:
-    """The window that a view shows. `view`: the one before the `Sent` of this window. `limit`: the tokens it was
-    planned for."""
+    """The window of the next request. `view`: what the log shows just before the `Sent` of that request. `limit`: the
+    tokens for which the window was planned."""
     stable, broke = view.shared_slots, Break(*view.first_break) if view.first_break is not None else None
     if broke is not None:  # unless the change was taken back: then the whole window before still leads this one
-        same = (at for at, fingerprint in prefixes(view.head_entry, view.slots) if fingerprint == view.sent_fingerprint)
+        sent = view.prefix.sent_fingerprint
+        same = (at for at, fingerprint in prefixes(view.head_entry, view.slots) if fingerprint == sent)
         stable, broke = next(((at, None) for at in same), (stable, broke))
     return Window(view, view.fingerprint(), view.tokens, limit, shared_prefix_tokens(view, stable), broke)
 
 
 def shared_prefix_tokens(view: View, stable: int) -> int:
-    """The raw tokens before the slot at index `stable`, the first one that differs from the last window sent.
+    """The raw tokens of the prefix that the view shares with the last window that was sent. `stable`: the index of the
+    first slot that differs; -1 if the head differs.
 
-    0 if the head differs (-1), or if nothing was sent before.
+    0 if the head differs, or if nothing was sent before.
     """
     if stable < 0 or not view.sent_tokens:  # the first window shares nothing with one before it
         return 0

@@ -11,6 +11,7 @@ from math import inf
 
 from msgspec import Struct
 
+from transom.cache_prices import ANTHROPIC, OPENAI, Prices, RequestTokens
 from transom.core.message import Assistant, Raw
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.unit import Unit
@@ -21,7 +22,6 @@ from transom.evaluation.grounding import Grounding, History, grounding, texts_of
 from transom.evaluation.replay_stats import ReplayStats, newest_fold, replay_stats
 from transom.evaluation.requests_kept import UserRequests
 from transom.evaluation.sums import Sums, share
-from transom.prices import ANTHROPIC, OPENAI, Prices, RequestTokens
 from transom.wire.openai import OPENAI_CHAT
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from transom.cache_prices import Prices, RequestTokens
 from transom.evaluation.sums import Sums, share
-from transom.prices import Prices, RequestTokens
 
 
 class Cost(Sums, frozen=True, kw_only=True):

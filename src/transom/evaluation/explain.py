@@ -10,6 +10,7 @@ from typing import Literal, cast
 
 from msgspec import Struct
 
+from transom.cache_prices import CompactionCosts
 from transom.core.edit import Pin, Trim
 from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Fact, Recalled, Text, ToolResult, addressed_parts, own_text, role_of
@@ -21,7 +22,6 @@ from transom.core.window import Window
 from transom.errors import InvalidSetting, quote
 from transom.evaluation.call_numbers import call_number, sent_requests
 from transom.evaluation.quote_reasons import QuoteReason, RecordShare, record_shares
-from transom.prices import CompactionCosts
 from transom.stores import StoredLog
 
 NOT_IN_RECORDS = RecordShare()

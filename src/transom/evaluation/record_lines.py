@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from transom.texts import CLOSE, OPEN, gap_in_line, is_record
+from transom.quoting import CLOSE, OPEN
+from transom.texts import gap_in_line, is_record
 
 _NUMBER = re.compile(r"(\d[\d,]*)(?:-(\d[\d,]*))? ")
 _BEFORE_OUTCOME = (": ", "+ ", "- ")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from transom.cache_prices import PRICES, Prices
 from transom.core.choices import price_of_summary
 from transom.core.entry import Entry, Sent
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
-from transom.prices import PRICES, Prices
 
 
 def summary_costs(

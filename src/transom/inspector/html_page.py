@@ -14,7 +14,7 @@ from transom.core.entry import Sent
 from transom.core.view import View
 from transom.inspector.parts import MessagePiece, PieceLimit
 from transom.inspector.window_data import Change, Row, WindowData, WindowReader
-from transom.texts import escaped
+from transom.quoting import escaped
 
 STYLE = Path(__file__).parent / "static" / "style.css"
 PIECE_LIMIT = PieceLimit(characters=20_000, lines=2_000)

@@ -13,6 +13,7 @@ from typing import Literal, cast
 from msgspec import Struct
 
 from transom import texts
+from transom.cache_prices import CompactionCosts
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Head, Raw, Recalled, ToolResult
@@ -23,7 +24,6 @@ from transom.core.window import Break, Window, assemble
 from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.explain import DROPPED, Explanation, explain
 from transom.inspector.parts import MessagePiece, PieceLimit
-from transom.prices import CompactionCosts
 
 ROWS_OF_PAGE = 24
 """How many rows of a window one answer has, if the caller says nothing."""

@@ -17,20 +17,19 @@ from transom.redaction import Redactor
 from transom.search import SearchFilters, search_index
 from transom.stores import Store
 
-LONGEST = 20_000
-"""The most characters of one text."""
+MAX_TEXT_CHARACTERS = 20_000
+"""The maximum number of characters of one text."""
 
-FIELD = "memory"
+NOTE_FIELD = "memory"
 """The key of our fields in `Note.extra`."""
 
 
 class Remembered(Struct, frozen=True, kw_only=True):
     """One text of the archive.
 
-    `number`: what `Archive.read` takes; `at`: when it was stored, in seconds since the epoch.
-
-    `tags`: those that it was stored with. `score`: how well it fits the query of a search; greater is better,
-    comparable within one answer only; 0 outside a search.
+    `number`: what `Archive.read` takes. `at`: when it was stored, in seconds since the epoch. `tags`: those that it was
+    stored with. `score`: how well it fits the query of a search; greater is better, and only the scores of one answer
+    can be compared. 0 if it does not come from a search.
     """
 
     number: int
@@ -57,15 +56,15 @@ class Archive:
         Raises InvalidSetting if `text` is not a text of 1 to 20,000 characters, or if `tags` is not a list of texts.
         """
         words, marks = checks.text("archive: text", text).strip(), checks.tags(tags)
-        if not words or len(words) > LONGEST:
-            raise InvalidSetting(f"archive: a text has 1 to {LONGEST:,} characters, not {len(words):,}")
+        if not words or len(words) > MAX_TEXT_CHARACTERS:
+            raise InvalidSetting(f"archive: a text has 1 to {MAX_TEXT_CHARACTERS:,} characters, not {len(words):,}")
         if self._redact is not None:
             words = self._redact(words)
         with self._lock:
             log = self._store.open(self._name)
             while True:
                 log.refresh()
-                note = Note(key="", text=words, extra={FIELD: {"tags": marks}})
+                note = Note(key="", text=words, extra={NOTE_FIELD: {"tags": marks}})
                 meta = Meta(agent_id=self._agent, user_id=self._user_id if not len(log) else "")
                 entry = Entry(seq=len(log), at=self._clock(), body=note, meta=meta)
                 try:
@@ -109,6 +108,6 @@ class Archive:
 def _remembered(entry: Entry, score: float = 0.0) -> Remembered:
     note = entry.body
     assert isinstance(note, Note)
-    fields = (note.extra or {}).get(FIELD)
+    fields = (note.extra or {}).get(NOTE_FIELD)
     tags = cast("dict[str, Any]", fields).get("tags", ()) if isinstance(fields, dict) else ()
     return Remembered(number=entry.seq, at=entry.at, text=note.text, tags=tuple(map(str, tags)), score=score)

@@ -1,7 +1,7 @@
-"""The log of a block: each edit is an entry with the whole new text, so every version can be read and none is lost.
+"""Reads and writes the log of a memory block: each edit is an entry with the whole new text, so no version is lost.
 
-Two agents may edit at once. An append names the length that the log must have; the agent that comes second computes its
-edit again from the newer text.
+Two agents may edit at once. An append names the length that the log must have. So the append of the agent that comes
+second fails, and its edit is computed again from the newer text.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from transom.clock import Clock
 from transom.core.entry import Entry, Meta
 from transom.core.message import Note
 from transom.errors import Conflict
-from transom.memory.blocks import LIMIT, Block, BlockVersion, within_limit
+from transom.memory.blocks import DEFAULT_LIMIT, Block, BlockVersion, within_limit
 from transom.stores import StoredLog
 
-FIELD = "memory"
+NOTE_FIELD = "memory"
 """The key of our fields in `Note.extra`."""
 
 
 def newest(log: StoredLog, label: str) -> Block:
-    """Read the newest version of a block from its log; an empty block of version 0 if the log has none.
-
-    Refreshes the log.
-    """
+    """Return the newest version of a block, read from its log after a refresh. If the log has none, a block of version
+    0 without text."""
     log.refresh()
     return next(
         (_block(log[seq], label) for seq in range(len(log) - 1, -1, -1) if _is_version(log[seq])), Block(label=label)
@@ -45,7 +43,7 @@ def edit(
         changed = change(block)
         within_limit(changed, changed.text)
         fields = {"operation": operation, "description": changed.description, "limit": changed.limit}
-        note = Note(key=label, text=changed.text, extra={FIELD: fields})
+        note = Note(key=label, text=changed.text, extra={NOTE_FIELD: fields})
         meta = Meta(agent_id=by, user_id=user_id if not len(log) else "")
         entry = Entry(seq=len(log), at=clock(), body=note, meta=meta)
         try:
@@ -72,6 +70,7 @@ def versions(log: StoredLog) -> Iterator[BlockVersion]:
 
 
 def _is_version(entry: Entry) -> bool:
+    """Whether an entry is a version of the block, and not an entry of another kind."""
     return isinstance(entry.body, Note)
 
 
@@ -83,11 +82,12 @@ def _block(entry: Entry, label: str) -> Block:
         label=label,
         text=note.text,
         description=str(fields.get("description", "")),
-        limit=limit if isinstance(limit, int) else LIMIT,
+        limit=limit if isinstance(limit, int) else DEFAULT_LIMIT,
         version=entry.seq + 1,
     )
 
 
 def _fields(note: Note) -> dict[str, Any]:
-    fields = (note.extra or {}).get(FIELD)
+    """Our fields in the note of a version; empty if somebody else wrote it."""
+    fields = (note.extra or {}).get(NOTE_FIELD)
     return cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}

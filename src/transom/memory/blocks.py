@@ -7,25 +7,25 @@ from msgspec import Struct
 from transom import texts
 from transom.errors import InvalidSetting, MemoryConflict, quote
 
-LIMIT = 2_000
-"""The most characters of a block's text, if the caller gives no limit."""
+DEFAULT_LIMIT = 2_000
+"""The limit of a block if the caller gives none, in characters of its text."""
 
-MOST_LABEL = 64
-"""The most characters of a label."""
+MAX_LABEL_CHARACTERS = 64
+"""The maximum number of characters of a label."""
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """A labelled text.
+    """A labelled text that a model reads and edits.
 
-    `description`: what it is for; `limit`: the most characters of `text`; `version`: how many edits made it, 0 if it
-    does not exist yet.
+    `description`: what it is for. `limit`: the maximum number of characters of `text`. `version`: the number of the
+    edit that made it, from 1; 0 if the block does not exist yet.
     """
 
     label: str
     """The name of the block, by which the model and the tools name it."""
     text: str = ""
     description: str = ""
-    limit: int = LIMIT
+    limit: int = DEFAULT_LIMIT
     version: int = 0
 
 
@@ -52,12 +52,13 @@ def checked_label(label: object) -> str:
     if (
         not isinstance(label, str)
         or not label.strip()
-        or len(label) > MOST_LABEL
+        or len(label) > MAX_LABEL_CHARACTERS
         or not label.isprintable()
         or set(label) & set("[]")
     ):
         raise InvalidSetting(
-            f"memory: a label has 1 to {MOST_LABEL} printable characters and no square brackets, not {quote(label)}"
+            f"memory: a label has 1 to {MAX_LABEL_CHARACTERS} printable characters and no square brackets, "
+            f"not {quote(label)}"
         )
     return label.strip()
 

@@ -11,12 +11,12 @@ from urllib.parse import unquote
 
 from msgspec.structs import replace
 
-from transom import texts
+from transom import quoting, texts
 from transom.clock import Clock, system_clock
 from transom.errors import InvalidSetting, MemoryConflict, UnknownLog, quote
 from transom.memory import block_log, blocks, checks
 from transom.memory.archive import Archive
-from transom.memory.blocks import LIMIT, Block, BlockVersion
+from transom.memory.blocks import DEFAULT_LIMIT, Block, BlockVersion
 from transom.memory.tools import memory_tools
 from transom.redaction import Redacting, redactor
 from transom.stores import Store, StoredLog, open_store
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from transom.core.view import View
 
 ROOT = ".memory"
-"""Prefix of the names of memory logs. Names that begin with a dot are no conversations."""
+"""The beginning of the names of memory logs. A log whose name begins with a dot is no conversation."""
 
 
 class Memory:
@@ -92,7 +92,7 @@ class Memory:
 
     # ---- blocks
 
-    def add_block(self, label: str, description: str = "", *, text: str = "", limit: int = LIMIT) -> Block:
+    def add_block(self, label: str, description: str = "", *, text: str = "", limit: int = DEFAULT_LIMIT) -> Block:
         """Create a block and return it. If there is one with this label, nothing changes, and that block is returned.
 
         `description`: what it is for, which the model reads; `limit`: the most characters of its text. Raises
@@ -249,7 +249,7 @@ class Memory:
     def text_of(self, block: Block) -> str:
         """Render a block for the model: what it is for, how full it is, and its text, marked as data."""
         shown = texts.memory_text(block.text, block.limit, [f"memory {label}" for label in sorted(self._seen)])
-        about = texts.in_a_line(" ".join(block.description.split()))
+        about = quoting.in_a_line(" ".join(block.description.split()))
         return f"{about} {shown}" if about else shown
 
     def close(self) -> None:
@@ -266,6 +266,8 @@ class Memory:
     # ---- how
 
     def _edit_text(self, label: str, operation: str, change: Callable[[Block, int | None], str]) -> Block:
+        """Write `change(newest, seen)` as the new text of a block that must exist. `seen`: the version of it that this
+        memory has read."""
         label = blocks.checked_label(label)
         with self._lock:
             seen = self._seen.get(label)
@@ -279,6 +281,7 @@ class Memory:
                 raise
 
     def _edit(self, label: str, operation: str, change: Callable[[Block], Block]) -> Block:
+        """Write `change(newest)`, redacted, as the new version of a block. It then counts as read."""
         return self._now_seen(
             block_log.edit(
                 self._log(label),
@@ -292,12 +295,13 @@ class Memory:
         )
 
     def _redacted(self, block: Block) -> Block:
-        """The block with a text that may be stored."""
+        """The block with its text redacted."""
         if self._redact is None or (text := self._redact(block.text)) == block.text:
             return block
         return replace(block, text=text)
 
     def _now_seen(self, block: Block) -> Block:
+        """Note that this memory has read this version of a block; returns the block."""
         self._seen[block.label] = block.version
         return block
 

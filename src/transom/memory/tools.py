@@ -26,14 +26,14 @@ class EditableMemory(Protocol):
 
 
 MOST_FOUND = 10
-"""The most texts that one search of the archive returns."""
+"""The maximum number of texts that one search of the archive returns."""
 
 MOST_CHARACTERS = 8_000
-"""The most characters of all texts that one search returns."""
+"""The maximum number of characters of all texts that one search returns."""
 
 
 def memory_tools(memory: EditableMemory) -> list[Callable[..., Any]]:
-    """Make the tools of one memory. Each answers with a text for the model."""
+    """Return the tools of one memory, as functions. Each returns a text for the model, also after a conflict."""
 
     def memory_append(label: str, text: str) -> str:
         """Add a line to the end of one of your memory blocks.
@@ -103,9 +103,8 @@ def memory_tools(memory: EditableMemory) -> list[Callable[..., Any]]:
 
 
 def _edited(memory: EditableMemory, edit: Callable[[], Block]) -> str:
-    """Make an edit and return the block as the model reads it; after a conflict, the newest text, so that the model can
-    edit that.
-    """
+    """Make an edit, and return the block as the model reads it. After a conflict, return the newest text instead, so
+    that the model can edit that."""
     try:
         return memory.text_of(edit())
     except MemoryConflict as changed:

@@ -27,15 +27,16 @@ READS = ("Read:file_path", "read_file:path", "view:path")
 
 
 def _masked(old: OldResults) -> Shorten:
-    """Old results as one line each, as many as there are (SWE-agent's observation masking)."""
+    """A strategy that shows each of these old results as one line, all of them at once (SWE-agent's observation
+    masking)."""
     return Shorten(old, line, "mask", Together(0.0))
 
 
 _PRUNED = Shorten(LargeOldResults(keep=40_000, preview=20), Stub(20), "stale", Enough(tokens=20_000))
 
 FULL: tuple[Strategy, ...] = (RollingRecord(tail=8_000), *LAST_RESORT)
-"""The last resort of most policies, for a window that does not fit: one large fold with a digest, which the last
-resort would leave out, and then the last resort."""
+"""The last resort of most policies, for a window that does not fit: first one large fold with a digest of old turns,
+and then `LAST_RESORT`, which leaves turns out without a digest."""
 
 DYNAMIQ = Policy(
     name="dynamiq",

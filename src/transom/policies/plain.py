@@ -53,6 +53,7 @@ OLD_MEDIA = Shorten(Media(old=True), marker, "media")
 """The first step of most policies, for windows with too many images or bytes: old images and files."""
 
 OLD_REASONING = Shorten(OldReasoning(), gone, "old reasoning", Together(0.05))
+"""The second step: drops the reasoning of old turns, if all of it together frees enough."""
 
 SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), last_resort=LAST_RESORT, trigger=1.0, target=0.9)
 """Sends the newest units that fit, as most libraries do: it leaves out a few old ones each time the window is full."""

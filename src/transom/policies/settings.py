@@ -14,7 +14,7 @@ from transom.strategies.fold.rolling_record import RollingRecord
 from transom.strategies.shorten.clip_new import ClipNew
 
 OF_DEFAULT = {"keep_recent": Digest, "clip": ClipNew}
-"""Settings of one strategy each, which only `default` and its variants have."""
+"""The settings that are those of one strategy, by name. Only `default` and its variants have these strategies."""
 
 SETTINGS = (*OF_DEFAULT, "trigger", "target")
 
@@ -53,8 +53,11 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
 
 
 def _below(step: Strategy, trigger: float, policy: Policy) -> Strategy:
-    """The strategy of a policy for a lower trigger. What stays whole of the newest turns shrinks with it where it would
-    fill the window up to the trigger: otherwise a compaction would free next to nothing."""
+    """The strategy of a policy for another trigger.
+
+    With a lower trigger, a `RollingRecord` may keep so much of the newest turns that the window is full up to the
+    trigger, and a compaction frees next to nothing. Then it keeps less. Any other strategy is returned as it is.
+    """
     if isinstance(step, RollingRecord) and trigger < policy.trigger and step.tail_share + step.share >= trigger:
         return replace(step, tail_share=step.tail_share * trigger / min(1.0, policy.trigger))
     return step
@@ -70,7 +73,8 @@ def _changed(step: Strategy, given: Mapping[str, float]) -> Strategy:
 
 
 def _must_leave_room(digest: Digest, policy: Policy, *, keep_recent: float | None) -> None:
-    """Raises InvalidSetting if the records of a policy would have too little room. `keep_recent`: if it was given."""
+    """Raises InvalidSetting if the records of a policy would have too little room: less than `LEAST_RECORD` of the
+    whole. `keep_recent`: the setting; None if it was not given."""
     full = 1 - digest.quiet
     most = full * policy.trigger if policy.target is None else policy.target
     if most < LEAST_RECORD:

@@ -16,7 +16,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Protocol
 
-from transom.redaction import SHORTEST_KEY
+from transom.redaction import MIN_KNOWN_KEY
 
 __all__ = ["Provider", "without_key_variables"]
 
@@ -106,7 +106,7 @@ def without_key_variables(environment: Mapping[str, str]) -> dict[str, str]:
     It lacks the variables whose names say that they hold a key (OPENAI_API_KEY, MISTRAL_API_KEY_2,
     ANTHROPIC_AUTH_TOKEN), and those whose value contains one of these keys.
     """
-    keys = {value for name, value in environment.items() if _KEY_VARIABLE.search(name) and len(value) >= SHORTEST_KEY}
+    keys = {value for name, value in environment.items() if _KEY_VARIABLE.search(name) and len(value) >= MIN_KNOWN_KEY}
     return {
         name: value
         for name, value in environment.items()

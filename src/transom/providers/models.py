@@ -12,10 +12,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from transom.cache_prices import Prices
 from transom.core.message import Usage
 from transom.errors import InvalidSetting, quote
 from transom.extras import install_command
-from transom.prices import Prices
 
 __all__ = ["TokenPrices", "context_size", "cost", "token_prices"]
 

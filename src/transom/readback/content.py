@@ -19,8 +19,8 @@ from transom.core.message import Address
 from transom.core.pairing import is_answered
 from transom.core.tokens import SENT_EXTRAS, part_bytes, replace_surrogates
 from transom.errors import InvalidSetting
+from transom.quoting import plain_name
 from transom.readback.references import Reference
-from transom.texts import plain_name
 
 CALL_SEARCH = 256
 """The most entries before a result that are searched for its call. Usually the call is in the entry just before it."""

@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from transom.core.log import Log
 from transom.core.message import Assistant
+from transom.quoting import disarmed, escaped, plain_name
 from transom.readback.content import ReadableEntry, readable_entries, readable_parts
 from transom.readback.pages import MAX_BYTES, take_fitting
 from transom.readback.references import Reference, resolve
-from transom.texts import disarmed, escaped, plain_name
 
 MAX_ENTRIES = 50
 TEXT_WIDTH = 80

@@ -12,11 +12,12 @@ from msgspec import Struct
 
 from transom.core.log import Log
 from transom.core.message import Assistant
+from transom.quoting import escaped
 from transom.readback.content import ReadableEntry, readable_entries
 from transom.readback.pages import MAX_BYTES, Start, line_offset, take_fitting
 from transom.readback.patterns import Pattern, compile_pattern, matching_lines
 from transom.readback.references import Reference, resolve
-from transom.texts import READ_BACK, escaped
+from transom.texts import READ_BACK
 
 MAX_MATCHES = 50
 MAX_CONTEXT = 10

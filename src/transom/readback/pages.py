@@ -15,9 +15,9 @@ from msgspec import Struct
 from transom.core.log import Log
 from transom.core.message import ToolResult
 from transom.errors import InvalidSetting
+from transom.quoting import plain_name
 from transom.readback.content import ReadableEntry, readable_entries
 from transom.readback.references import Reference, resolve
-from transom.texts import plain_name
 
 MAX_LINES = 200
 MAX_BYTES = 20_000

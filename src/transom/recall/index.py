@@ -21,26 +21,27 @@ from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.parts import is_read_back
 from transom.strategies.text.terms import words_in
 
-REACH = 1_000_000
-"""Tokens of a log, counted from its end, that are indexed."""
+REACH_TOKENS = 1_000_000
+"""How far back the index reaches: the tokens of a log, counted from its end, that it has."""
 
-WHOLE = 260
+WHOLE_TEXT_TOKENS = 260
 """A text of at most this many tokens is one passage."""
 
-LENGTHS = 0.4
+LENGTH_PENALTY = 0.4
 """How much less a long passage counts (the b of BM25)."""
 
 SATURATION = 1.2
-"""How soon further words count less (the k1 of BM25). A word counts once in each passage."""
+"""How much less each further word of the query counts in one passage (the k1 of BM25). A word counts once in each."""
 
-NAMES = 2.0
+NAME_WEIGHT = 2.0
 """The weight of a name relative to that of a word."""
 
 
 class RecallPassage(NamedTuple):
     """A span of one text of an entry.
 
-    `text`: the index of the text in the entry; `tokens`: of the span; `terms`: how many distinct terms it has.
+    `entry`: the seq of the entry. `text`: the index of the text among those of the entry (`passages.readable`).
+    `start`, `end`: the span in characters. `tokens`: about how many it has. `terms`: how many different terms it has.
     """
 
     entry: int
@@ -52,17 +53,18 @@ class RecallPassage(NamedTuple):
 
 
 def terms_of(text: str) -> set[str]:
-    """Return the words of a text, and its names, each with "=" before it."""
+    """Return the terms of a text: its words, and its names (of files, functions, …) with "=" in front of each."""
     return {*words_in(text), *(f"={name}" for _, names in names_in(text, talk=True) for name in names)}
 
 
 class RecallIndex:
-    """The index of the entries before entry `n`, as far back as REACH tokens go."""
+    """The index of the entries before the entry `n`, as far back as `REACH_TOKENS` tokens go."""
 
     def __init__(self) -> None:
         self._restart(0)
 
     def _restart(self, n: int) -> None:
+        """Empty the index. The first entry to be added is that with the seq `n`."""
         self.n = n
         self.passages: list[RecallPassage] = []
         self._found_in: dict[str, array[int]] = {}
@@ -72,9 +74,10 @@ class RecallIndex:
 
     @staticmethod
     def of(view: View, indexes: IndexCache) -> RecallIndex:
-        """Return the index of the entries before the newest turn of a view. It continues the last index, in place.
+        """Return the index of the entries before the newest turn of a view. It is the one in `indexes`, which is
+        brought up to date in place; for an older view it is made again.
 
-        Entries that a plan adds come after that turn, so this plan and the next one find the same.
+        Entries that a plan adds come after that turn. So this plan and one right after it find the same.
         """
         index = indexes.of(RecallIndex)
         n = max(0, view.newest_unit)
@@ -86,11 +89,12 @@ class RecallIndex:
 
     @property
     def alive(self) -> range:
-        """The indexes, in `passages`, of the passages that are searched: those of the last REACH tokens."""
+        """The indexes, in `passages`, of the passages that are searched: those of the last REACH_TOKENS tokens."""
         return range(self._first, len(self.passages))
 
     def add(self, view: View, entry: Entry) -> None:
-        """Index the next entry, and drop passages from the reach where there are too many tokens."""
+        """Index the next entry. If there are then more than `REACH_TOKENS` tokens, the oldest passages are not searched
+        any more."""
         self.n += 1
         for number, text, start, end, tokens in _spans(view, entry):
             terms = terms_of(text[start:end])
@@ -100,7 +104,7 @@ class RecallIndex:
             self._terms += len(terms)
             for term in terms:
                 self._found_in.setdefault(term, array("I")).append(at)
-        while self._tokens > REACH:
+        while self._tokens > REACH_TOKENS:
             gone = self.passages[self._first]
             self._tokens -= gone.tokens
             self._terms -= gone.terms
@@ -111,10 +115,11 @@ class RecallIndex:
         among = len(self.passages) - self._first
         found = len(self._where(term))
         rarity = log(1 + (among - found + 0.5) / (found + 0.5))
-        return NAMES * rarity if term[0] == "=" else rarity
+        return NAME_WEIGHT * rarity if term[0] == "=" else rarity
 
     def scores(self, weights: dict[str, float]) -> dict[int, float]:
-        """Score the passages that have any of these terms, by BM25. A score is about the sum of the weights at most."""
+        """Score by BM25 the passages that have any of these terms; returns the scores by the index of the passage. A
+        score is about the sum of the weights at most."""
         mean, first = max(1.0, self._terms / max(1, len(self.alive))), self._first
         sums = [0.0] * len(self.alive)
         for term, weight in weights.items():
@@ -123,11 +128,12 @@ class RecallIndex:
         found: dict[int, float] = {}
         for at, total in enumerate(sums, first):
             if total:
-                length = 1 - LENGTHS + LENGTHS * self.passages[at].terms / mean
+                length = 1 - LENGTH_PENALTY + LENGTH_PENALTY * self.passages[at].terms / mean
                 found[at] = total * (SATURATION + 1) / (1 + SATURATION * length)
         return found
 
     def _where(self, term: str) -> Sequence[int]:
+        """The indexes of the passages that have a term and are searched, rising."""
         places = self._found_in.get(term)
         if places is None:
             return ()
@@ -143,7 +149,7 @@ def _spans(view: View, entry: Entry) -> Iterator[tuple[int, str, int, int, float
         return
     for number, (text, position) in enumerate(readable(fact)):
         rate = entry.tokens[position] / max(1, len(text))
-        spans = [(0, len(text))] if entry.tokens[position] <= WHOLE else split(text, rate)
+        spans = [(0, len(text))] if entry.tokens[position] <= WHOLE_TEXT_TOKENS else split(text, rate)
         for start, end in spans:
             if text[start:end].strip():
                 yield number, text, start, end, (end - start) * rate

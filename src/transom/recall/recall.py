@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from transom import texts
+from transom import quoting, texts
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold
 from transom.core.log import IndexCache
@@ -31,29 +31,31 @@ from transom.strategies.text.terms import words_in
 TITLE_TOKENS, LINE_TOKENS = 45, 8
 """About how many tokens the first line has, and every other line beside its quote."""
 
-TERMS = 64
-"""The most words and names of a message that are looked for: the rarest."""
+MAX_TERMS = 64
+"""How many of the words and names of a message are looked for: the rarest ones."""
 
-PHRASE = 0.3
-"""What two adjacent words that are adjacent in the message too add to a score, as a share of their own weights."""
+PHRASE_SHARE = 0.3
+"""How much a score is raised by two adjacent words that are adjacent in the message too, as a share of their
+weights."""
 
 RANKED_BY_PHRASES = 60
 """How many of the best passages are searched for adjacent words."""
 
-ENOUGH = 0.8
-"""Passages that are too large for the rest of the room are skipped until this share of the room is full."""
+FULL_ENOUGH = 0.8
+"""A passage that is too large for the rest of the room is skipped, and a smaller one is looked for, until this share of
+the room is full."""
 
 QUESTION_MARKS = ("?", "？", "؟", "՞", "፧")
 
-NEWEST = 2_000
-"""How many of the newest entries are looked at to see how much of them is talk."""
+TALK_ENTRIES = 2_000
+"""How many of the newest entries `Recall.talk` looks at."""
 
-NAMED = 5
-"""The most words and names found that `Recalled.why` lists."""
+MAX_TERMS_IN_WHY = 5
+"""How many of the words and names that were found `Recalled.why` lists."""
 
 
 class Recall(Struct, frozen=True, kw_only=True):
-    """A recall step that quotes passages which the newest message of the user refers to and the window lacks.
+    """A recall step that quotes old passages: those that the user's newest message refers to and that the window lacks.
 
     It searches the text of the entries before that message, up to 1,000,000 tokens back: by BM25 over words and names,
     where names count twice, and two adjacent words count a little more if they are adjacent in the message too. Before
@@ -83,10 +85,7 @@ class Recall(Struct, frozen=True, kw_only=True):
     alike: float = 0.45
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
-        """Index the entries that came since the last call.
-
-        Does nothing until something was recalled or searched for once.
-        """
+        """Index the entries that came since the last call. Does nothing if no plan has needed the index yet."""
         del budget
         if indexes.of(RecallIndex).n:
             RecallIndex.of(view, indexes)
@@ -127,7 +126,7 @@ def _share_of_talk(view: View) -> float:
     """Return the share of talk (turns without tool calls) among the newest turns, in tokens."""
     talk = work = 0
     for slot in view.slots:
-        for unit in units_in(slot, view.length - NEWEST):
+        for unit in units_in(slot, view.length - TALK_ENTRIES):
             if len(unit.seqs) > 1:
                 work += unit.untrimmed_size.tokens
             else:
@@ -136,13 +135,13 @@ def _share_of_talk(view: View) -> float:
 
 
 class _Found:
-    """The passages that a message may refer to: in `ranked`, best first, those with the share `least` of the best
-    score."""
+    """The passages that a message may refer to. `ranked` has those with at least the share `least` of the best score,
+    as indexes into the passages of the index, the best first."""
 
     def __init__(self, view: View, index: RecallIndex, asking: str, neighbours: float, least: float) -> None:
         self.view, self.index = view, index
         weights = {term: index.weight(term) for term in terms_of(asking)}
-        rarest = sorted(weights, key=lambda term: (-weights[term], term))[:TERMS]
+        rarest = sorted(weights, key=lambda term: (-weights[term], term))[:MAX_TERMS]
         self.weights = {term: weights[term] for term in rarest}
         self.own = index.scores(self.weights)
         phrases = self._with_phrases(asking)
@@ -174,7 +173,7 @@ class _Found:
         for at in nlargest(RANKED_BY_PHRASES, found, key=lambda at: (found[at], at)):
             shared = wanted & set(pairwise(words_in(self.text_of(self.index.passages[at]))))
             weights = (self.weights.get(one, 0.0) + self.weights.get(other, 0.0) for one, other in sorted(shared))
-            found[at] += PHRASE * sum(weights)
+            found[at] += PHRASE_SHARE * sum(weights)
         return found
 
     def lacking(self, room: int) -> list[int]:
@@ -196,7 +195,7 @@ class _Found:
                 used += cost
                 chosen.append(at)
                 seen.add(quote)
-            elif used > ENOUGH * room:
+            elif used > FULL_ENOUGH * room:
                 break
         return chosen
 
@@ -210,7 +209,7 @@ class _Found:
         """
         have = set[str]().union(*(terms_of(self.text_of(self.index.passages[at])) for at in chosen))
         common = [term.removeprefix("=") for term in self.weights if term in have]
-        return f"{self.part(chosen):.0%} of what was asked for: {', '.join(dict.fromkeys(common[:NAMED]))}"
+        return f"{self.part(chosen):.0%} of what was asked for: {', '.join(dict.fromkeys(common[:MAX_TERMS_IN_WHY]))}"
 
     def text(self, chosen: Sequence[int], target: Target) -> str:
         """Write the text of the fact: a title, and a line for each entry, in the order of the log."""
@@ -224,11 +223,12 @@ class _Found:
         return "\n".join([title, *(self._line(seq, of, target) for seq, of in spans.items())])
 
     def _line(self, seq: int, spans: dict[int, list[tuple[int, int]]], target: Target) -> str:
+        """The line of one entry. `spans`: for each of its texts the spans to quote."""
         fact = _fact(self.view, seq)
         sources = readable(fact)
         quoted = "\n".join(quoted_spans(sources[number][0], joined(some)) for number, some in sorted(spans.items()))
         number = target.reference(seq).split()[-1]
-        return texts.recalled_line(number, _speaker(self.view, fact, seq), texts.disarmed(quoted, self.view.notes))
+        return texts.recalled_line(number, _speaker(self.view, fact, seq), quoting.disarmed(quoted, self.view.notes))
 
     def text_of(self, passage: RecallPassage) -> str:
         """Return the text of a passage."""
@@ -236,7 +236,7 @@ class _Found:
 
 
 class _AlreadyShown:
-    """What the window shows of old entries: in units, in the quotes of folds, and in text recalled before."""
+    """Says whether the window shows a passage already: in its unit, in the text of a fold, or in recalled text."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -254,6 +254,7 @@ class _AlreadyShown:
         return quote in self.recalled or (isinstance(slot, FoldedSlot) and quote in slot.text)
 
     def _shown_by(self, unit: Unit, passage: RecallPassage) -> bool:
+        """Whether a unit with trims still shows a passage whole."""
         at = unit.seqs.index(passage.entry)
         whole, shown = readable(unit.facts[at]), readable(unit.shown_facts()[at])
         text = whole[passage.text][0][passage.start : passage.end]
@@ -276,8 +277,8 @@ def _with_neighbours(scores: dict[int, float], share: float, alive: range) -> di
 
 
 def escaped(view: View, text: str) -> str:
-    """Return a text as it is written within a quote."""
-    return texts.quote_marks(texts.disarmed(text.strip(), view.notes))[1:-1]
+    """Return a text as a fold or recalled text would quote it, without the marks around it."""
+    return quoting.quote_marks(quoting.disarmed(text.strip(), view.notes))[1:-1]
 
 
 def _fact(view: View, seq: int) -> Fact:
@@ -289,11 +290,12 @@ def _fact(view: View, seq: int) -> Fact:
 def _speaker(view: View, fact: Fact, seq: int) -> str:
     """Return whose words a fact is: its role, or the tool that a result is from."""
     call = view.call_of(view.unit(view.unit_of[seq]), seq) if isinstance(fact, ToolResult) else None
-    return role_of(fact) if call is None else texts.plain_name(call.name)
+    return role_of(fact) if call is None else quoting.plain_name(call.name)
 
 
 class DropRecalled(Struct, frozen=True, kw_only=True):
-    """A strategy that folds text recalled for earlier turns; that of the newest turn only if the window does not fit.
+    """A strategy that folds recalled text into a short marker: that of earlier turns, and if the window does not fit
+    also that of the newest turn.
 
     What it repeats is in the log, and can be recalled again. Recalled text without references is the caller's own and
     may be nowhere else, so it stays. So does what the user pinned.

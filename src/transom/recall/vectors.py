@@ -12,15 +12,15 @@ from typing import Any
 from transom.recall.index import RecallIndex, RecallPassage
 from transom.search.base import Embedder
 
-BATCH = 256
+BATCH_TEXTS = 256
 """Texts that are embedded together."""
 
-FUSED = 200
+MAX_FUSED = 200
 """How many of the best of each ranking are fused."""
 
 
 class PassageVectors:
-    """The vectors of an index's passages, each computed once. They follow from the log and the embedder."""
+    """The vectors of the passages of an index. Each is computed once; the log and the embedder decide what it is."""
 
     def __init__(self) -> None:
         self._of: list[array[float]] = []
@@ -32,7 +32,7 @@ class PassageVectors:
         if self._passages is not index.passages or self._name != embedder.name:  # another log, or another model
             self._of, self._passages, self._name = [], index.passages, embedder.name
         missing = map(text_of, islice(index.passages, len(self._of), None))
-        while batch := list(islice(missing, BATCH)):
+        while batch := list(islice(missing, BATCH_TEXTS)):
             self._of += map(unit_vector, embedder.embed(batch))
 
     def similarities(self, vector: Iterable[float], alive: range) -> dict[int, float]:
@@ -49,5 +49,5 @@ def unit_vector(vector: Any) -> array[float]:
 
 
 def newest_best(ranking: dict[int, float]) -> list[int]:
-    """Return the best FUSED passages of a ranking, the best first; among equals the newer one first."""
-    return sorted(ranking, key=lambda at: (-ranking[at], -at))[:FUSED]
+    """Return the best MAX_FUSED passages of a ranking, the best first; among equals the newer one first."""
+    return sorted(ranking, key=lambda at: (-ranking[at], -at))[:MAX_FUSED]

@@ -8,7 +8,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from transom import texts
+from transom import quoting, texts
 from transom.core.tokens import TokenCounter
 from transom.repo_map.symbols import Symbol
 
@@ -104,7 +104,7 @@ def _rendered(files: Sequence[MappedFile], lines: Sequence[_MapLine]) -> str:
                 out.append(f"  {symbol.parent}")  # its class is in another file
             parent = symbol.name if symbol.kind == "class" and not symbol.parent else symbol.parent
             out.append(f"{'    ' if symbol.parent else '  '}{symbol.signature}")
-    return texts.disarmed("\n".join(out))
+    return quoting.disarmed("\n".join(out))
 
 
 def _classes(file: MappedFile, shown: set[int]) -> set[int]:

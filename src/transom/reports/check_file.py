@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Meta, Struct, structs
 from msgspec.structs import replace
 
+from transom.cache_prices import Prices
 from transom.core.budget import parse_token_count
 from transom.errors import InvalidSetting, quote, shorten
 from transom.policies import policy_named
-from transom.prices import Prices
 from transom.providers.models import TokenPrices, listed_prices
 from transom.readback.patterns import Pattern, compile_pattern
 from transom.wire.dialects import dialect_named

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.cache_prices import Prices
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
 from transom.core.message import Fact, Recalled, strings_in
@@ -27,7 +28,6 @@ from transom.evaluation.grounding import values_of
 from transom.importers.read import read
 from transom.importers.recorded import Recorded
 from transom.policies import policy_named
-from transom.prices import Prices
 from transom.providers.models import TokenPrices
 from transom.readback.content import readable_parts
 from transom.reports.check_file import Check, CheckFile

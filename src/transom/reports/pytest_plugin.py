@@ -27,7 +27,7 @@ class CheckFailedError(Exception):
     """A check that failed."""
 
     def __init__(self, failures: tuple[CheckFailure, ...]) -> None:
-        from transom.texts import escaped  # noqa: PLC0415 - see the docstring of the module
+        from transom.quoting import escaped  # noqa: PLC0415 - see the docstring of the module
 
         super().__init__("\n".join(escaped(line) for failure in failures for line in failure.lines()))
 

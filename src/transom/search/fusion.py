@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-K = 60
+RANK_CONSTANT = 60
 """The constant of the paper: the larger, the less the first ranks differ."""
 
 Item = TypeVar("Item", bound=Hashable)
@@ -24,5 +24,5 @@ def fused(rankings: Iterable[Sequence[Item]]) -> list[tuple[Item, float]]:
     scores: dict[Item, float] = {}
     for ranking in rankings:
         for rank, item in enumerate(ranking, 1):
-            scores[item] = scores.get(item, 0.0) + 1 / (K + rank)
+            scores[item] = scores.get(item, 0.0) + 1 / (RANK_CONSTANT + rank)
     return sorted(scores.items(), key=lambda pair: -pair[1])

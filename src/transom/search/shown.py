@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from transom.search.query import SEQ_BITS, FtsFilter
 
-CHUNK = 200
+CHUNK_ROWS = 200
 """Rows that are looked at together."""
 
 _FORKS = """SELECT fork.log, fork.seq, fork.source, own.user_id, own.session_id, own.began, source.id
@@ -74,7 +74,7 @@ def shown(db: sqlite3.Connection, rows: Iterable[int], where: FtsFilter, copies:
     """
     found: dict[int, None] = {}
     ahead = iter(rows)
-    while len(found) < limit and (chunk := list(islice(ahead, CHUNK))):
+    while len(found) < limit and (chunk := list(islice(ahead, CHUNK_ROWS))):
         originals = {row: copies.originals(row) for row in chunk}
         looked_at = [*chunk, *(row for some in originals.values() for row in some)]
         times = dict[int, float](db.execute(_SHOWN + where.conditions, (json.dumps(looked_at), *where.values)))

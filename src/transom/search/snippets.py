@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transom.texts import escaped
+from transom.quoting import escaped
 
-WIDTH = 240
+MAX_CHARACTERS = 240
 """The most characters of a snippet."""
 _BEFORE = 60
 _MOST_PLACES = 200
@@ -21,11 +21,11 @@ def snippet(text: str, query: str, terms: Sequence[str]) -> str:
         folded = text
     at = folded.find(query.lower().strip())
     start = max(0, (at if at >= 0 else _densest(folded, terms)) - _BEFORE)
-    line = escaped(" ".join(text[start : start + 2 * WIDTH].split()))
-    before, after = "…" * (start > 0), "…" * (start + 2 * WIDTH < len(text))
-    room = WIDTH - len(before) - len(after)
+    line = escaped(" ".join(text[start : start + 2 * MAX_CHARACTERS].split()))
+    before, after = "…" * (start > 0), "…" * (start + 2 * MAX_CHARACTERS < len(text))
+    room = MAX_CHARACTERS - len(before) - len(after)
     if len(line) > room:
-        line, after = line[: WIDTH - len(before) - 1], "…"
+        line, after = line[: MAX_CHARACTERS - len(before) - 1], "…"
     return f"{before}{line}{after}"
 
 
@@ -42,7 +42,7 @@ def _densest(folded: str, terms: Sequence[str]) -> int:
     places.sort()
     best, most = 0, 0
     for first, (at, _) in enumerate(places):
-        near = {term for place, term in places[first : first + 50] if place < at + WIDTH - _BEFORE}
+        near = {term for place, term in places[first : first + 50] if place < at + MAX_CHARACTERS - _BEFORE}
         if len(near) > most:
             best, most = at, len(near)
     return best

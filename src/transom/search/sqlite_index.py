@@ -42,7 +42,7 @@ from transom.search.time_words import time_words
 from transom.search.vectors import nearest, update_vectors
 from transom.search.words import indexable, query_terms, text_of_indexed, words_of
 
-BATCH = 500
+BATCH_ENTRIES = 500
 """Entries that one transaction indexes. Another process that indexes waits for as long as it takes."""
 _HANDLES = 64
 _LONGEST_WORD = 64
@@ -124,7 +124,7 @@ class SqliteIndex:
             while most is None or done < most:
                 with self._file.writing() as db:
                     number, length = self._ensure_log_row(db, stamp, log)
-                    entries = list(log.read(length, length + BATCH))
+                    entries = list(log.read(length, length + BATCH_ENTRIES))
                     if entries:
                         self._add(db, number, stamp.name, log, entries)
                     complete = length + len(entries) == len(log)

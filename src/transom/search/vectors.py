@@ -16,10 +16,10 @@ from transom.search.index_file import IndexFile
 from transom.search.query import AMONG_LOGS, SEQ_BITS, FtsFilter
 from transom.search.words import text_of_indexed
 
-PART = 1_000
+PART_CHARACTERS = 1_000
 """Characters that are embedded as one text: as much as small models read."""
 MAX_PARTS = 8
-BATCH = 32
+BATCH_ENTRIES = 32
 """Entries that are embedded at once."""
 
 _MISSING = """SELECT rowid, text FROM words WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"""
@@ -44,7 +44,7 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
         while most is None or done < most:
             with file.connection() as db:
                 last = db.execute(_LAST, (embedder.name, low, high)).fetchone()[0]
-                rows = db.execute(_MISSING, (low - 1 if last is None else last, high, BATCH)).fetchall()
+                rows = db.execute(_MISSING, (low - 1 if last is None else last, high, BATCH_ENTRIES)).fetchall()
             if not rows:
                 break
             places = [(row, part, text) for row, stored in rows for part, text in parts_of(text_of_indexed(stored))]
@@ -74,7 +74,7 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, where: FtsFi
     stored = db.execute(statement, values).fetchall()
     if not stored or not query.strip():
         return
-    (wanted,) = embedded(embedder, [query[:PART]])
+    (wanted,) = embedded(embedder, [query[:PART_CHARACTERS]])
     stored = [row for row in stored if len(row[1]) == wanted.nbytes]  # the model had other dimensions before
     matrix = np.frombuffer(b"".join(vector for _, vector in stored), dtype=np.float32).reshape(-1, len(wanted))
     scores = matrix @ wanted
@@ -98,8 +98,8 @@ def _allowed(db: sqlite3.Connection, where: FtsFilter) -> set[int] | None:
 
 def parts_of(text: str) -> Iterator[tuple[int, str]]:
     """Yield the parts of a text that are embedded, each with its number. Text after the eighth part is left out."""
-    for part, start in enumerate(range(0, min(len(text), PART * MAX_PARTS), PART)):
-        yield part, text[start : start + PART]
+    for part, start in enumerate(range(0, min(len(text), PART_CHARACTERS * MAX_PARTS), PART_CHARACTERS)):
+        yield part, text[start : start + PART_CHARACTERS]
 
 
 def embedded(embedder: Embedder, texts: Sequence[str]) -> Any:

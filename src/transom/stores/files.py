@@ -86,7 +86,7 @@ def os_errors_translated(path: Path) -> Generator[None]:
 def opened_for_append(path: Path) -> Generator[IO[bytes]]:
     """Open the file for reading and writing, unbuffered, during the block. It is created if it does not exist."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags, private_files.FILE), "r+b", 0) as file:
+    with os.fdopen(os.open(path, flags, private_files.FILE_MODE), "r+b", 0) as file:
         yield file
 
 

@@ -21,7 +21,7 @@ from psycopg.sql import SQL, Identifier, Literal
 
 from transom.errors import InvalidSetting
 from transom.search.base import Embedder
-from transom.search.vectors import BATCH, MAX_PARTS, PART, embedded, parts_of
+from transom.search.vectors import BATCH_ENTRIES, MAX_PARTS, PART_CHARACTERS, embedded, parts_of
 from transom.stores.postgres_database import Db, PostgresDatabase
 from transom.stores.postgres_schema import USE_PGVECTOR
 from transom.stores.postgres_search_query import Place, Ranking, SqlFilter
@@ -132,9 +132,9 @@ def update_vectors(database: PostgresDatabase, embedder: Embedder, logs: Sequenc
     done, model, dimensions = 0, embedder.name, 0
     while most is None or done < most:
         if logs is None:
-            rows = database.fetch(_MISSING + _ORDER, model, BATCH)
+            rows = database.fetch(_MISSING + _ORDER, model, BATCH_ENTRIES)
         else:
-            rows = database.fetch(_MISSING + " AND log = ANY(%s::bigint[])" + _ORDER, model, list(logs), BATCH)
+            rows = database.fetch(_MISSING + " AND log = ANY(%s::bigint[])" + _ORDER, model, list(logs), BATCH_ENTRIES)
         if not rows:
             break
         places = [(log, seq, part, text) for log, seq, all_of_it in rows for part, text in parts_of(all_of_it)]
@@ -154,7 +154,7 @@ def nearest(database: PostgresDatabase, embedder: Embedder, query: str, where: S
     """
     if not query.strip():
         return lambda _: []
-    (wanted,) = embedded(embedder, [query[:PART]])
+    (wanted,) = embedded(embedder, [query[:PART_CHARACTERS]])
     return partial(_nearest, database, embedder.name, wanted, where)
 
 

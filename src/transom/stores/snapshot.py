@@ -32,7 +32,8 @@ from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, with_open_calls
 from transom.core.usage import TotalUsage
-from transom.core.view import Calls, Landmarks, Prefix, View
+from transom.core.view import View
+from transom.core.view_parts import Calls, Landmarks, Prefix
 from transom.stores.base import StoredLog
 from transom.stores.view_cache import view_cache
 
@@ -83,7 +84,7 @@ def encode_view(view: View) -> bytes:
         child_counts=child_counts,
         calls=replace(
             view.calls,
-            synthetic_results=dict(view.synthetic_results),
+            synthetic_results=dict(view.calls.synthetic_results),
             late_results=dict(view.late_results),
             approvals={},
         ),

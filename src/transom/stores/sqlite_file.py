@@ -18,7 +18,7 @@ from weakref import WeakSet, finalize
 
 from transom import private_files
 from transom.errors import InvalidSetting, TransomError
-from transom.sqlite_tables import PAUSE, Tables, create_tables, transaction
+from transom.sqlite_tables import PAUSE_SECONDS, Tables, create_tables, transaction
 from transom.stores.base import store_damaged, store_unavailable
 from transom.stores.shared import Shared
 
@@ -132,7 +132,7 @@ class SqliteFile:
             while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 if time.monotonic() > stop:
                     raise TimeoutError("others are reading")
-                time.sleep(PAUSE)
+                time.sleep(PAUSE_SECONDS)
 
     def _check_process(self) -> None:
         if self._process != os.getpid():

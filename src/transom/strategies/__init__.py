@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from transom.core.policy import Choice, KeptUnit, Target
     from transom.core.unit import FoldedSlot, Unit
     from transom.core.view import View
+    from transom.quoting import disarmed
     from transom.strategies.actions.tools import TOOLS, ToolRow
     from transom.strategies.candidates import (
         foldable_runs,
@@ -87,7 +88,6 @@ if TYPE_CHECKING:
     from transom.strategies.shorten.shorten import Enough, Form, Selector, Shorten, Together
     from transom.strategies.text.parts import ShownPart, result_texts, shown_parts
     from transom.strategies.text.references import range_reference
-    from transom.texts import disarmed
 
 __all__ = [
     "TOOLS",

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from transom import texts
+from transom import quoting
 from transom.core.message import Raw
 from transom.strategies.text.one_line import one_line
 
@@ -109,13 +109,13 @@ def stored(outline: Outline) -> Raw:
 
 def item_text(text: str) -> str:
     """The text of an item: one line, in which nothing passes for a marker of ours."""
-    return texts.disarmed(_shortened(text, ITEM_CHARACTERS))
+    return quoting.disarmed(_shortened(text, ITEM_CHARACTERS))
 
 
 def _shortened(text: str, most: int) -> str:
     """A text in one line of at most about `most` characters. A quote that is cut ends with the item."""
     line = one_line(text, most)
-    return line + texts.CLOSE if line.rfind(texts.OPEN) > line.rfind(texts.CLOSE) else line
+    return line + quoting.CLOSE if line.rfind(quoting.OPEN) > line.rfind(quoting.CLOSE) else line
 
 
 def age(outline: Outline) -> Outline:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from transom import texts
+from transom import quoting, texts
 from transom.core.message import Assistant, Usage, User
 from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
@@ -81,7 +81,7 @@ def with_first_request(outline: Outline, sections: Sequence[Section], want: Summ
     first = next(filter(None, (one_line(text_of(fact), ITEM_CHARACTERS // 2) for fact in requests)), "")
     if not first:
         return outline
-    words = f"{texts.OPEN}{texts.in_a_line(first)}{texts.CLOSE}"
+    words = f"{quoting.OPEN}{quoting.in_a_line(first)}{quoting.CLOSE}"
     return apply_delta(outline, Delta(add=(Addition(INTENT_SECTION, f"The first task: {words}"),)), sections)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from transom import texts
+from transom import quoting, texts
 from transom.core.message import Assistant, Call, Fact, Media, Other, Recalled, Text, ToolResult, own_text, role_of
 from transom.core.pairing import is_answered
 from transom.core.summary import SourceTurn
@@ -134,7 +134,7 @@ def written_of(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> I
         text = text_of(fact)
         if isinstance(fact, ToolResult):
             call = calls.get(id(fact))
-            name = texts.plain_name(call.name) if call is not None else ""
+            name = quoting.plain_name(call.name) if call is not None else ""
             line = _line_in_place(call, fact, text) if call is not None else ""
             shown = line or _clipped(text, counter, result_tokens)
             yield f"result of {name}" if name else "result", texts.tool_failed(shown) if fact.failed else shown
@@ -143,7 +143,7 @@ def written_of(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> I
             yield role_of(fact), text
         for call in fact.calls if isinstance(fact, Assistant) else ():
             given = call.args if len(call.args) <= ARGUMENT_CHARACTERS else f"{call.args[:ARGUMENT_CHARACTERS]} …"
-            yield f"call of {texts.plain_name(call.name)}", replace_surrogates(given)
+            yield f"call of {quoting.plain_name(call.name)}", replace_surrogates(given)
 
 
 def _line_in_place(call: Call, result: ToolResult, text: str) -> str:

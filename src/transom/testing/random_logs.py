@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from hypothesis import strategies as st
 
+from transom.cache_prices import ANTHROPIC, Prices
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, ApprovalState, Body, Entry, Forked, Meta, Sent
@@ -41,7 +42,6 @@ from transom.core.reducer import apply
 from transom.core.summary import NO_SUMMARY, Summary
 from transom.core.unit import units_in
 from transom.core.view import View
-from transom.prices import ANTHROPIC, Prices
 from transom.testing.builders import Item, call, entry, image, result, talk
 from transom.testing.fakes import Entries, WordCounter
 

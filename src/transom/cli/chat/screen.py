@@ -18,7 +18,7 @@ from rich.text import Text
 
 from transom.cli.streams import forget_typed_input
 from transom.cli.terminal import Terminal, terminal
-from transom.texts import escaped
+from transom.quoting import escaped
 
 GAUGE_WIDTH = 20
 """The width of the gauge, in characters."""

@@ -17,8 +17,8 @@ from typing import IO, Any
 
 from transom.errors import InvalidSetting, quote
 from transom.providers.base import without_key_variables
+from transom.quoting import escaped
 from transom.readback.patterns import Pattern, compile_pattern, matching_lines
-from transom.texts import escaped
 
 NAMES = ("read", "write", "grep", "shell")
 NEEDS_CONSENT = frozenset({"write", "shell"})

@@ -10,7 +10,7 @@ from msgspec import Struct
 from transom.conversation.argument_checks import LONGEST
 from transom.conversation.request import Request
 from transom.core.message import REASONING_REFUSED, Assistant
-from transom.core.usage import CEILING
+from transom.core.usage import MAX_RATIO
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, quote, shorten
 from transom.overflow import Overflow, classify
@@ -183,8 +183,8 @@ def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
     """The tokens that the next request may have, as the planner will count them; less than this one had. 0 if not even
     the head fits them: such a limit is not learned, because the conversation could only stay below it.
 
-    The planner's ratio goes up with this refusal (`Calibration.refused`), but not above `CEILING`: what is beyond that
-    is taken from the limit. If the provider did not say how many tokens the request had, its limit alone proves
+    The planner's ratio goes up with this refusal (`Calibration.refused`), but not above `MAX_RATIO`: what is beyond
+    that is taken from the limit. If the provider did not say how many tokens the request had, its limit alone proves
     nothing about the ratio, so the request shrinks by a share too, and by more each time.
 
     If the provider has counted what the caller sends beside our request, the request loses the tokens above the limit,
@@ -199,7 +199,7 @@ def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
         limit = fits if fits > 0 else int(share * raw * ratio)
     else:
         seen = (said.used or 0) / raw
-        ratio = max(known, min(CEILING, seen))
+        ratio = max(known, min(MAX_RATIO, seen))
         smaller = int(share * raw * ratio)
         limit = smaller if said.limit is None else min(smaller, int(said.limit * ratio / max(ratio, seen)))
     return limit if limit > window.view.head_size.tokens * ratio else 0

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom import texts
+from transom import quoting, texts
 from transom.conversation.appending.parse_messages import parse_result, user_message
 from transom.conversation.approvals import approved_calls, blocks_the_model, with_change
 from transom.conversation.events import (
@@ -516,7 +516,7 @@ class AgentLoop:
         else:
             names = ", ".join(sorted(self._known)) or "none"
             job.outcome = ToolOutcome(
-                content=f"there is no tool {texts.plain_name(called.name) or 'without a name'}; there are: {names}",
+                content=f"there is no tool {quoting.plain_name(called.name) or 'without a name'}; there are: {names}",
                 failed=True,
             )
         return job

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from msgspec import Struct
@@ -12,14 +11,9 @@ from msgspec.structs import replace
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry
-from transom.core.locate import slot_index
-from transom.core.log import Log
 from transom.core.message import Assistant, Fact, Media, Note, Other, Raw, Reasoning, Recalled, ToolResult, is_empty
 from transom.core.pairing import open_call
-from transom.core.persistent import IntVector
-from transom.core.summary import Summaries
-from transom.core.tokens import FormatCounter
-from transom.core.unit import Slot, Unit, new_unit, with_result
+from transom.core.unit import Unit, new_unit, with_result
 from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
 from transom.wire.openai.render import message
@@ -204,31 +198,18 @@ def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool)
 
 
 class _Waiting:
-    """Holds turns whose results have not all come, and the turns behind them. It implements `SlotTable`, so that
-    results are paired with calls as in a view."""
-
-    log: Log
-    counter: FormatCounter
-    summaries = Summaries()
-    length = 0
-    in_flight: Entry | None = None
-    compaction: int | None = None
-    waiting: Mapping[str, int] = MappingProxyType({})
-    live_edits = IntVector()
+    """Holds turns whose results have not all come, and the turns behind them. (It has what `open_call` needs:
+    `OpenTurns`.)"""
 
     def __init__(self) -> None:
         self.units: list[Unit] = []
 
     @property
-    def slots(self) -> Sequence[Slot]:
-        return self.units
-
-    @property
     def open_units(self) -> tuple[int, ...]:
-        return tuple([unit.key for unit in self.units if unit.open_calls])
+        return tuple([unit.key for unit in self.units if unit.open_bits])
 
-    def key_of(self, entry: int) -> int:
-        return entry
+    def open_unit(self, key: int) -> Unit:
+        return next(unit for unit in self.units if unit.key == key)
 
     def attach(self, entry: Entry, result: ToolResult) -> bool:
         """Attach a result to the call that it answers. Return false if no turn that is held has that call."""
@@ -236,7 +217,7 @@ class _Waiting:
         if found is None:
             return False
         unit, index = found
-        self.units[slot_index(self, unit.key)] = with_result(unit, index, entry)
+        self.units[self.units.index(unit)] = with_result(unit, index, entry)
         return True
 
     def take_ready(self, *, everything: bool = False) -> Iterator[Unit]:

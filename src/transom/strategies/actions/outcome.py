@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from transom import texts
+from transom import quoting, texts
 from transom.core.message import Text, ToolResult
 from transom.strategies.actions.action import OUTCOME, UNKNOWN, Action
 from transom.strategies.text.one_line import one_line
@@ -291,7 +291,7 @@ def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> s
         )
         return f"{ended}: {own}" if own else ended
     if action.is_edit:
-        line = texts.in_a_line(action.edited_line)
+        line = quoting.in_a_line(action.edited_line)
         is_quoted = not line or " ".join(line.removesuffix(" …").split()) in " ".join(quoted.split())
         return "" if is_quoted else f"{texts.ADDED if action.adds_line else texts.TAKEN_AWAY} {_own(line)}"
     if action.commands and outcome.made and outcome.made[0][0] not in quoted:
@@ -305,7 +305,7 @@ def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> s
 
 def _own(words: str) -> str:
     """Words of the tool itself, in quotation marks."""
-    return f"{texts.OPEN}{texts.in_a_line(words)}{texts.CLOSE}"
+    return f"{quoting.OPEN}{quoting.in_a_line(words)}{quoting.CLOSE}"
 
 
 def _number(count: int, one: str, more: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transom import texts
+from transom import quoting
 from transom.core.edit import Fold
 from transom.core.policy import Target
 from transom.core.unit import FoldedSlot, Unit
@@ -48,7 +48,7 @@ class Changes:
         newest = list(found.items())[-max(MOST, int(size / TOKENS_PER_CHANGE)) :]
         lines = [
             (
-                texts.name_in_a_line(values_in_a_line([name], ABOUT)),
+                quoting.name_in_a_line(values_in_a_line([name], ABOUT)),
                 at if len(at) <= NEWEST else [at[0], "…", at[-1], f"{len(at)} times"],
             )
             for name, at in newest

@@ -9,7 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom import texts
+from transom import quoting, texts
 from transom.core.edit import Span
 from transom.core.log import stored
 from transom.core.message import Assistant, Fact
@@ -325,7 +325,7 @@ class _FoldedTurns:
         """The units as turns of a record, with what is quoted of them, and with these names alone."""
         alone: dict[int, list[str]] = {}
         for entry, name in names:
-            alone.setdefault(self._places[entry], []).append(texts.disarmed(name, self.view.notes))
+            alone.setdefault(self._places[entry], []).append(quoting.disarmed(name, self.view.notes))
         turns = list(self._unquoted)
         for at in {self._places[seq] for seq in spans}:
             turns[at] = self._turn_of(self.units[at], spans)
@@ -340,7 +340,7 @@ class _FoldedTurns:
             lines.append(texts.changed_line(changed))
         seq, plan = newest_plan(self.view, self.index, self.with_calls, self._whole, int(PLAN * size * 4))
         if plan:
-            lines.append(texts.plan_line(self.target.reference(seq), texts.disarmed(plan, self.view.notes)))
+            lines.append(texts.plan_line(self.target.reference(seq), quoting.disarmed(plan, self.view.notes)))
         return lines
 
     @cached_property
@@ -386,9 +386,9 @@ class _FoldedTurns:
             said = of_arguments if action.is_edit else of_result
             calls.append(
                 CallLine(
-                    tool=texts.plain_name(action.tool),
-                    subject=texts.name_in_a_line(title),
-                    path=texts.name_in_a_line(_path(action)) if title == action.about else "",
+                    tool=quoting.plain_name(action.tool),
+                    subject=quoting.name_in_a_line(title),
+                    path=quoting.name_in_a_line(_path(action)) if title == action.about else "",
                     outcome=self._outcome(done, "\n".join(said)) + self._answered(done),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
@@ -432,7 +432,7 @@ class _FoldedTurns:
                 quotes = argument_quotes(fact.calls[at], indexed.calls[at], chosen)
             else:
                 quotes = text_quotes(self._texts(seq)[number][0], chosen, is_result=indexed.result is not None)
-            found[at] = [texts.disarmed(one, self.view.notes) for one in quotes]
+            found[at] = [quoting.disarmed(one, self.view.notes) for one in quotes]
         return found
 
     def _fact(self, seq: int) -> Fact:

@@ -13,7 +13,7 @@
 
 Every line begins with the number of the entry that a turn begins with. Between « and » is text of that turn, word for
 word; everything else is ours. A quote cannot contain either mark, and no line of it begins like a line of a record, so
-nothing in it can pass for one (`texts.quote_marks`).
+nothing in it can pass for one (`quoting.quote_marks`).
 
 Every folded turn with calls has its line, or is counted in one: turns without a quote share lines, first a few of them
 with what they did (11-19 above), then, where there is less room, the older ones as counts ("40-77 12 × Read, 5 ×
@@ -29,7 +29,7 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom import texts
+from transom import quoting, texts
 
 CHARACTERS_PER_TOKEN = 3.2
 """Of a line of a record, about; what is built is counted exactly, and built again if it is too large."""
@@ -121,24 +121,24 @@ def _with_paths(turns: Sequence[RecordTurn]) -> Iterator[RecordTurn]:
 def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
     """The lines of a turn of which something is quoted. Each of its calls with a quote has its own; the first call
     stands behind what was said beside it."""
-    said = texts.quote_marks(turn.words) if turn.words else ""
+    said = quoting.quote_marks(turn.words) if turn.words else ""
     if not turn.calls:
         yield _with_names(f"{turn.first} {turn.role_and_media} {said}", [turn])
         return
     for has_quotes, calls in groupby(turn.calls, key=lambda call: bool(call.quotes)):
         some = list(calls)
         for of_line in [[call] for call in some] if has_quotes else [some]:
-            line = of_line[0].text if has_quotes else texts.BETWEEN_CALLS.join(_joined_calls(of_line))
+            line = of_line[0].text if has_quotes else quoting.BETWEEN_CALLS.join(_joined_calls(of_line))
             yield f"{turn.first} {said} {line}" if said else f"{turn.first} {line}"
             said = ""
-            yield from (texts.quote_marks(quote) for call in of_line for quote in call.quotes)
+            yield from (quoting.quote_marks(quote) for call in of_line for quote in call.quotes)
     if turn.names:
         yield _names_alone([turn])
 
 
 def _names_alone(turns: Sequence[RecordTurn]) -> str:
     """Names of these turns that nothing else in the window has, without what stands around them."""
-    return texts.quote_marks(texts.gap_in_line().join(name for turn in turns for name in turn.names))
+    return quoting.quote_marks(texts.gap_in_line().join(name for turn in turns for name in turn.names))
 
 
 def _shared_lines(turns: Sequence[RecordTurn], room: float) -> tuple[list[str], float]:
@@ -186,7 +186,7 @@ def _detailed(turns: Sequence[RecordTurn]) -> str:
             clauses += _joined_calls(call for turn in block for call in turn.calls)
         else:
             clauses += dict.fromkeys(turn.role_and_media for turn in block)
-    return f"{_numbers(turns)} {texts.BETWEEN_CALLS.join(clauses)}"
+    return f"{_numbers(turns)} {quoting.BETWEEN_CALLS.join(clauses)}"
 
 
 def _joined_calls(calls: Iterable[CallLine]) -> Iterator[str]:

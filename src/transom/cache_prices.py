@@ -15,11 +15,11 @@ from msgspec import Struct
 from transom.errors import InvalidSetting, quote
 
 RequestTokens = tuple[int, int]
-"""Of one request: all its tokens, and how many of these begin it exactly as they began the request before."""
+"""Two numbers of one request: all its tokens, and those of the prefix that it shares with the request before."""
 
 
 class Prices(Struct, frozen=True, kw_only=True):
-    """The prices of one input token, in any one unit: only their ratios matter.
+    """The prices of a model's tokens, in any one unit: only their ratios matter.
 
     - `read`: the price of a token that is read from the cache, because the request before began with it too.
     - `write`: the price of every other token of a request that is long enough to be cached.
@@ -55,7 +55,7 @@ class Prices(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def named(name: str | None) -> Prices | None:
-        """The prices of a provider, "anthropic" or "openai"; None if `name` is None.
+        """The prices of a provider by its name: one of `PRICES`. None if `name` is None.
 
         Raises InvalidSetting for any other name; the message lists the names.
         """
@@ -66,10 +66,9 @@ class Prices(Struct, frozen=True, kw_only=True):
         return PRICES[name]
 
     def of(self, request: RequestTokens) -> float:
-        """What one request costs: `read` for the shared tokens that fill whole blocks, `write` for all its other
-        tokens.
+        """What one request costs: `read` for each shared token that is in a whole block, `write` for each other token.
 
-        In a request with fewer than `cache_minimum` tokens, `fresh` for every token.
+        If the request has fewer than `cache_minimum` tokens, `fresh` for each token.
         """
         sent, shared = request
         if sent < self.cache_minimum:
@@ -78,25 +77,27 @@ class Prices(Struct, frozen=True, kw_only=True):
         return self.write * (sent - cached) + self.read * cached
 
     def of_summary(self, *, window: int, source: int, answer: int) -> float:
-        """What a summary costs to make: its request and an answer of `answer` tokens, by the cheaper of two requests.
+        """What it costs to make a summary of `answer` tokens, by the cheaper one of two kinds of request.
 
-        A forked request reads the live one, `window` tokens, from the cache. A flat one has the turns and the summary
-        before as text, `source` tokens. Both have `INSTRUCTION` tokens of instructions.
+        A forked request is the live request, of `window` tokens, which is in the cache, with one more message. A flat
+        one has the old turns and the summary before as text, `source` tokens. Both have `INSTRUCTION_TOKENS` tokens of
+        instructions.
         """
-        forked, flat = self.of((window + INSTRUCTION, window)), self.fresh * (source + INSTRUCTION)
+        forked, flat = self.of((window + INSTRUCTION_TOKENS, window)), self.fresh * (source + INSTRUCTION_TOKENS)
         return min(forked, flat) + self.output * answer
 
 
-INSTRUCTION = 400
-"""About the tokens of the instructions of a summary's request."""
+INSTRUCTION_TOKENS = 400
+"""The tokens of the instructions in a request for a summary, about."""
 
 ANTHROPIC = Prices(write=1.25)
 OPENAI = Prices(cache_block=128, cache_minimum=1024, output=8.0)
 PRICES = {"anthropic": ANTHROPIC, "openai": OPENAI}
+"""The prices that have a name (`Prices.named`)."""
 
 
 class SinceBreak(Struct, frozen=True, gc=False):
-    """Token sums of the requests since the cached prefix last broke. `pays` decides from them whether to compact.
+    """Token sums of the requests since the cached prefix last broke, by which `pays` says whether a compaction pays.
 
     - `first_tokens`: the tokens of the request that broke the prefix, or of the first request of all.
     - `new_tokens`: how many of these were not in the cache; 0 if no request has broken a prefix.
@@ -121,12 +122,13 @@ class SinceBreak(Struct, frozen=True, gc=False):
         return prices.read * self.excess_tokens
 
     def compaction_cost(self, prices: Prices, tokens: int) -> float:
-        """What a compaction costs: as much as the last one, or before the first a rewrite of a window of `tokens`
+        """What a compaction costs: as much as the last one did. Before the first one, a rewrite of a window of `tokens`
         tokens."""
         return (prices.write - prices.read) * (self.new_tokens or tokens)
 
     def growth(self, tokens: int) -> float:
-        """The tokens by which the window has grown at each call since the break, if it has `tokens` tokens now.
+        """The tokens by which the window has grown at each call since the break, on average; at least 1. `tokens`:
+        those that it has now.
 
         Steady growth of g tokens for n calls adds up to an excess of g · n² / 2, and to g · n tokens more than at
         first: so g = more² / (2 · excess).
@@ -135,10 +137,10 @@ class SinceBreak(Struct, frozen=True, gc=False):
         return max(1.0, more * more / (2 * self.excess_tokens) if self.excess_tokens > 0 < more else more)
 
     def pays(self, prices: Prices, tokens: int, summary: float = 0.0, share: float = 1.0) -> bool:
-        """Whether a compaction is now cheaper than going on with the long window.
+        """Whether a compaction is now cheaper than going on with the long window of `tokens` tokens.
 
-        True once re-reading the tokens that a compaction would have removed has cost as much as one compaction, with
-        the price of a new `summary`; or this `share` of it.
+        A compaction would have removed some tokens. True once it has cost as much to re-read these as one compaction
+        costs, the price of a new `summary` included. With a `share` below 1: once it has cost this share of that.
 
         Under steady growth of g tokens a call this is the cheapest gap between compactions, √(2 · cost / (g · read))
         calls; it needs no forecast of g (part-period balancing: DeMatteis 1968, "An economic lot-sizing technique, I").
@@ -147,13 +149,14 @@ class SinceBreak(Struct, frozen=True, gc=False):
 
 
 class ChoiceCost(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """What one way to compact a window costs and saves, in the price of fresh input tokens.
+    """What one way to compact a window costs and saves. A price is in fresh input tokens.
 
-    - `tokens`, `saved_tokens`: the window after it, and how many tokens fewer each later request has.
-    - `once`: the price of the tokens that are no longer read from the cache, and of a new summary. `summary`: of the
-      latter alone.
-    - `calls`: the calls until the next compaction. `per_call`: `once` divided among them, and what each pays on average
-      to read the window.
+    - `name`: the name of the choice.
+    - `tokens`: those of the window after it. `saved_tokens`: how many fewer each later request has.
+    - `once`: the price of the tokens that are no longer read from the cache, and of a new summary. `summary`: the price
+      of the summary alone.
+    - `calls`: the number of calls until the next compaction. `per_call`: the price of one of them: a share of `once`,
+      and the window that it reads from the cache, on average.
     """
 
     name: str
@@ -166,14 +169,15 @@ class ChoiceCost(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
 
 
 class CompactionCosts(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """The costs by which a compaction was decided, or whether a summary is made for it.
+    """The costs by which it was decided which compaction to make, or whether a summary is wanted for the next one. A
+    price is in fresh input tokens.
 
     - `why`: "full"; "price", if the window was compacted before it was full because that is cheaper; "soon", if it was
       only decided whether the next compaction gets a new summary.
-    - `tokens`: the window before. `growth`: the tokens that it grows by at each call.
-    - `excess`: what re-reading has cost that a compaction would have saved. `compaction`: what one costs; "price" says
-      that the first has reached the second.
-    - `choices`: each way that was tried, and `taken`: the name of the one that was taken.
+    - `tokens`: those of the window before. `growth`: the tokens by which it grows at each call.
+    - `excess`: what it has cost so far to re-read the tokens that a compaction would have removed. `compaction`: what a
+      compaction costs. A `why` of "price" says that `excess` has reached it.
+    - `choices`: the costs of each way that was tried. `taken`: the name of the one that was taken.
     """
 
     why: str

@@ -1,6 +1,6 @@
-"""Redacts text where it leaves a fact: in folds, summary requests and recalled text.
+"""Applies a redaction where text leaves the message in which it was said: to folds, summary requests and recalled text.
 
-The log is not changed, and neither is a message in the window. The redaction itself is the caller's function
+The log is not changed, and neither is a message in the window. The redaction itself is a function of the caller
 (`transom.redaction` makes one). It must be pure, so that the same log gives the same windows.
 """
 
@@ -17,17 +17,17 @@ from transom.core.summary import SourceTurn, Summarise
 from transom.core.unit import units_in
 from transom.core.view import View
 
-MAX_SOURCE = 4_000_000
-"""The maximum number of characters of the folded turns that are searched for secrets, from the newest on: four times
-what a digest quotes."""
+MAX_SOURCE_CHARACTERS = 4_000_000
+"""How many characters of the texts that a text was made from are searched for secrets. It is four times what a digest
+quotes."""
 
 
 class Redact(Protocol):
     """A function that replaces the secrets in a text by their names."""
 
     def __call__(self, text: str, sources: Iterable[str] = ()) -> str:
-        """Return the redacted text. A secret in `sources`, the texts it was made from, is also redacted where only a
-        part of it is quoted."""
+        """Return the redacted text. `sources`: the texts that it was made from. A secret in one of them is redacted
+        also if only a part of it is quoted."""
         ...
 
 
@@ -37,7 +37,8 @@ def redacted_fold(view: View, fold: Fold, redact: Redact) -> Fold:
     entries = (entry for slot in reversed(slots) for unit in units_in(slot) for entry in view.entries_of(unit))
     facts = (entry.body for entry in entries if isinstance(entry.body, Fact))
     sources = list(_bounded(facts))
-    summary, rest = fold.text[: fold.summary_end], fold.text[fold.summary_end :]  # each of its own, so that both remain
+    # One after the other, so that `summary_end` is right again.
+    summary, rest = fold.text[: fold.summary_end], fold.text[fold.summary_end :]
     summary = redact(summary, sources) if summary else summary
     return replace(fold, text=summary + redact(rest, sources), summary_end=len(summary))
 
@@ -66,8 +67,9 @@ def redacted_turns(turns: Sequence[SourceTurn], redact: Redact) -> tuple[SourceT
 
 
 def redacted_want(want: Summarise, redact: Redact) -> Summarise:
-    """A copy of the want that shows no secret: turns, notes and focus are redacted, and exact values that contain one
-    are left out."""
+    """A copy of the want that shows no secret: turns, notes and focus are redacted, and exact values that contain a
+    secret are left out. `request`
+    stays as it is: the model has seen that."""
     whole = [text for turn in want.turns for fact in turn.facts for text in texts_of(fact)]
     sources = list(_bounded_texts(reversed(whole)))
     return replace(
@@ -92,13 +94,13 @@ def texts_of(fact: Fact) -> Iterator[str]:
 
 
 def _bounded(facts: Iterable[Fact]) -> Iterator[str]:
-    """The texts of facts, until `MAX_SOURCE` characters are reached."""
+    """The texts of facts, until there are `MAX_SOURCE_CHARACTERS` characters."""
     return _bounded_texts(text for fact in facts for text in texts_of(fact))
 
 
 def _bounded_texts(texts: Iterable[str]) -> Iterator[str]:
-    """The texts, until `MAX_SOURCE` characters are reached."""
-    left = MAX_SOURCE
+    """The first texts, until there are `MAX_SOURCE_CHARACTERS` characters."""
+    left = MAX_SOURCE_CHARACTERS
     for text in texts:
         if left <= 0:
             return
