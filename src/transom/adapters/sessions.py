@@ -202,6 +202,6 @@ class Session:
         return best
 
     def _begun(self) -> Conversation:
-        """A new conversation of the session, which has nothing in common with the others."""
+        """Begin a new conversation in the session: "trip@new-1", or the first such name that is free."""
         taken = set(self._of.store.names(f"{self.id}@"))
         return self._of.open(next(name for at in count(1) if (name := f"{self.id}@new-{at}") not in taken))

@@ -44,7 +44,7 @@ _ERROR_CHARACTERS = 2_000
 
 
 class Send(NamedTuple):
-    """Send the request with this body; None: with the body that came."""
+    """Send the request to the server, with this body; None: with the body that the client sent."""
 
     body: bytes | None
 

@@ -100,8 +100,8 @@ class Access:
         return found is not None and compare_digest(found.value.encode(), self._session.encode())
 
     def _is_ours(self, headers: Headers, method: str) -> bool:
-        """Whether the request comes from a page of this very origin, as far as the browser says. If the browser says
-        nothing, only reading requests do."""
+        """Whether a page of this very origin sent the request, by the browser's headers. A request without them counts
+        as ours if it only reads."""
         if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
             return False
         origin = headers.get("origin")

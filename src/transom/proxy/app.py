@@ -262,7 +262,7 @@ class _Call:
         await _answer(self._send, status, content)
 
     async def _chunks(self) -> AsyncIterator[bytes]:
-        """The body of the request as it comes. Raises _GoneError."""
+        """Yield the body of the request as it comes. Raises _GoneError if the client goes away before its end."""
         more = True
         while more:
             message = await self._receive()

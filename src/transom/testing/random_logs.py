@@ -169,14 +169,16 @@ def _parts(a: int, d: int) -> tuple[Part, ...]:
 
 
 def _user(builder: LogBuilder, step: Step) -> None:
-    """a: text, b: 9 hides it, 8 says that a program wrote it, c: 9 names the user, d: which parts."""
+    """A user message. a: its text; b: 9 hides it, 8 says that a program wrote it; c: 9 names the user; d: see
+    `_parts`."""
     extra = {"name": "ann"} if step.c == 9 else None
     message = User(parts=_parts(step.a, step.d), extra=extra)
     builder.append(message, hidden=step.b == 9, injected=step.b == 8)
 
 
 def _turn(builder: LogBuilder, step: Step) -> None:
-    """a: text, b: calls, c: reasoning, d: which request it answers."""
+    """A turn of the model. a: its text; b: how many calls, and whether their ids are odd; c: its reasoning; d: below 6
+    it answers the request in flight, below 9 none, else any entry; 5 is a turn without text, 15 hides it."""
     answers = builder.in_flight() if step.d < 6 else None if step.d < 9 else (step.a * step.d) % (len(builder.log) + 1)
     calls = tuple(
         Call(
@@ -196,7 +198,8 @@ def _turn(builder: LogBuilder, step: Step) -> None:
 
 
 def _reply(builder: LogBuilder, step: Step) -> None:
-    """A turn with bound reasoning that answers a request; c decides what comes in between."""
+    """A turn with bound reasoning that answers a request. If none is in flight, one is written first. c: what is
+    written between the two: a user message, a trim, or nothing."""
     if builder.in_flight() is None:
         _sent(builder, Step("sent", 1 if step.c == 11 else 0))
     if step.c % 4 == 2:
@@ -207,8 +210,9 @@ def _reply(builder: LogBuilder, step: Step) -> None:
 
 
 def _provider(builder: LogBuilder, step: Step) -> None:
-    """a: which call of the provider's, b: 0 compaction, 1 and 2 a call with a later result, 3 such a result, 4 a call
-    of the client's that the provider's code makes; c: bound reasoning, d: as in a turn, and 4 hides it."""
+    """A turn with the provider's own parts. a: which call; b: 0 compaction, 1 and 2 a call with a later result, 3 such
+    a result, 4 a call of the client's that the provider's code makes; c: bound reasoning, d: as in a turn, and 4 hides
+    it."""
     label, kind = f"p{step.a % 3}", step.b % 5
     answers = builder.in_flight() if step.d < 6 else None
     raw = {"type": ("compaction", "use", "use", "outcome", "note")[kind], "words": "of the provider " * (1 + step.a)}
@@ -227,7 +231,8 @@ def _provider(builder: LogBuilder, step: Step) -> None:
 
 
 def _result(builder: LogBuilder, step: Step) -> None:
-    """a: text, b: which call, c: of which turn, d: form."""
+    """The result of a call. a: its text; b: which call; c: of which turn, from 14 on of no turn; d: see `_parts`, 9
+    hides it."""
     turns = builder.calls()
     answered = Call("nobody", "sh", "{}")
     if turns and step.c < 14:
@@ -254,9 +259,9 @@ def _synthetic(builder: LogBuilder, step: Step) -> None:
 
 
 def _approval(builder: LogBuilder, step: Step) -> None:
-    """a: which call, the newest first; b: 0 that it waits, from 8 on one of those that had steps, else a step for one
-    of them; c: from 8 on, with other arguments; d: from 13 on, any place; 3 to 6, its result by its place, with d = 6 a
-    synthetic one; 7, a fork."""
+    """A step of an approval, or a result by its place. a: which call, the newest first; b: 0 that it waits, from 8 on
+    one of those that had steps, else a step for one of them; c: from 8 on, with other arguments; d: from 13 on, any
+    place; 3 to 6, its result by its place, with d = 6 a synthetic one; 7, a fork."""
     turns = [(entry.seq, entry.body) for entry in builder.facts() if isinstance(entry.body, Assistant)]
     places = [(builder.view.key_of(seq), index) for seq, turn in turns for index in range(len(turn.calls))]
     places = sorted(builder.view.approvals) if (step.b % 4 or step.b >= 8) and builder.view.approvals else places
@@ -271,14 +276,15 @@ def _approval(builder: LogBuilder, step: Step) -> None:
 
 
 def _sent(builder: LogBuilder, step: Step) -> None:
-    """a: 1 gives it a wrong fingerprint."""
+    """A request of the window as it is. a: 1 gives it a wrong fingerprint."""
     fingerprint = "0" * 32 if step.a == 1 else builder.view.fingerprint()
     size = builder.view.total
     builder.append(Sent(fingerprint=fingerprint, limit=10_000, tokens=size.tokens, messages=size.messages))
 
 
 def _other(builder: LogBuilder, step: Step) -> None:
-    """c: which fact, b: whether it answers the request in flight. Some of them do not show."""
+    """A fact that neither a user, a model nor a tool wrote. c: which kind; b: odd, it answers the request in flight; d:
+    9 hides it. Some kinds never show."""
     text = TEXTS[step.a % len(TEXTS)]
     answers = builder.in_flight() if step.b % 2 else None
     bodies: tuple[Body, ...] = (
@@ -295,13 +301,14 @@ def _other(builder: LogBuilder, step: Step) -> None:
 
 
 def _head(builder: LogBuilder, step: Step) -> None:
-    """a, d: the system prompt, b: whether there is a tool."""
+    """A head. a, d: the system prompt, see `_parts`; b: odd, with a tool."""
     tools = ({"type": "function", "function": {"name": "sh"}},) if step.b % 2 else ()
     builder.append(Head(messages=(Instruction(parts=_parts(step.a, step.d)),), tools=tools))
 
 
 def _fold(builder: LogBuilder, step: Step) -> None:
-    """a: first slot, b: how many more, c: text, d: 3 to 5, every second unit is excerpted; from 12 on, any keys."""
+    """A fold. a: its first slot; b: how many more; c: its text; d: 3 to 5, every second unit is excerpted; from 12 on,
+    it covers any keys."""
     slots, text = builder.view.slots, FOLDS[step.c % 2 if step.c < 12 else step.c % len(FOLDS)]
     if not slots or step.d >= 12:
         builder.append(Fold(first=step.a, last=step.a + step.b - 1, text=text))
@@ -314,7 +321,7 @@ def _fold(builder: LogBuilder, step: Step) -> None:
 
 
 def _trim(builder: LogBuilder, step: Step) -> None:
-    """a, b: which part, c: which spans, d: note."""
+    """A trim. a, b: of which part; c: which spans stay; d: its note; from 12 on it may not apply."""
     facts = builder.facts() if step.d < 12 else [entry for entry in builder.log if isinstance(entry.body, Fact)]
     if not facts or step.d == 15:
         builder.append(Trim(entry=step.a - 1, part=("text", step.b), keep=((0, 1),), note="[cut]"))
@@ -333,13 +340,13 @@ def _trim(builder: LogBuilder, step: Step) -> None:
 
 
 def _pin(builder: LogBuilder, step: Step) -> None:
-    """a: which entry; from d = 13 on any number."""
+    """A pin. a: of which entry that is in a unit; d: from 13 on, of any number."""
     facts = builder.facts()
     builder.append(Pin(entry=facts[step.a * 5 % len(facts)].seq if facts and step.d < 13 else step.a + step.b))
 
 
 def _undo(builder: LogBuilder, step: Step) -> None:
-    """a: which live edit, the newest first; from d = 12 on any edit, from d = 14 on any entry."""
+    """An undo. a: of which live edit, the newest first; d: from 12 on, of any edit; from 14 on, of any number."""
     edits = [entry.seq for entry in builder.log if isinstance(entry.body, (Fold, Trim, Pin, Summary))]
     if step.d < 12:
         edits = [seq for seq in range(builder.view.length) if builder.view.refusal(Undo(edit=seq)) is None]
@@ -347,7 +354,8 @@ def _undo(builder: LogBuilder, step: Step) -> None:
 
 
 def _summary(builder: LogBuilder, step: Step) -> None:
-    """a: text, b: how far back its turns end, c: whether a model made it, d: from 13 on a failure to make one."""
+    """A summary. a: its text; b: how far back its turns end; c: up to 7 a model made it; d: from 13 on, a failure to
+    make one."""
     if step.d >= 13:
         builder.append(Failure(failure=NO_SUMMARY, error="nothing usable"))
         return
