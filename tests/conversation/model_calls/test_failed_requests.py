@@ -248,9 +248,10 @@ def test_a_log_without_a_refusal_takes_the_ratio_of_the_refused_request_until_it
                 window = planned(wish(each))
                 assert (window.limit, each.view.calibration) == (500, 1.0)
                 assert 2 * window.size.tokens <= 1_000
-        for wishes in (0, 1, 3):  # replies to requests of different sizes
+        for words in (1, 60, 120):  # replies to requests of different sizes
             other.observe({"role": "assistant", "content": "Yes."})
-            sent = planned(wish(other, wishes)).size.tokens
+            other.user("harbour " * words)
+            sent = planned(other).size.tokens
             usage = {"prompt_tokens": sent, "prompt_tokens_details": {"cached_tokens": 9}}
             other.observe({"choices": [{"message": {"role": "assistant", "content": "Yes."}}], "usage": usage})
         assert planned(wish(other)).limit == 1_000

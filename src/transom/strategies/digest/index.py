@@ -299,7 +299,13 @@ class Index:
             calls=actions,
             result=ended,
             own_words=tuple(
-                OwnWords(entry.seq, number, tuple(spans), max(0.01, entry.tokens[position] / len(text)))
+                OwnWords(
+                    entry.seq,
+                    number,
+                    tuple(spans),
+                    rate=max(0.01, entry.tokens[position] / len(text)),
+                    same=hash("".join(text[start:end] for start, end in spans)),
+                )
                 for number, (text, position) in enumerate(sources[: len(sources) - len(calls)] if is_quoted else ())
                 if text.strip() and (spans := own(text))
             ),

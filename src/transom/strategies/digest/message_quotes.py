@@ -146,9 +146,10 @@ class MessageQuotes:
 
     @cached_property
     def _others(self) -> list[tuple[OwnWords, Sequence[int]]]:
-        """What the agent, other agents and programs said, each with its lengths."""
+        """What the agent, other agents and programs said, each with its lengths; of what is the same, the newest."""
         found = [(one, most) for whose, most in LENGTHS.items() for one in self._words[whose]]
-        return sorted(found, key=lambda pair: _place(pair[0]))
+        newest = {pair[0].same: pair for pair in sorted(found, key=lambda pair: _place(pair[0]))}
+        return sorted(newest.values(), key=lambda pair: _place(pair[0]))
 
     @cached_property
     def _words(self) -> Mapping[str, list[OwnWords]]:

@@ -43,12 +43,14 @@ _FENCES = ("```", "~~~")
 
 
 class OwnWords(Struct, frozen=True, gc=False):
-    """The own words in one text of an entry. `number`: which of its texts. `rate`: tokens a character."""
+    """The own words in one text of an entry. `number`: which of its texts. `rate`: tokens a character. `same`: equal
+    where the words are."""
 
     entry: int
     number: int
     spans: tuple[Span, ...]
     rate: float
+    same: int
 
     @property
     def length(self) -> int:

@@ -3,7 +3,8 @@
 A run of name characters is a name if it contains a digit, an underscore, or an inner dot, slash, at sign or capital;
 plain words are not names. Parts of a compound name count too if they are names themselves. So does what is in quotes;
 in somebody's own words only if it is one word or looks like code, since a dialogue in quotes is prose. Of Chinese and
-Japanese, titles in their quotes are names: 《红楼梦》.
+Japanese, titles in their quotes are names: 《红楼梦》. A key of JSON is no name, since every answer of a tool has the
+same keys.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _QUOTED = re.compile(
     r"""["'`](?<![A-Za-z0-9].)(?:(?<=")([^"\n]{4,80})"|(?<=')([^'\n]{4,80})'|(?<=`)([^`\n]{4,80})`)(?![A-Za-z0-9])"""
 )
 """The pattern begins with the quote, which makes the search fast; the text before it is checked by looking back."""
+_KEY_ENDS = re.compile(r'\\?"\s?:\s')
+"""What stands behind a key of JSON: a quote, also an escaped one, and a colon."""
 _TITLE = re.compile(r"[《「『]([^《》「」『』，。！？；\s]{2,40})[》」』]")
 """What is in quotes of a script without blanks: a title, or a word that is named. A sentence of somebody has marks in
 it."""
@@ -38,13 +41,14 @@ def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str,
     for match in _RUN.finditer(text):
         run = match.group()
         found = names_of(run) if len(run) <= MAX_NAME else ()
-        if found and not (run[0].isdecimal() and _is_line_number(text, match)):
+        is_number_of_line = run[0].isdecimal() and _is_line_number(text, match)
+        if found and not is_number_of_line and not _KEY_ENDS.match(text, match.end()):
             yield match.start(), found
     if not text.isascii():
         yield from ((match.start(), (match[1],)) for match in _TITLE.finditer(text))
     for match in _QUOTED.finditer(text):
         quoted = match.group(match.lastindex or 0)
-        if not talk or " " not in quoted or _CODE.search(quoted):
+        if (not talk or " " not in quoted or _CODE.search(quoted)) and not _KEY_ENDS.match(text, match.end() - 1):
             yield match.start(), (quoted,)
 
 
