@@ -126,13 +126,13 @@ class Comparisons:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: OrderedDict[tuple[str, int, tuple[str, ...], tuple[int, ...]], Comparison] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], Comparison] = OrderedDict()
         self._lock = Lock()
 
     def get(self, name: str, policies: Sequence[str], windows: Sequence[int], entries: int, model: str) -> Comparison:
         """The comparison of a conversation when it had this many entries: the one that is kept, or a new one. Raises
         InvalidSetting."""
-        key = name, entries, tuple(policies), tuple(windows)
+        key = name, entries, tuple(policies), tuple(windows), model
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = Comparison(self._store.open(name), policies, windows, model)
