@@ -77,11 +77,12 @@ class Prices(Struct, frozen=True, kw_only=True):
         return self.write * (sent - cached) + self.read * cached
 
     def of_summary(self, *, window: int, source: int, answer: int) -> float:
-        """What it costs to make a summary of `answer` tokens, by the cheaper one of two kinds of request.
+        """What it costs to make a summary of `answer` tokens: the cheaper one of two requests, and the answer at
+        `output`.
 
-        A forked request is the live request, of `window` tokens, which is in the cache, with one more message. A flat
-        one has the old turns and the summary before as text, `source` tokens. Both have `INSTRUCTION_TOKENS` tokens of
-        instructions.
+        The forked request is the live request, of `window` tokens, with the instructions behind it. The cache has the
+        live request, so the price is that of `of`. The flat request has the old turns and the previous summary as text,
+        `source` tokens, and the instructions, all at `fresh`. The instructions are `INSTRUCTION_TOKENS` tokens.
         """
         forked, flat = self.of((window + INSTRUCTION_TOKENS, window)), self.fresh * (source + INSTRUCTION_TOKENS)
         return min(forked, flat) + self.output * answer

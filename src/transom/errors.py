@@ -6,6 +6,7 @@ TransomError
 ├── InvalidMessage     an input is not a valid message: names the message and the field
 ├── InvalidEdit        an edit does not apply to the view: says why
 ├── InvalidSetting     a setting or argument has a wrong value: says what is allowed
+├── ToolsUnavailable   a server of tools, such as an MCP server, did not start: says why
 ├── UnknownLog         the store has no conversation with this name
 ├── ConversationBusy   somebody else runs this conversation now: says who
 ├── Conflict           another writer appended first: read again and try again
@@ -51,7 +52,7 @@ def _again(kind: type[TransomError], args: tuple[Any, ...], state: dict[str, Any
 
 
 class BudgetImpossible(TransomError):
-    """No valid window fits the budget. `bill` says what each thing that must be in it takes, in `unit` (tokens, bytes,
+    """No valid window fits the budget. `bill` has the size of each thing that must be in it, in `unit` (tokens, bytes,
     …).
 
     The bill also has `need` and `limit`, their sum and the limit that it exceeds. Raised only if the head, the tool

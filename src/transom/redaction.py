@@ -156,8 +156,9 @@ _KEYS = (
     ("password", re.compile(r"://[^\s/:@]{0,100}:([^\s/@]{3,200})@")),
     ("token", re.compile(r"(?i)[?&](?:access_|auth_|id_)?(?:token|key|sig|signature)=([^\s\"'&#<>]{12,400})")),
 )
-"""Keys of providers, as they stand in headers, in errors and in text; credentials in an address. What has no digit in a
-long word is no key (`_is_random`): a parameter, the name of a model or of a branch."""
+"""Keys of providers, as they stand in headers, in errors and in text; credentials in an address. Of the guessed kinds
+(`_GUESSED`), only a value that looks random (`_is_random`) is a key. A parameter, or the name of a model or a branch,
+does not look random."""
 
 _ASSIGNED = (
     (
@@ -181,9 +182,10 @@ _WORD = re.compile(r"[A-Za-z0-9]{8,}")
 
 
 def _is_random(value: str, *, needs_word: bool) -> bool:
-    """Whether a value looks as if it was drawn at random: it has a digit, or a word of at least 24 letters.
+    """Whether a value looks as if it was drawn at random: it has a digit, or a word of at least 24 letters and digits.
 
-    `needs_word`: a digit counts only in a word with letters too, as names of models have versions and dates.
+    `needs_word`: a digit counts only in a word of at least 8 characters that has letters too, because names of models
+    have versions and dates.
     """
     words = [found[0] for found in _WORD.finditer(value)]
     if any(len(word) >= 24 for word in words):

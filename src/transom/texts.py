@@ -226,7 +226,8 @@ def gap_mark(before: str) -> str:
 
 
 def cut_line_mark() -> str:
-    """The mark between two spans of a text of which the second is the next line: the end of the first is left out."""
+    """The mark between two spans of a text where the first span ends inside a line, and the second begins at the next
+    line: the rest of the first line is left out."""
     return " …\n"
 
 

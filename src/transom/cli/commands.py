@@ -122,8 +122,10 @@ class Check(Struct, frozen=True, kw_only=True):
     """Check what must be true of the windows of recorded conversations: that a text is in them, that they stay below a
     size or a cost, that the prompt cache holds.
 
-    The conversations are replayed under the policy and the budget of the file. No model is called, and nothing is
-    stored. A check that fails names the call, and the edit by which the text left. Exit code 1 if a check fails.
+    The conversations are replayed under the policy and the budget of the file, or under --policy and --budget. No model
+    is called, and nothing is stored. A check that fails names the call at which it failed, if it is about one. For a
+    missing text it also names the edit that hides it; for a broken cache, the edit that broke the prefix. The exit code
+    is 0 if all checks hold, 1 if one fails, and 2 if a file cannot be read or has a mistake.
     """
 
     files: o.CheckFiles

@@ -1,4 +1,5 @@
-"""The command `transom explain`: prints what one window contains of the whole log, and why."""
+"""The command `transom explain`: prints what one window contains of the whole log, and why. What became of each entry
+is decided in `evaluation/explain.py`."""
 
 from __future__ import annotations
 
@@ -117,7 +118,7 @@ def _write_page(page: str, out: Path) -> None:
 def _html(log: StoredLog, at: int | None) -> str:
     """Return the window of call `at` as a page of HTML; None: the window as it is now. Raises InvalidSetting if there
     is no such call."""
-    from transom.inspector.html_page import html_page  # noqa: PLC0415 - only this option needs it
+    from transom.inspector.window_file import window_file  # noqa: PLC0415 - only this option needs it
 
     views = CallViews(log, counter_of_log(log, o200k()))
     views.refresh()
@@ -125,7 +126,7 @@ def _html(log: StoredLog, at: int | None) -> str:
     view = views.now if call is None else views.view(call)
     number = views.calls + 1 if call is None else call
     sent = log[views.sent_entry(call or -1)].body if views.calls else None
-    return html_page(
+    return window_file(
         view,
         views.view(number - 1) if number > 1 else None,
         sent if isinstance(sent, Sent) else None,

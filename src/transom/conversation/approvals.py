@@ -1,7 +1,8 @@
 """Tool calls that wait for a person's approval: which they are, and what somebody decides about them.
 
-The log has an `Approval` for each step, so that the decision may come later and from another process. The view says
-what holds: the first decision counts, and a call that a run has started cannot be rejected any more.
+The log has an `Approval` (`core/entry.py`) for each step, so that the decision may come later and from another process.
+`View.approvals` has the newest state of each call: the first decision counts, and a call that a run has started cannot
+be rejected any more.
 """
 
 from __future__ import annotations

@@ -45,8 +45,9 @@ def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversatio
 
 
 def instructions(system: object, dialect: Dialect) -> tuple[Instruction, ...]:
-    """Return a system prompt as instructions; given instructions stay as they are. Raises InvalidMessage for what the
-    dialect refuses."""
+    """Return a system prompt as instructions. A list or tuple of `Instruction`s stays as it is; the dialect reads
+    anything else. Raises InvalidMessage for what the dialect refuses: a single `Instruction`, and None in all dialects
+    but Responses."""
     if isinstance(system, (list, tuple)) and all(isinstance(one, Instruction) for one in cast("list[object]", system)):
         return tuple(cast("Sequence[Instruction]", system))
     return tuple(dialect.parse_system(str.__str__(system) if isinstance(system, str) else cast("object", system)))
@@ -203,7 +204,8 @@ def _plain_text(name: str, text: object) -> str:
 
 
 def fact(value: object, meta: object) -> Fact:
-    """Return a fact that is logged with this `Meta`, or with none. Raises InvalidMessage if one is something else."""
+    """Check a fact and the `Meta` to log with it (None: none), and return the fact. Raises InvalidMessage if either has
+    another type."""
     if not isinstance(value, Fact):
         raise InvalidMessage("append", f"a fact is needed, not {kind_of(value)}")
     if meta is not None and not isinstance(meta, Meta):

@@ -575,10 +575,11 @@ class Conversation:
 
     @_locked
     def undo(self, edit: int | None = None, why: str = "") -> list[int]:
-        """Take back a fold, trim, pin or summary, and return the numbers of the new `Undo` entries. Raises InvalidEdit.
+        """Take back a fold, trim, pin or summary, and return the numbers of the entries that this appends. Raises
+        InvalidEdit.
 
         Without a number it takes back the last edit in force, and everything else that the same plan decided: so it
-        takes back the whole last compaction.
+        takes back the whole last compaction. What that plan had taken back is placed again; those entries count too.
         """
         return edits.undo(self._writer, edit, why)
 

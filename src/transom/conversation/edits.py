@@ -40,8 +40,12 @@ def pin(writer: LogWriter, entry: int, why: str) -> int:
 
 
 def undo(writer: LogWriter, edit: int | None, why: str) -> list[int]:
-    """Take back an edit or a summary; None: the newest edit, with everything that its plan decided. Returns the numbers
-    of the `Undo` entries. Raises InvalidEdit if there is nothing to take back."""
+    """Take back edits, and return the numbers of all entries that this appends.
+
+    `edit`: the number of the edit or summary to take back, alone. None: the newest live edit, and everything else that
+    its plan decided. Pins and folds that this plan had taken back are placed again: the result has their numbers too.
+    It is empty if another writer takes the edit back first. Raises InvalidEdit if there is nothing to take back.
+    """
     reason = check.reason("undo", why)
     if edit is not None:
         return [append_edit(writer, Undo(edit=check.number("undo", edit), why=reason))]

@@ -55,7 +55,7 @@ class Lease:
                 self._renew(now)
 
     def check(self) -> None:
-        """Raise ConversationBusy if somebody else has the lease; it is not kept."""
+        """Raise ConversationBusy if somebody else has the lease. A lease that this call had to take is given back."""
         was_taken = self.is_taken
         self.take()
         if not was_taken:

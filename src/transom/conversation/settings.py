@@ -30,8 +30,10 @@ from transom.wire.openai import OPENAI_CHAT
 
 
 class SharedLimit(NamedTuple):
-    """The limit that the refusals of one model have taught, in the provider's tokens, for conversations that were not
-    refused themselves. `ratio`: how many of the provider's tokens one of ours was, in the refused request.
+    """The lowest limit that the refusals of one model have taught, in the provider's tokens.
+
+    `ratio`: how many of the provider's tokens one of ours was, the highest of the refused requests. A conversation that
+    the model has refused itself obeys the limit too, but takes its own ratio.
     """
 
     tokens: int
@@ -39,11 +41,12 @@ class SharedLimit(NamedTuple):
 
 
 class SharedLimits:
-    """How many tokens each model takes, learned from requests that it refused as too long, by the name of the model.
+    """Remembers, in memory, how many tokens each model takes, by its name. Requests that a model refused as too long
+    taught it.
 
-    Conversations share it, so that not each of them is refused once: forks, sub-agents, and the conversations of one
-    client. What its own requests taught, a conversation has in its log too (`View.learned_limits`). A limit only falls,
-    and its ratio only rises. Any thread may use it.
+    Forks, sub-agents and the conversations of one client or adapter share it, so that a refusal of one warns the
+    others. Each conversation also has in its log what its own refusals taught (`View.learned_limits`). The limit of a
+    model only falls, and its `ratio` only rises. Any thread may use it.
     """
 
     def __init__(self) -> None:

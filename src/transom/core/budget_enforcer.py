@@ -134,10 +134,10 @@ class BudgetEnforcer:
             self.draft.add(recalled)
 
     def _one_pass(self) -> None:
-        """Run the `pressure` strategies if the window is at the trigger, then the `last_resort` ones if it would not
-        fit.
+        """If the window, with the text to recall, is at the trigger, make room (see `_make_room`). If it still exceeds
+        a limit, run the `last_resort` strategies, and before them the `pressure` ones again if the user restored turns.
 
-        If the prefix is broken by then, superseded notes are folded too.
+        If the prefix is broken by then, by this plan or by something before it, fold superseded notes too.
         """
         # The trigger counts recalled text, the limit does not: nothing is ever removed to make room for it.
         if not self.targets.has_room_below_trigger(self.targets.used_with_recall()):

@@ -14,8 +14,9 @@ from transom.errors import InvalidEdit, quote
 
 
 class DueRecall:
-    """Asks the policy's recall steps for the fact to recall before the next request. There is at most one after each
-    new turn. The steps are asked once for each view; the answer is remembered.
+    """Asks the policy's recall steps for the fact to recall before the next request. There is at most one for
+    each new unit: a message of the user, or a turn of the model. The steps are asked once for each view; the answer is
+    remembered.
 
     The size of the fact counts towards the pressure like a note that is due, so that a compaction makes room for it. It
     never counts towards the limit: the last resort removes nothing to make room for it.
@@ -30,7 +31,7 @@ class DueRecall:
 
     def of(self, view: View) -> Recalled | None:
         """The fact to recall into this view. None if no step gives one, or if something was recalled for its newest
-        turn already.
+        unit already.
 
         Raises InvalidEdit if a step gives a value that is not a Recalled with a text.
         """
@@ -38,7 +39,7 @@ class DueRecall:
             return None
         if self._asked is not view:
             self._asked, self._size = view, ZERO
-            self._recalled = None if _has_recall_for_newest_turn(view) else self._ask(view, self._target())
+            self._recalled = None if _has_recall_for_newest_unit(view) else self._ask(view, self._target())
             if self._recalled is not None:
                 self._size = fact_size(self._recalled, view.counter.count_body(self._recalled))
         return self._recalled
@@ -62,7 +63,11 @@ class DueRecall:
         return None
 
 
-def _has_recall_for_newest_turn(view: View) -> bool:
-    """Whether a plan or the caller has added a Recalled after the newest turn. Also true if there is no turn yet."""
+def _has_recall_for_newest_unit(view: View) -> bool:
+    """Whether a Recalled, of a plan or of the caller, stands after the beginning of the newest unit
+    (`View.newest_unit`): a message of the user, or a turn of the model.
+
+    Also true if there is no such unit yet: then nothing is recalled.
+    """
     newest = view.newest_unit
     return newest < 0 or any(isinstance(view.fetch(seq).body, Recalled) for seq in range(newest + 1, view.length))

@@ -69,8 +69,9 @@ class Approval(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
       JSON; empty if nothing changes.
     - `why`: the reason of the person who decided.
 
-    An `Approval` that cannot follow the state before it changes nothing: a call is approved once, and an approved call
-    can be rejected only until it starts.
+    An `Approval` that cannot follow the state before it changes nothing. Only a call that waits can be approved, and an
+    approved call can be rejected only until it starts. The started call of a sub-agent may wait again, if another call
+    in it needs approval.
     """
 
     place: CallPlace

@@ -269,8 +269,8 @@ class IntVector:
         self._right = bytearray(1)  # Python's garbage collector looks at lists, not at these
 
     def plus(self, numbers: Iterable[int]) -> IntVector:
-        """A sequence of these numbers and then `numbers`. It shares this one's array if nobody else has appended to it
-        yet."""
+        """A new sequence: the numbers of this one, then `numbers`. Both share one array if this version still has the
+        right to append (see the class); otherwise the array is copied."""
         try:
             self._right.pop()
         except IndexError:  # somebody has appended already

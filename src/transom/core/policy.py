@@ -37,11 +37,14 @@ class Target(Struct, frozen=True):
     """What a strategy must reach, and what it may use for it. All sizes are raw (not calibrated).
 
     - `goal`: what `view.total` must come down to, the head included.
-    - `deep_goal`: a lower goal, for a strategy that shortens required units, so that the next call need not shorten
-      them again.
-    - `limit`: the limits against which the trigger is measured: of each limit the lower one of the budget's and the
-      policy's. If messages or bytes fill up first, the token limit is lowered to match.
-    - `fixed_size`: the size of the head and the required units.
+    - `deep_goal`: a goal for `last_resort` strategies that shorten required units. There it is lower than `goal`, so
+      that the next call need not shorten them again. For other strategies it may be higher.
+    - `limit`: for `pressure` strategies, the limits against which the trigger is measured: of each limit the lower one
+      of the budget's and the policy's, which this plan may have lowered further. For all other strategies, the budget's
+      limits. Under pressure and over the limit: if messages or bytes fill up first, the token limit is lowered to
+      match.
+    - `fixed_size`: the size of the head and the required units. 0 for `arrival` strategies and recall steps; for these
+      `required`, `protected` and `due_notes` are empty too.
     - `budget`, `counter`: the limits as the caller set them, and the token counter of the view.
     - `reference`: gives the words by which a text names the entry with a seq ("entry 412").
     - `required`: keys of the units that must stay in the window: the first task and the newest user message.

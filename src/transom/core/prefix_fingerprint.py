@@ -1,7 +1,8 @@
 """A hash over the head and the slots of a window: what the model saw, in 16 bytes.
 
 The hash of the first slots is remembered, so a turn hashes only its new slots. When one of the first slots has changed,
-the hash starts again at the head. Each slot remembers its own hash, so this is fast too.
+the hash starts again at the head. Each slot remembers its own hash, so this is fast too. `window.assemble` compares it
+with the hash of the last request, and so finds how much of the prompt cache can be used again.
 """
 
 from __future__ import annotations

@@ -414,7 +414,11 @@ def _late_result(builder: ViewBuilder, entry: Entry, result: ToolResult) -> None
 
 
 def _approval(builder: ViewBuilder, entry: Entry) -> int:
-    """Note what became of a call that needs approval, if it can follow the state before it (see `Approval`)."""
+    """Note the new state of a call that needs approval. A state that cannot follow the one before it changes nothing.
+
+    "pending" applies only to an open call that has no state, or whose state is "started": the call of a sub-agent waits
+    again if another call in it needs approval. Returns NO_UNIT.
+    """
     approval = entry.body
     assert isinstance(approval, Approval)
     before = builder.calls.approvals.get(approval.place)

@@ -212,7 +212,7 @@ def new_unit(key: int, entry: Entry, signed_prefix: str = "", *, messages: int =
 def with_result(
     unit: Unit, index: int, entry: Entry, extra: Size = ZERO, *, counter: FormatCounter | None = None
 ) -> Unit:
-    """A copy of the unit with the result of the call at `index`, which is not open any more.
+    """A copy of the unit to which the result `entry` of the call at `index` is added. This call is no longer open.
 
     `extra`: what the label of the call adds to the size. `counter`: if given, the message with which a dialect sends
     the images of results is counted.

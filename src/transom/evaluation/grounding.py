@@ -180,9 +180,11 @@ def grounding(history: History, window: Sequence[str], reply: Raw, total: int, b
 def _surroundings(
     history: History, name: str, places: list[tuple[int, int]], whole: set[str], pieces: list[str]
 ) -> int:
-    """Return how much of the original text around a name the window has: 2 if a place of the name stands there with
-    wide surroundings, 1 if only with near ones, 0 if with neither. `places`: where the name occurred. `whole`,
-    `pieces`: the texts of the window that are texts of the conversation, and the others.
+    """Return how much of the original text around a name the window shows: 2 if one occurrence has WIDE surroundings,
+    or if a whole original text with the name is there; 1 if an occurrence has only NEAR ones; 0 if none has.
+
+    `places`: where the name occurs, as `History.places` returns it. `whole`: the window's texts that are whole texts of
+    the conversation. `pieces`: its other texts.
     """
     if any(history.texts[text] in whole for text, _ in places):
         return 2

@@ -186,11 +186,12 @@ class Gateway:
         _logger.warning("%s", text)
 
     def caller_of(self, tenant: str, headers: Mapping[str, str], body: CallBody) -> Caller:
-        """Who sends a request. The session is the gateway's; without one that of the headers, or of the body. In its
-        name other characters are `_`, and it has at most 100 of them.
+        """Who sends a request. The session is the gateway's own; without one, a header names it, else a field of the
+        body. In a name from a request, characters that a name cannot have become `_`, and it is cut after 100.
 
-        A request is beside the conversation if it names the session of an agent, as all its requests do, and offers no
-        tools.
+        A request is beside the conversation if the gateway has no session of its own, an agent's own header (not
+        `x-transom-session`) names the session, and the request offers no tools. Agents send that header with every
+        request.
         """
         if self.session is not None:
             return Caller(tenant, self.session)

@@ -51,9 +51,11 @@ class Archive:
         self._lock = threading.Lock()
 
     def store(self, text: str, tags: Iterable[str] = ()) -> int:
-        """Store a text and return its number, which `read` takes. White space at both ends is removed.
+        """Store a text and return its number, which `read` takes. White space at both ends is removed first, and then
+        the memory's `redact` is applied.
 
-        Raises InvalidSetting if `text` is not a text of 1 to 20,000 characters, or if `tags` is not a list of texts.
+        Raises InvalidSetting if `text` is not a text, if it has no characters or more than 20,000 without that white
+        space, or if `tags` is a single text or has anything but texts.
         """
         words, marks = checks.text("archive: text", text).strip(), checks.tags(tags)
         if not words or len(words) > MAX_TEXT_CHARACTERS:

@@ -153,7 +153,10 @@ class SdkProvider:
             client.close()
 
     async def aclose(self) -> None:
-        """Close the connections of `acomplete` and `astream` on this event loop. The next call opens new ones."""
+        """Close the connections of `acomplete` and `astream`. Call it on the event loop that uses them.
+
+        On another loop it closes nothing and only forgets them. The next call opens new ones.
+        """
         held, self._async_client = self._async_client, None
         if held is not None and held[0] is _event_loop():
             await _close(held[1])

@@ -32,8 +32,9 @@ UNFOCUSED = 0.1
 
 MENTIONED = COMPOUND = 10.0
 PRIVATE = EVERYWHERE = PLAIN = 0.1
-"""What a mention weighs more or less: of a name of the focus; of a long name that is compound or a type's; of a private
-name; of one that many files define; of a plain word (half of its mentions mean something else)."""
+"""Factors for the weight of a mention. `MENTIONED`: the focus has the name. `COMPOUND`: a long name that is compound or
+a type's. `PRIVATE`: the name begins with "_". `EVERYWHERE`: many files define it. `PLAIN`: a plain word, of which half
+the mentions mean something else."""
 
 MANY = 5
 """A name that more files than this define says little."""
@@ -207,18 +208,16 @@ class ReferenceGraph:
         return ref_file, ref_id, np.sqrt(count) * factor[ref_id]
 
     def _mentioned(self, focus: Focus) -> list[int]:
-        """Return the names that the focus has, and those all of whose words it has: `ToolResult`, if it has "tool
-        results".
-        """
+        """Return the indices of the names that the focus mentions, sorted. It mentions a name that is among its
+        identifiers, and a name if all words of the name are among its words: `ToolResult`, if it has "tool results"."""
         words = frozenset(focus.words)
         some = {known for word in words for known in self._with_word.get(word, ())}
         by_words = {known for known in some if words.issuperset(words_of_name(self._names[known]))}
         return sorted(by_words | {self._ids[name] for name in focus.identifiers if name in self._ids})
 
     def _start(self, table: _Table, focus: Focus) -> Array:
-        """Return the starting rank of each file: even without a focus; else mostly with the files that it names or
-        whose words it has.
-        """
+        """Return the starting rank of each file. All files have the same rank if the focus fits none. Otherwise most of
+        the rank goes to the files that the focus names, and to those that contain its words."""
         import numpy as np  # noqa: PLC0415
 
         size = len(table.paths)

@@ -44,9 +44,10 @@ _SUMMARIES: Mapping[str, tuple[str, ...]] = {"claude_code": (_BEGINS,), "openai"
 
 
 class LostText(Struct, frozen=True, kw_only=True):
-    """Something that the model was not left with.
+    """A request, a file or a decision that the text after a compaction no longer tells or names.
 
-    `message`: the position of the message that has it. `text`: one line.
+    `message`: the position, from 0, of the message that has it; of a file, the last message that changed it; of a
+    decision, the first that says it. `text`: the words or the file's name, on one line of at most 160 characters.
     """
 
     message: int
@@ -71,11 +72,12 @@ class AuditedCompaction(Struct, frozen=True, kw_only=True):
 
     - `conversation`, `message`: where its summary is. `tokens_before`: of these messages; `tokens_after`: of the text
       that the model was left with.
-    - `is_readable`: whether the file has that text. If not, only `tokens_before` and `repeated` say something.
-    - `requests`, `files`, `decisions`: how many messages of the user, changed files and decisions there were.
-      `lost_requests`: those that are not told any more. `lost_files`: those that are not named any more.
-      `lost_decisions`: sentences that are not told any more.
-    - `repeated`: the calls between it and the next compaction that were made for nothing.
+    - `is_readable`: whether the recorded file has that text. If not, only `tokens_before` and `repeated` say something.
+    - `requests`, `files`, `decisions`: how many messages of the user, changed files, and sentences with a decision
+      there were. `lost_requests`, `lost_decisions`: those of which the text has less than the share `KEPT_SHARE` of the
+      key words. `lost_files`: those that the text does not name.
+    - `repeated`: the calls after this compaction, and before the next one, that had the same tool, arguments and result
+      before this compaction.
     """
 
     conversation: str

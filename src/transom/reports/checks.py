@@ -1,7 +1,7 @@
 """Runs the checks of a file: each recorded conversation is replayed once, and every check looks at each call.
 
-A check that fails names the call. If a text is missing, it also names the edit by which the text left the windows: that
-is the edit that hides it at the first call without it.
+A check that fails names the call, if it is about one. If a text is missing, it also names the edit by which the text
+left the windows: that is the edit that hides it at the first call without it.
 """
 
 from __future__ import annotations
@@ -137,8 +137,9 @@ def run_checks(
 ) -> Checked:
     """Replay the conversations of a file of checks, and judge every check.
 
-    `policy`: used in place of the one in the file. (For another budget see `read_check_file`.) Raises OSError,
-    InvalidMessage, InvalidSetting.
+    A check that fails raises nothing: see `Checked.failed`. A check also fails if none of the conversations has its
+    text. `policy`: used in place of the one in the file. (For another budget see `read_check_file`.) `on_progress`: see
+    `OnProgress`. Raises OSError, InvalidMessage, InvalidSetting.
     """
     chosen = policy_named(file.policy if policy is None else policy)
     limits = Budget(context=file.budget_tokens, prices=Prices.named(file.prices))

@@ -130,9 +130,8 @@ def fts_filter_of(filters: SearchFilters, logs: Sequence[int] | None) -> FtsFilt
 
 @lru_cache(maxsize=4_096)
 def scope_word(kind: str, value: str) -> str:
-    """Return the word that column `where` has for entries with this value: digits only, so that no stemmer changes
-    it.
-    """
+    """Return the word that stands in the column `scope` for entries with this value. It is a "k" and digits, so no
+    stemmer changes it."""
     digest = blake2b(f"{kind}\0{value}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return f"k{int.from_bytes(digest)}"
 
@@ -215,7 +214,8 @@ def _chosen(present: Sequence[str], lists: _PostingLists) -> list[list[int]]:
 def _rows(db: sqlite3.Connection, words: str, where: FtsFilter, most: int = MOST_ROWS) -> list[int]:
     """Return the numbers of the rows that match, the highest (newest conversation) first; at most `most` + 1.
 
-    Dates hold before the limit: else none of the newest rows may be of that time, and nothing is found.
+    The dates are compared before the limit is applied. Otherwise all of the newest rows could be outside the dates, and
+    nothing would be found.
     """
     if not where.maybe_between:
         return _newest(db, words, where, where.matching, most)

@@ -36,8 +36,9 @@ class Copies:
     A fork records at which entry it begins its own way, and the name of its source. The entries before that are copies.
     The earliest of a fork's records names the conversation in which an entry was said first.
 
-    A name can be given again, also by another user, once its conversation was forgotten. So a source is known by its
-    name together with what its forks have copied with the first entry: whose it is, and when it began.
+    A name can be given again, also by another user, once its conversation was forgotten. So four
+    values identify a source: its name, its user, its session, and when it began. Its forks have copied the last three
+    with its first entry.
     """
 
     def __init__(self, db: sqlite3.Connection, logs: Sequence[int] | None) -> None:
@@ -70,7 +71,7 @@ def shown(db: sqlite3.Connection, rows: Iterable[int], where: FtsFilter, copies:
     """Return the first `limit` of these rows that are not hidden and between the dates. A copy is replaced by its
     original.
 
-    `rows` and `copies` are of the searched conversations only, so these are not compared again.
+    The caller gives only `rows` and `copies` of the searched conversations. This function does not check that.
     """
     found: dict[int, None] = {}
     ahead = iter(rows)

@@ -59,10 +59,9 @@ class StoreSource(Protocol):
 
 
 class LogStamp(NamedTuple):
-    """What differs when a conversation has changed.
+    """Two values that tell whether a conversation has changed. Both are only compared for equality.
 
-    `identity`: differs from that of a later conversation by the same name; `stamp`: differs when entries were appended.
-    Both are only compared for equality.
+    `identity`: a later conversation of the same name has another one. `stamp`: it changes when entries are appended.
     """
 
     name: str
@@ -71,7 +70,11 @@ class LogStamp(NamedTuple):
 
 
 class Stamped(Protocol):
-    """A store that knows what has changed without opening every conversation. Both methods are optional for a store."""
+    """A store that can tell what has changed, so that an update need not open every conversation.
+
+    A store may have both methods, one of them, or none. Without `log_stamps`, an update opens each conversation and
+    compares its length. Without `stamp`, each update compares the stamps of all conversations.
+    """
 
     def stamp(self) -> object:
         """Return a value that differs whenever anything in the store may have changed; None if that is not known."""

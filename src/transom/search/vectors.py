@@ -64,7 +64,7 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
 def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, where: FtsFilter) -> Iterator[int]:
     """Yield the rows whose vectors are nearest to that of the query by cosine, the nearest first.
 
-    None for a blank query.
+    Yields nothing for a blank query, or if no vectors are stored.
     """
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 

@@ -2,7 +2,8 @@
 
 A store has leases if its logs have `take_lease` and `release_lease`. Whoever holds a lease must renew it. If the
 holder's process dies, the lease ends after `LEASE_SECONDS`; another process on the same host can see that it died
-(`is_gone`) and end the lease at once. Appending needs no lease.
+(`is_gone`) and end the lease at once. Appending needs no lease. `conversation/lock_and_lease.py` takes, renews and
+gives back the lease of a conversation.
 """
 
 from __future__ import annotations

@@ -144,7 +144,8 @@ _LOCK = 0x7472616E736F6D
 
 
 def is_there(url: str) -> bool:
-    """False if the schema that a URL names has no tables of ours. What is wrong with the server, opening it says."""
+    """Whether the schema that a URL names has our tables. Also true if the server cannot be asked: opening the store
+    then raises the error."""
     found = parse_postgres_url(url)
     try:
         with Connection.connect(found.conninfo, autocommit=True) as db:

@@ -57,7 +57,8 @@ _BEST: LiteralString = """WITH terms AS MATERIALIZED (
     SELECT log, seq FROM ranked GROUP BY log, seq ORDER BY max(rank) DESC, log DESC, seq DESC LIMIT %s"""
 _BY_NUMBER: LiteralString = "entry.log DESC, entry.seq DESC"
 _BY_TIME: LiteralString = "entry.at DESC, entry.log DESC, entry.seq DESC"
-"""Where a search has dates: read by number, every row that is newer than its dates would be looked at first."""
+"""The order of rows for a search with dates. In the order of numbers, the server would first look at every row that is
+newer than the dates."""
 _BACKWARDS: LiteralString = """SELECT set_config('enable_bitmapscan', 'off', true),
     set_config('enable_seqscan', 'off', true)"""
 _LIKE: LiteralString = """SELECT word FROM {s}.search_words WHERE word LIKE '%%' || %s::text || '%%'

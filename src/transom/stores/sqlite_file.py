@@ -174,8 +174,8 @@ class SqliteFile:
 
 
 def _columns(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
-    """Return the columns of all tables: for each the table, and one text with its name and type and whether it is a key
-    or not null."""
+    """Return the columns of all tables. For each: the name of its table, and one text with its name and type, then ",
+    key" if it is a key, and ", not null" if it may not be null."""
     rows = db.execute(
         "SELECT CAST(m.name AS BLOB),"
         " CAST(c.name || ' ' || c.type || iif(c.pk, ', key', '') || iif(c.\"notnull\", ', not null', '') AS BLOB)"

@@ -14,7 +14,8 @@ from transom.stores.urls import open_store
 
 
 def usage_of(entries: Iterable[Entry], *, agents: bool = True) -> TotalUsage:
-    """Add up what the requests took that these entries tell of, for example all of a log: `usage_of(log.read())`.
+    """Add up the tokens and costs of the requests that these entries record, for example of a whole log:
+    `usage_of(log.read())`.
 
     `agents`: whether the requests of the sub-agents that the conversation called count too.
     """
@@ -25,7 +26,7 @@ def usage_of(entries: Iterable[Entry], *, agents: bool = True) -> TotalUsage:
 
 
 def usage_by_run(entries: Iterable[Entry]) -> dict[str, TotalUsage]:
-    """Add up what the requests took that these entries tell of, by the run that they belong to (`Meta.evaluation_id`).
+    """Add up the tokens and costs of the requests that these entries record, for each run (`Meta.evaluation_id`).
 
     Summaries, and replies that were logged with `observe`, belong to no run: they are under the empty text. In a fork,
     only what follows the copied entries counts.

@@ -52,7 +52,8 @@ def stays_visible(view: View, target: Target, unit: Unit) -> bool:
 
 def slots_before_newest(view: View, target: Target) -> int:
     """The number of slots in front of the first of these: the newest unit, the open units, and the units that wait for
-    a tool of the provider. Only these slots may be folded. 0 if the window has only notes."""
+    a tool of the provider. No fold may take that slot or a later one. Nor may a fold take the first `leading_slots` of
+    the slots before it. 0 if the window has only notes."""
     return max(0, min(map(view.slot_index, (target.newest_unit, *view.open_units, *view.waiting.values()))))
 
 

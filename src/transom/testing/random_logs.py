@@ -430,7 +430,8 @@ _RESULTS = ("line of a file\n" * 60, "another line\n" * 90, "Error: it went wron
 
 
 def work_logs() -> st.SearchStrategy[list[Entry]]:
-    """Random logs like those of a coding agent: a task, tool calls with long results, and then a few edits."""
+    """Random logs like those of a coding agent: a task, 2 to 16 tool calls, most of them with long results, and then 1
+    to 6 edits. Some edits do not apply."""
     choices = st.tuples(*(st.integers(0, len(each) - 1) for each in (_TOOLS, _PATHS, _RESULTS)))
     return st.builds(_worked, st.lists(choices, min_size=2, max_size=16), steps("pin", "undo", "trim", "fold"))
 

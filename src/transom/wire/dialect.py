@@ -91,7 +91,8 @@ class Dialect(Struct, frozen=True):
         raise NotImplementedError
 
     def parse_tool_result(self, call: str, content: object) -> Fact:
-        """Read the result of the call with the id `call`: a text, or a list of this dialect's content parts."""
+        """Read the result of the call with the id `call`: a text, a list of this dialect's content parts, or None for
+        an empty result. Gemini takes an object too; all others raise InvalidMessage for it."""
         raise NotImplementedError
 
     def parse_reply(self, reply: object) -> Assistant:

@@ -2,7 +2,8 @@
 
 Some rules need facts that a request does not show. Then an estimate from the size stands in: 25 KB a page for a PDF
 whose pages cannot be counted, a low bitrate for sound or film without a duration in its header. A file that is given by
-URL or id counts a fixed number. Real usage later calibrates these estimates.
+URL or id counts a fixed number. Real usage later calibrates these estimates. Images are counted in
+`dialect_counter.py` (`DialectCounter.count_part`) and by each dialect's `image`.
 """
 
 from __future__ import annotations

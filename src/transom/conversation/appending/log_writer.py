@@ -115,7 +115,8 @@ class LogWriter:
         entries_for: Callable[[View, float], Sequence[Entry]],
         check: Callable[[View, View, Sequence[Entry]], None] | None = None,
     ) -> Sequence[Entry]:
-        """Append what `entries_for` makes of the newest view, in one go. It is called again after another writer.
+        """Append what `entries_for` makes of the newest view, in one go. If another writer comes
+        first, `entries_for` is called again with the newer view.
 
         `check` gets the view before, the view after and the entries, and may raise; then nothing is stored.
         """

@@ -196,10 +196,12 @@ class ClaudeCodeReader:
         return events
 
     def _take_back(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
-        """If a message of the user replaces an earlier prompt, record what was taken back and return what is held back.
+        """If a message of the user replaces an earlier prompt, record the messages from that prompt on as taken back,
+        and return the messages of the branch that were held back. Else return an empty list.
 
-        It replaces the prompt that has the same parent message, if the model had answered that. Tool results, summaries
-        of compactions and messages that Claude Code adds replace nothing: then the result is empty.
+        It replaces the last prompt with the same parent message, if the model has answered that prompt. A message
+        without a known parent (`parent` −1), tool results, summaries of compactions and messages that Claude Code adds
+        replace nothing.
         """
         if _answers(message) or parent < 0 or _is_added(line) or line.get("isCompactSummary"):
             return []

@@ -152,7 +152,11 @@ def _texts(head: Head) -> list[str]:
 
 
 def _first_time(messages: Iterable[Shown]) -> tuple[str, Iterable[Shown]]:
-    """Return when the first message was said, as ISO 8601 (of the epoch if there is none), and all the messages."""
+    """Return the time of the first message, as ISO 8601, and all the messages, the first one included.
+
+    Without a message, the time is that of the epoch (1970). The caller must use the returned messages: the given
+    iterable may be used up.
+    """
     rest = iter(messages)
     first = next(rest, None)
     return (iso_time(0.0), ()) if first is None else (iso_time(first.at), chain([first], rest))

@@ -42,9 +42,9 @@ LINES = 0.125
 """The share of a record for the lines of turns of which nothing is quoted."""
 
 OF_MESSAGES = 0.5, 0.18, 0.1
-"""The most of a record for the user's words, and for those of agents and programs, which also have what the user's
-leave; and what these have more where they are at their shortest, since what came of a request tells more than names
-that nobody said."""
+"""Three shares of a record. The first is the most for the user's words. The second is the most for the words of agents
+and programs; they also get what the user's words leave. The third is what these get in addition if they do not fit even
+at their shortest, because what came of a request tells more than names that nobody said."""
 
 IN_TALK = 0.8, 0.0, 0.0
 """The same where talk outweighs work: passages quote what agents said."""

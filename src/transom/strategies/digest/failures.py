@@ -27,8 +27,8 @@ Work = Command | FileEdit
 
 
 def answered_failures(calls: Iterable[DoneCall]) -> dict[tuple[int, int], int]:
-    """Map each failed call whose work succeeded later, by the entry of its turn and its index, to the entry of the turn
-    by which all of it had. `calls`: from the newest to the oldest."""
+    """Return the failed calls whose whole work succeeded later. The key is the entry of the call's turn and the call's
+    index in it. The value is the entry of the turn that completed the work."""
     found: dict[tuple[int, int], int] = {}
     later: dict[str, list[tuple[Work, DoneCall]]] = defaultdict(list)
     for done in calls:
@@ -79,7 +79,9 @@ def answers(later: Work, ended: Outcome | None, earlier: Work, failed: Outcome |
 
 
 def _edit_answers(later: FileEdit, earlier: FileEdit) -> bool:
-    """Whether an edit replaced most lines of the same text of a file, wrote all of it, or is the same."""
+    """Whether `later` did what `earlier` was to do, in the same file: it wrote the whole file, it is the same change,
+    or it replaced at least half of the lines that `earlier` was to replace. In the last case one of the shared lines
+    must have `RARE` characters, unless both replace the same lines."""
     if not is_same_file(later.file, earlier.file):
         return False
     if later.whole or (later.old, later.new) == (earlier.old, earlier.new):

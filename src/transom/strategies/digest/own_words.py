@@ -43,8 +43,8 @@ _FENCES = ("```", "~~~")
 
 
 class OwnWords(Struct, frozen=True, gc=False):
-    """The own words in one text of an entry. `number`: which of its texts. `rate`: tokens a character. `same`: equal
-    where the words are."""
+    """The own words in one text of an entry. `number`: which of its texts. `rate`: tokens a character. `same`: a
+    hash of the words, equal for equal words."""
 
     entry: int
     number: int

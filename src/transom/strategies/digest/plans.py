@@ -58,8 +58,12 @@ def is_done(status: str) -> bool:
 
 
 def plan_items(call: Call) -> Items:
-    """The items of a plan that is given as a whole: its texts under the best key of `WORDS` that it has, each with its
-    status if there are as many of these; all values of a plan that has none of the keys."""
+    """The items of a plan that one call gives as a whole.
+
+    The words are the values under the first key of `WORDS` that the call has. Each gets its status if there are as many
+    statuses as words; otherwise every status is empty. If the call has none of the keys, each of its values is an item
+    without a status. Empty for a call without arguments.
+    """
     given = list(arguments(call))
     words = next((found for key in WORDS if (found := [value for name, value in given if name == key])), None)
     states = [value for name, value in given if name == "status"]

@@ -88,7 +88,8 @@ def last_rounds(view: View, target: Target) -> Iterator[Edit]:
 
 
 def _saved(view: View, target: Target, fold: Fold) -> Size:
-    """What a fold saves after which no unit of its range is shown but in its text."""
+    """What a fold saves if no unit of its range stays visible beside its text: the size of the slots that it covers,
+    without the size of its text."""
     slots = view.slots[view.slot_index(fold.first) : view.slot_index(fold.last) + 1]
     return reduce(Size.plus, (slot.size for slot in slots), ZERO).minus(fold_texts_size(target, [fold.text]))
 

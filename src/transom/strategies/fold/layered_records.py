@@ -145,12 +145,13 @@ class Digest(Struct, frozen=True, kw_only=True):
         yield from self.scaled(target.policy_trigger, target.policy_target)._edits(view, target)
 
     def scaled(self, trigger: float, target: float | None = None) -> Digest:
-        """The digest with the settings that it has in a policy with this trigger and target: it leaves the window at
-        most as full as `target`, and the sizes of its records change in proportion to the room between that and the
-        newest turns.
+        """The digest as it works in a policy with this trigger and target. It leaves the window at most as full as
+        `target`; a target below `LEAST_RECORD` counts as that. The sizes of its records change in proportion to the
+        room that the target leaves beside the newest turns.
 
-        Without a `target`, the target is (1 − `quiet`) × `trigger`. Without a target, the digest itself is returned for
-        a trigger of 0, and for one of 1 or more.
+        If `target` is None, it is (1 − `quiet`) × `trigger`, and where there is mostly talk the window may be up to
+        `MAX_CHAT_FULLNESS` × `trigger` full, if that is more. If `target` is None and `trigger` is 0, or 1 or more, the
+        digest itself is returned.
         """
         if target is None and not 0 < trigger < 1:
             return self
@@ -225,9 +226,11 @@ class Digest(Struct, frozen=True, kw_only=True):
             yield from records.folds_with(shown, frozen)
 
     def _summary_tokens(self, view: View, target: Target, free: float) -> float:
-        """The most tokens of the summary: its share of the room that the whole budget has, but at most a quarter of the
-        room of this compaction, whose limit may be lower (or its share of that, if it is more). With prices, its share
-        of the room of this compaction."""
+        """The most tokens that the summary may have: `summary_cap` of the room of the whole budget (`whole_room`).
+
+        But it may take no more than a quarter of this compaction's room, or the share `summary` of it if that is more.
+        With prices it is `summary_cap` of this compaction's room alone.
+        """
         if target.budget.prices is not None:
             return summary_cap(self.summary, free)
         most = summary_cap(self.summary, whole_room(view, target))
@@ -353,7 +356,7 @@ class _Cut(NamedTuple):
     fixed: int
     """Tokens of what must stay."""
     free: float
-    """F: the tokens beside these."""
+    """F: the tokens that the limit leaves beside `fixed`, at least a quarter of the limit (`free_room`)."""
     recent: float
     """The share of F for whole turns."""
     quiet: float

@@ -30,7 +30,8 @@ from transom.strategies.candidates import (
 from transom.strategies.text.references import range_reference
 
 MAX_CUT_BEFORE_USER = 0.1
-"""The greatest share of the goal that is left out beyond it, so that what stays begins with a user message."""
+"""How many tokens an omission may leave out beyond what the goal needs, as a share of the goal, so that a user message
+follows it (`cut_before_user`)."""
 
 MARKER = Size(60, 300, 0, 1)
 """The size of a marker, about."""

@@ -22,8 +22,8 @@ RECORD_ONLY = "digest"
 """Why a fold is there whose text is a record alone."""
 
 SPARE = 1.6
-"""The end of a run that begins with the summary has turns of this many times its tokens, beside what their record
-takes."""
+"""How many times the tokens of the summary the turns of a short end must have (`short_end`), without the tokens of
+their record."""
 
 
 def with_summary(fold: Fold, seq: int, summary: Summary) -> Fold:
@@ -68,8 +68,12 @@ def folded_before(slots: Sequence[Slot], target: Target) -> Sequence[Slot]:
 
 
 def whole_room(view: View, target: Target) -> float:
-    """F by the limit of the budget. The limit of the target may be lower: a compaction that somebody asks for gets the
-    present size of the window as its limit, but the next request has the whole room."""
+    """F, the free room (`free_room`), under the limit of the whole budget, in tokens.
+
+    The limit of the target may be lower: because of the policy's `own_limits`, because of prices, or because somebody
+    asks for a compaction, which takes the present size of the window as its limit. The next request has the limit of
+    the budget.
+    """
     limit = target.budget.limits(view.calibration).tokens
     return free_room(limit, target.fixed_size.tokens)
 

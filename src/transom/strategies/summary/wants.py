@@ -33,7 +33,8 @@ LEAST_TOKENS = 160
 """Tokens that a summary may always have, since its title, its end and its first item need half as many."""
 
 MOST_SHARE = 0.25
-"""But not if these are more than this share of the room: there a record holds more in as many tokens."""
+"""The largest share of the room that `LEAST_TOKENS` may be. If they are more, a summary has no minimum, because a
+record holds more in as many tokens."""
 
 LEAST_SUMMARY = LEAST_TOKENS // 2
 """No summary of fewer tokens is asked for, since it could hold nothing. A summarizer may say another number."""

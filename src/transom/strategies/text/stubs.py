@@ -85,7 +85,11 @@ def stated_code(text: str) -> tuple[int, Span] | None:
 
 
 def begins_as_error(text: str) -> bool:
-    """Whether a text begins with words by which tools say that a call failed, such as "Error:" or "Traceback"."""
+    """Whether a text begins as tools report a failure: with "Error:", "Traceback (most recent call last)", "Permission
+    denied" or the like, or as a JSON object whose first key is "error", with a value that is not empty.
+
+    An error word alone does not count: ":", "(" or "[" must follow it. Upper case and blanks before it do not matter.
+    """
     return bool(_FAILS.match(text[:NEAR_ENDS]))
 
 

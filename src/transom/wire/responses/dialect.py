@@ -109,8 +109,13 @@ class ResponsesDialect(Dialect, frozen=True):
         return [Rendered(each) for each in unit_items(unit, strict=self.strict)]
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
-        """The items as they are. An id that was used before is taken off: the API refuses an id twice. An approval
-        whose request is not in the window is left out."""
+        """Return the items, without what the API refuses.
+
+        An item with the id of an earlier one loses its id. Reasoning with such an id is left out, and the model's items
+        directly behind it have neither reasoning nor ids (see `with_distinct_ids`). The answer to a request for
+        approval is left out if the request does not stand before it, or has an answer already. If reasoning stands
+        directly before that answer, a placeholder takes its place.
+        """
         return with_distinct_ids(super().join(without_orphaned_answers(messages)))
 
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:

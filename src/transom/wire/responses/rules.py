@@ -139,8 +139,10 @@ def _of_part(where: str, part: Raw, kinds: Collection[str] | None) -> Iterator[F
 
 
 def _of_pairs(items: list[Raw], *, unseen: bool, strict: bool) -> Iterator[Violation]:
-    """Violations between calls and outputs, which are paired by call_id. `unseen`: a part of the context is not in the
-    request."""
+    """Violations between calls and outputs, which are paired by call_id: a call without an output, an output without
+    its call or of another kind, a second call with the id of a waiting one. `unseen`: a part of the context is not in
+    the request, so an output may come without its call. `strict`: nothing else may stand between a call and its output
+    (R4)."""
     waiting: dict[str, int] = {}
     apart, built_in, shells = set[int](), set[str](), dict[str, str]()
     for index, item in enumerate(items):

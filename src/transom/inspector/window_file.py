@@ -38,7 +38,7 @@ html, body { height: auto; }
 """
 
 
-def html_page(view: View, before: View | None, sent: Sent | None, *, name: str, call: int | None, calls: int) -> str:
+def window_file(view: View, before: View | None, sent: Sent | None, *, name: str, call: int | None, calls: int) -> str:
     """The HTML of one window.
 
     `before`: the view of the call before; None for the first. `sent`: the request of the call, or the last one; None if

@@ -8,8 +8,8 @@ from inspected import fill
 
 from transom import Conversation
 from transom.core.entry import Sent
-from transom.inspector.html_page import html_page
 from transom.inspector.window_data import WindowReader
+from transom.inspector.window_file import window_file
 from transom.testing import WordCounter
 
 
@@ -32,7 +32,7 @@ class Elements(HTMLParser):
 def page_of(conv, call):
     view, before = conv.view_at_call(call), conv.view_at_call(call - 1) if call > 1 else None
     sent = [entry.body for entry in conv.log.read() if isinstance(entry.body, Sent)]
-    return html_page(view, before, sent[call - 1], name=conv.log.name, call=call, calls=len(sent))
+    return window_file(view, before, sent[call - 1], name=conv.log.name, call=call, calls=len(sent))
 
 
 def test_it_has_every_message_with_its_state(store):
