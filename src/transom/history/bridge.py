@@ -39,9 +39,10 @@ class ManagedStrategy(Struct, frozen=True):
     fold. A text that it shortens is trimmed. A result that it removes without its call is trimmed to a reference. Folds
     and trims name the entries that they hide.
 
-    Other changes are not made, and `on_ignored` is called with a line for each: a call removed without its results,
-    another order, new messages, longer texts, other calls, a removed system message. An exception of the manager is
-    passed on. `session`: given to the manager at each call.
+    Other changes are not made: a call removed without its results, another order, new messages, longer texts, other
+    calls, a changed system message, a required or pinned unit removed. `on_ignored` is called with a line for each, and
+    also if the manager does not return a list. An exception of the manager is passed on. `session`: given to the
+    manager at each call.
     """
 
     manager: HistoryManager
@@ -72,8 +73,12 @@ def managed_policy(
     """Return a policy in which a manager chooses what the model sees, before every request that has new messages.
 
     The manager gets the messages of the window, with earlier folds and trims. What it removes stays out of later
-    windows, until an undo brings it back. If the window is over the budget all the same, the policy `base` makes it
-    smaller, so every window is valid and within the budget.
+    windows, until an undo brings it back. The first task, the newest user message, the newest turn and pinned units
+    stay, whatever it removes.
+
+    `base`: a policy or its name. If the window is over the budget all the same, this policy makes it smaller, so every
+    window is valid and within the budget. The manager takes the place of what `base` does with new messages (`default`
+    clips long results).
 
     `session`: given to the manager at each call. `on_ignored`: called with a line for each change that no edit can
     make; by default it gives a `NotCurated` warning. Raises InvalidSetting for an unknown base.

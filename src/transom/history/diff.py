@@ -178,9 +178,11 @@ class Difference:
             self.ignored.append(f"{reference}: other fields are not changed")
 
     def folds(self) -> Iterator[Fold]:
-        """Yield a fold for each run of slots of which the manager's list has no message.
+        """Yield a fold for each run of slots of which the manager's list has no message. The newest turn, required and
+        pinned units and restored slots are not folded.
 
-        The texts of new messages in their place become the text of the fold, if the fold is then still valid.
+        The texts of new messages in their place become the text of the fold, if the fold is then still valid. What is
+        not folded, or left out, is added to `ignored`.
         """
         slots = {index: self.messages[source].slot for index, source in self.sources.items()}
         present = {*slots.values(), self.view.slot_index(self.view.newest_unit)}
@@ -207,10 +209,11 @@ class Difference:
 
 
 def _sources(messages: list[ViewMessage], result: Sequence[object], facts: list[m.Fact | None]) -> dict[int, int]:
-    """Return which messages of a manager's list came from the view: their index in the list, with that in `messages`.
+    """Return where the messages of a manager's list came from: for the index of a message in that list, its index in
+    `messages`. New messages are left out.
 
-    A message is recognised by its role. One that the manager wrote anew is recognised by its calls or its text. If
-    several messages are equal, the last ones are taken, because managers remove old messages.
+    A message is recognised by its role, a `TracedRole`. One that the manager wrote anew is recognised by its calls or
+    its text. If several messages are equal, the last ones are taken, because managers remove old messages.
     """
     index_of = {message.entry: index for index, message in enumerate(messages)}
     roles = [as_dict(item).get("role") for item in result]
@@ -255,9 +258,10 @@ def _text_of(fact: m.Fact | None) -> str:
 
 
 def _align(before: Sequence[m.Addressed], after: Sequence[m.Addressed]) -> list[m.Addressed | None] | None:
-    """Return for each part of `before` the part of `after` that it became, or None if it was removed.
+    """Return a list with an item for each part of `before`: the part of `after` that it became, or None if it was
+    removed.
 
-    Return None if the parts cannot have become these.
+    If the parts cannot have become these, return None in place of the list.
     """
     same_number, rest = len(before) == len(after), list(reversed(after))
     aligned = [rest.pop() if rest and (same_number or type(rest[-1]) is type(part)) else None for part in before]
@@ -275,8 +279,11 @@ def _may_become(old: m.Addressed, new: m.Addressed | None) -> bool:
 def _kept_spans(part: m.Addressed, new: m.Addressed | None, reference: str) -> tuple[tuple[Span, ...], str]:
     """Return the spans that a trim keeps of a part so that it shows `new`, and the note of the trim.
 
-    The note has the new text that the spans do not cover, and a marker with the reference. For reasoning both are
-    empty.
+    - Of a text the common beginning and end are kept. The note is what `new` has between them, with a marker that has
+      the reference; unless it is there already.
+    - Of media and calls nothing is kept. For media the note is the new text with the marker; for a call its new
+      arguments as JSON, with the reference as `whole_in`.
+    - For reasoning both are empty.
     """
     if isinstance(part, m.Reasoning):
         return (), ""

@@ -35,9 +35,10 @@ class HistoryManager(Protocol):
     def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:
         """Return the messages that the model shall see, as a new list.
 
-        `messages`: the whole conversation, the system message first. `session`: what the caller gave for the manager.
-        The result may leave out messages or change them. It must have the system message if there is one, keep calls
-        and results together, and be the same for the same input. The input must not be changed.
+        `messages`: the conversation in OpenAI Chat, the system message first; under `managed_policy` with its earlier
+        folds and trims. `session`: what the caller gave for the manager. The result may leave out messages or change
+        them. It must have the system message if there is one, keep calls and results together, and be the same for the
+        same input. The input must not be changed.
         """
         ...
 
@@ -144,7 +145,8 @@ class _NoCounter:
 
 
 def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda fact: fact) -> list[list[Raw]]:
-    """Return the leading system messages, and then the messages of each turn with all its results.
+    """Return the messages of a conversation in groups: first the leading system messages (perhaps none), then each turn
+    with all its results; any other message is a group of its own.
 
     `change` is applied to every fact. A conversation in memory decides what belongs to a turn, so that calls and
     results are paired as everywhere.

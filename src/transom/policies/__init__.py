@@ -55,15 +55,18 @@ def policy_named(
     - `keep_recent`: how much of the newest turns is not folded. Only `default` and its variants have it: 0.25 (less
       below a `target` of 0.35). The newest turn with its results is never folded, nor is a turn with open calls and
       what comes after it.
-    - `clip`: how much the new results of one turn may take in a full window before they are clipped: 0.25. With 1
-      they are clipped only if they are larger than the whole room. Only `default` and its variants have it. As long as
-      the window is below the trigger, no result is clipped.
+    - `clip`: how much the new results of one turn may take in a full window before they are clipped: 0.25. With 1 they
+      are clipped only if they are larger than the whole room. Only `default` and its variants have it. As long as the
+      window is below the trigger, no result is clipped.
     - `trigger`: how full the window is when it is compacted.
     - `target`: how full a compaction leaves it at most. It follows the trigger: for `default` it is 0.8 of it.
 
-    They may also follow the name, as on the command line: "default:keep_recent=0.3:target=0.6". Raises InvalidSetting
-    for an unknown name or setting, a share that is not from 0 to 1, a `keep_recent` or `clip` for a policy that has
-    none, or settings that contradict each other (a target above the trigger).
+    They may also follow the name, as on the command line: "default:keep_recent=0.3:target=0.6". A policy with settings
+    has another name, and no `choices`: with the sizes of their own, these would not keep to the settings.
+
+    Raises InvalidSetting for an unknown name or setting, a share that is not from 0 to 1, a `keep_recent` or `clip` for
+    a policy that has none, or settings that contradict each other (a target above the trigger, or a target so low or so
+    near to `keep_recent` that records have no room).
     """
     settings = {"keep_recent": keep_recent, "clip": clip, "trigger": trigger, "target": target}
     if not isinstance(name, Policy):

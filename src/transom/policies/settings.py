@@ -21,7 +21,11 @@ SETTINGS = (*OF_DEFAULT, "trigger", "target")
 
 def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
     """A copy of the policy with these settings, shares of the room as numbers or texts. One that is None stays as it
-    is. The copy has no `choices`, whose sizes are fixed: prices decide only when it compacts.
+    is; without any the policy itself is returned. If the trigger is lowered, a target that is not given is lowered with
+    it.
+
+    The name of the copy has the settings. It has no `choices`, since their sizes are fixed: so prices decide only when
+    the policy compacts, and not how.
 
     Raises InvalidSetting for an unknown setting, a share that is not from 0 to 1, a `keep_recent` or `clip` for a
     policy without that strategy, a target above the trigger, or too little room for records between `keep_recent` and
@@ -53,7 +57,7 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
 
 
 def _below(step: Strategy, trigger: float, policy: Policy) -> Strategy:
-    """The strategy of a policy for another trigger.
+    """The strategy that a policy with another trigger has in place of `step`.
 
     With a lower trigger, a `RollingRecord` may keep so much of the newest turns that the window is full up to the
     trigger, and a compaction frees next to nothing. Then it keeps less. Any other strategy is returned as it is.
@@ -73,8 +77,11 @@ def _changed(step: Strategy, given: Mapping[str, float]) -> Strategy:
 
 
 def _must_leave_room(digest: Digest, policy: Policy, *, keep_recent: float | None) -> None:
-    """Raises InvalidSetting if the records of a policy would have too little room: less than `LEAST_RECORD` of the
-    whole. `keep_recent`: the setting; None if it was not given."""
+    """Raises InvalidSetting if the records of a policy would have less than `LEAST_RECORD` of the room: the target (or
+    what it is by default) as a whole, or what is between it and `keep_recent`.
+
+    `keep_recent`: the setting; None if it was not given, then only the target is checked.
+    """
     full = 1 - digest.quiet
     most = full * policy.trigger if policy.target is None else policy.target
     if most < LEAST_RECORD:

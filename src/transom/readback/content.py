@@ -38,8 +38,9 @@ class ReadablePart(NamedTuple):
 class ReadableEntry(NamedTuple):
     """An entry that has something to read.
 
-    `role`: the role of its message; of an entry that is no message its kind, such as "fold". `tool`: of a result, the
-    name of the tool; else empty. `reference`: names the entry, or the one part of it that is to be read.
+    `role`: the role of its message; for an entry without a message the kind of the entry, such as "fold". `tool`: for a
+    result the name of its tool, empty if it is not known; for any other entry empty. `reference`: names the entry, or
+    the one part of it that is to be read.
     """
 
     entry: Entry
@@ -90,8 +91,13 @@ def is_hidden(entry: Entry) -> bool:
 
 
 def readable_parts(body: Body) -> Iterator[ReadablePart]:
-    """Yield the parts of an entry that can be read back. Media have a title and no text. Of edits only a fold has one:
-    its text. A trace has none."""
+    """Yield the parts of an entry that can be read back.
+
+    - Of a fact: each of its parts, a text of its own that is no part, and the texts of the extra fields that are sent.
+      Media have a title, but None as text.
+    - Of a head: the texts of its messages, without the tools.
+    - Of a fold: its text. Other edits, and traces, have nothing.
+    """
     if isinstance(body, Fold):
         yield ReadablePart(None, "fold", body.text)
     elif isinstance(body, m.Head):
@@ -122,7 +128,8 @@ def _readable_part(address: Address, part: m.Addressed) -> ReadablePart:
 def tool_of(log: Log, entry: Entry) -> str:
     """Return the name of the tool that a result is from.
 
-    Empty if the entry is no result, or if its call is not in one of the CALL_SEARCH entries before it.
+    It stands in the meta data of the entry, or in the call that the result answers. Empty if the entry is no result, or
+    if neither is there: the call is searched for in the CALL_SEARCH entries before the result.
     """
     result = entry.body
     if not isinstance(result, m.ToolResult):

@@ -17,8 +17,12 @@ TEXT_WIDTH = 80
 
 
 class EntryLine(Struct, frozen=True):
-    """One entry in a list, which is one line. `tool`: of a result, the name of its tool. `tokens`: None if they were
-    not counted. `text`: the first 80 characters of its text."""
+    """An entry in a list; `str` gives its line.
+
+    `tool`: for a result the name of its tool, else empty. `tokens`: None if they were not counted. `text`: the
+    beginning of its texts and calls, without reasoning, on one line of at most 80 characters; special characters are
+    escaped.
+    """
 
     entry: int
     role: str
@@ -54,11 +58,15 @@ def list_entries(
     *,
     include_hidden: bool = False,
 ) -> EntryList:
-    """List the entries from `first` to `last` that can be read, both included, with a line for each.
+    """List the entries from `first` to `last` that can be read, both included, with a line for each. Others are left
+    out.
 
-    `last`: None for the newest. `limit`, `max_bytes`: the most lines, and the most bytes of all lines in UTF-8; one
-    line is always given. `include_hidden`: also list entries that are kept out of context. Raises InvalidSetting if the
-    log has no entry `first`.
+    - `last`: None, and any number that is too large, means the newest; a number below `first` means `first`.
+    - `limit`: the most lines, but at least one. `max_bytes`: the most bytes of all lines in UTF-8; below 200 it counts
+      as 200, and one line is always given.
+    - `include_hidden`: also list entries that are kept out of context.
+
+    Raises InvalidSetting if the log has no entry `first`. (An empty log gives an empty list for `first` 0.)
     """
     if not len(log) and first == 0:
         return EntryList(0, ())

@@ -82,13 +82,17 @@ def grep(
 ) -> GrepResult:
     """Find the first `limit` lines that match a pattern, in the whole log or in what `reference` names.
 
-    `pattern`: in RE2 syntax, matched within a line. `start`: the line of the first entry to begin at, from 1.
-    `context`: lines to return before and after each match, at most 10. `max_bytes`: of all matches in UTF-8; a first
-    match is always given. `include_hidden`: also search entries that are kept out of context. Time is linear in the
-    text.
+    - `pattern`: in RE2 syntax, matched within a line.
+    - `reference`: None for the whole log. In more than one entry, calls of the readback tools and their results are not
+      searched.
+    - `start`: the line of the first entry to begin at, from 1. `context`: lines to return before and after each match,
+      at most 10.
+    - `max_bytes`: of all matches in UTF-8; below 200 it counts as 200, and a first match is always given.
+    - `include_hidden`: also search entries that are kept out of context.
 
-    Raises InvalidSetting if the pattern does not compile (see `compile_pattern`), if `reference` is no reference or
-    names no entry of the log, or if its first entry has no line `start`.
+    Time is linear in the text. No match, and an empty log, give a result without matches. Raises InvalidSetting if the
+    pattern does not compile (see `compile_pattern`), if `reference` is no reference or names no entry of the log, if
+    its first entry has no line `start`, or if one of its entries lacks the part that it names.
     """
     compiled = compile_pattern(pattern)
     if not len(log) and reference is None:

@@ -42,11 +42,13 @@ class Start(Struct, frozen=True):
 
 
 class Extract(Struct, frozen=True):
-    """Some lines of one entry, or of one part of it, on a page.
+    """Some lines of one entry, or of one part of it, on a page. `str` gives the line above them, without brackets.
 
-    `first`, `last`: the numbers of these lines, from 1; `lines`: how many lines the entry has. `text`: the lines.
-    `column`: the character of the first line at which `text` begins, from 1. `truncated`: whether the last line goes on
-    behind it. `failed`: whether the entry is the result of a call that failed. `role`, `tool`: as in `ReadableEntry`.
+    - `reference`: the entry or the part. `role`, `tool`: as in `ReadableEntry`. `failed`: whether the entry is the
+      result of a call that failed.
+    - `text`: the lines. `first`, `last`: their numbers, from 1. `lines`: how many lines the entry or the part has.
+    - `column`: the character of the first line at which `text` begins, from 1. `truncated`: whether `text` ends before
+      its last line does; then `text` has only this line.
     """
 
     reference: str
@@ -99,12 +101,16 @@ def read(
 ) -> Page:
     """Read one page of an entry, of a part of one, or of a range of entries.
 
-    The page begins at line `start`, character `column` of the first entry, both from 1. It has at most `lines` lines
-    and `max_bytes` UTF-8 bytes of text (at least 200 bytes are always allowed); `Page.next` says where the next page
-    begins. `include_hidden`: also read entries that are kept out of context.
+    - `reference`: as text or parsed. A range that ends after the log ends with it.
+    - `start`, `column`: the line and the character at which the page begins, both from 1. In a range they are those of
+      its first entry that has something to read.
+    - `lines`, `max_bytes`: the most lines, at least 1, and the most UTF-8 bytes of text, at least 200. A line that is
+      too long continues on the next page; `Page.next` says where that begins.
+    - `include_hidden`: also read entries that are kept out of context.
 
-    Raises InvalidSetting if `reference` is no reference or names no entry of the log, if the entry has no such part,
-    line or character, or if a single entry has nothing to read.
+    A range in which there is nothing to read gives a page without extracts. Raises InvalidSetting if `reference` is no
+    reference or names no entry of the log, if the entry has no such part, line or character, or if a single entry has
+    nothing to read.
     """
     where, next_start = resolve(log, reference), None
     extracts: list[Extract] = []
@@ -130,8 +136,11 @@ def read(
 
 
 def _extract(readable: ReadableEntry, start: int, column: int, lines: int, max_bytes: int) -> Extract:
-    """Take as many whole lines as fit into `lines` and `max_bytes`; if not even the first line does, its first
-    characters."""
+    """Return the lines of an entry from line `start` on, as many whole ones as `lines` and `max_bytes` allow. The first
+    begins at character `column`; if it does not fit, its first characters are returned.
+
+    Raises InvalidSetting if the entry has no such line or character.
+    """
     text = readable.text()
     line_begin = line_offset(text, start, readable.reference)
     begin = line_begin + column - 1
@@ -177,15 +186,16 @@ def line_offset(text: str, line: int, reference: Reference) -> int:
 
 
 def utf8_prefix(text: str, max_bytes: int) -> str:
-    """Return the longest beginning of a text that has at most `max_bytes` UTF-8 bytes; no character is cut."""
+    """Return the longest beginning of a text that has at most `max_bytes` UTF-8 bytes; no character is cut. The text
+    must have no lone surrogates there."""
     return text[:max_bytes].encode("utf-8")[:max_bytes].decode("utf-8", "ignore")
 
 
 def take_fitting(items: Iterable[_Item], limit: int, max_bytes: int) -> tuple[tuple[_Item, ...], _Item | None]:
-    """Take items as long as they are no more than `limit`, and have no more than `max_bytes` bytes as text, in UTF-8
-    and with a line end each. One item is always taken.
+    """Take the first items: at most `limit`, with at most `max_bytes` bytes together. An item counts with its text in
+    UTF-8 and a line end; fewer bytes than 200 count as 200. The first item is always taken.
 
-    Returns the items, and the first one that did not fit (None if all did).
+    Returns the items, and the first one that was not taken (None if all were).
     """
     taken: list[_Item] = []
     free = max(MIN_BYTES, max_bytes)

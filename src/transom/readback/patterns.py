@@ -47,8 +47,8 @@ def compile_pattern(pattern: str) -> Pattern:
     """Compile a pattern in the syntax of RE2. It matches within lines: `^` and `$` are the ends of a line.
 
     Raises InvalidSetting, with a message of one line, for an empty pattern, a line end, bad syntax (RE2 has no
-    look-around and no back-references), more than MAX_CHARACTERS characters, or more than MAX_INSTRUCTIONS when
-    compiled.
+    look-around and no back-references), more than MAX_CHARACTERS characters, or a compiled pattern of more than
+    MAX_INSTRUCTIONS or MAX_MEMORY.
     """
     source = replace_surrogates(pattern)
     if not source or len(source) > MAX_CHARACTERS:

@@ -28,8 +28,8 @@ _FORM = re.compile(
 
 
 class Reference(Struct, frozen=True):
-    """The entries from `first` to `last`, both included. With `part` it names one part of one entry: then both are
-    equal."""
+    """The entries from `first` to `last`, both included. With a `part`, its kind and index, it names this part of one
+    entry: then `first` and `last` are equal."""
 
     first: int
     last: int
@@ -48,8 +48,9 @@ class Reference(Struct, frozen=True):
 def parse_reference(reference: str) -> Reference:
     """Parse a reference, in brackets or not. The log is not looked at: see `resolve`.
 
-    Raises InvalidSetting if the text is not of the form "412", "entry 412", "entry 412 text 0" or "entries 10-20", or
-    if a range ends before it begins.
+    Its forms are "412", "entry 412", "entry 412 text 0" (or "text[0]") and "entries 10-20" (or "10 to 20"). Raises
+    InvalidSetting for any other text, for a range that ends before it begins or has a part, and for more than 100
+    characters.
     """
     text = " ".join(reference.split()) if len(reference) <= _MAX_CHARACTERS else ""
     if text.startswith("[") and text.endswith("]"):
@@ -64,10 +65,10 @@ def parse_reference(reference: str) -> Reference:
 
 
 def resolve(log: Log, reference: Reference | str) -> Reference:
-    """Check a reference, or its text, against a log, and return it.
+    """Check a reference, or its text, against a log, and return it parsed.
 
     A range that ends after the log is cut to end with it. Raises InvalidSetting if the text is no reference, or if the
-    log has no such first entry. The part is not checked.
+    log has no entry `first`. Whether the entry has the part is not checked.
     """
     parsed = parse_reference(reference) if isinstance(reference, str) else reference
     if not 0 <= parsed.first < len(log):

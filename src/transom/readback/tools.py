@@ -156,8 +156,8 @@ TOOLS: tuple[Tool, ...] = tuple(_tool(name, kind) for name, kind in ARGUMENTS.it
 
 
 def answer_limit(budget: Budget) -> int:
-    """Return the most bytes of one answer in a window of this budget: half as many as its usable tokens, but no more
-    than 20,000."""
+    """Return the most bytes of one answer in a window of this budget: half a byte for each usable token, but no more
+    than 20,000. (`answer_call` allows at least 1,000.)"""
     return budget.share(MAX_BYTES, BYTES_PER_TOKEN)
 
 
@@ -202,8 +202,11 @@ def _error(why: str, max_bytes: int) -> str:
 
 
 def _parse(kind: type[Arguments], arguments: object) -> Arguments:
-    """Parse the arguments of a call. A number may be sent as a text, null means the default, and no text at all means
-    no arguments, since models send all of these. Raises an error of msgspec, or ValueError."""
+    """Parse the arguments of a call. Raises an error of msgspec, or ValueError.
+
+    Models write them in several ways: a number may be a text, null means the default, and None or an empty text means
+    no arguments.
+    """
     value: Any = arguments
     if isinstance(value, str):
         value = msgspec.json.decode(replace_surrogates(value)) if value.strip() else {}

@@ -212,7 +212,8 @@ def _named(checks: Sequence[Check]) -> tuple[Check, ...]:
 
 
 def check_files_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths, with each folder replaced by the files in it whose names end in `.check.toml`.
+    """Return the paths, with each folder replaced by the files in it and in the folders below it whose names end in
+    `.check.toml`, sorted. Other paths are returned as they are.
 
     Raises InvalidSetting if a folder has none.
     """

@@ -182,8 +182,11 @@ COMPARE: tuple[Figure, ...] = (
 
 
 def figures(one: Compared) -> dict[str, float | None]:
-    """Return the values of the figures in `COMPARE`, by name; None for a figure that could not be measured. Costs are
-    relative to sending the whole history."""
+    """Return the values of the figures in `COMPARE`, by name; None for a figure that could not be measured.
+
+    Costs are relative to sending the whole history: `cost` by the prices of the model that was given, or else by
+    Anthropic's.
+    """
     every_name, old_names, old_names_wide = one.grounding.shares
     return {
         "calls": one.stats.calls,

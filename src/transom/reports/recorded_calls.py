@@ -30,9 +30,12 @@ def recorded_calls(
 ) -> Iterator[RecordedCall]:
     """Yield each call of a conversation with the window that the policy gives it, in order.
 
+    A call for which no window fits has None as window, the reason in `refused`, and an empty request.
+    `RecordedCall.seconds` is CPU time of this thread, without the time in which the reply is appended.
+
     `dialect`: the API that windows are built for; None: the one that the conversation was recorded with. `log`: an
     empty log in which the conversation is stored; None: one in memory. `summarizer`: writes summaries; None: nobody
-    does. `RecordedCall.seconds` is CPU time of this thread, without the time in which the reply is appended.
+    does.
 
     Raises InvalidMessage for a message that its dialect does not allow, InvalidSetting if the log has entries.
     """

@@ -40,9 +40,9 @@ _WORDS = re.compile(r"\w+")
 
 
 class ShadowCall(Struct, frozen=True, kw_only=True):
-    """A call of the sample: number `call` of a `conversation`.
+    """A call of the sample: number `call`, from 1, of a `conversation`.
 
-    `tokens`: those of the whole history, and of the window.
+    `tokens`: how many the whole history has, and how many the window.
     """
 
     conversation: str
@@ -116,6 +116,7 @@ def plan_shadow(
 ) -> ShadowPlan:
     """Draw the sample of calls, and compute what asking the model costs. Nothing is sent.
 
+    The same arguments give the same sample. It is empty if no call can be compared. `budget`, `policy`: of the windows.
     `calls`: the most calls in the sample. `max_tokens`: of each answer.
     """
     changed: list[ShadowCall] = []
@@ -170,8 +171,9 @@ def run_shadow(
 ) -> Shadow:
     """Ask the model three times at each call of the sample, and compare the answers.
 
-    `on_answer`: called with the number of answers so far. A call whose answer fails is left out and counted. Raises
-    ProviderError if the first request fails, since the others would too.
+    `plan`: made by `plan_shadow` with the same arguments as here. `on_answer`: called with the number of answers so
+    far. A call of which one answer fails is left out and counted. Raises ProviderError if the very first request fails,
+    since the others would too.
     """
     answers: list[ShadowAnswer] = []
     failed = asked = 0

@@ -34,7 +34,12 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 def verdict(results: Mapping[str, Compared]) -> Verdict:
-    """Say which policy to take. `results`: the figures of each policy, by its name, over the same conversations."""
+    """Say which policy to take; how is said in the docstring of the module.
+
+    `results`: the figures of each policy, by its name, over the same conversations. The figures cannot tell if there
+    are fewer than two policies, if nothing was sent or made smaller, or if each policy with the fewest refusals builds
+    wrong windows.
+    """
     if not any(one.stats.calls for one in results.values()):
         return _untold("there is no model call to compare")
     if not any(one.stats.sent for one in results.values()):
@@ -69,8 +74,8 @@ def _untold(why: str) -> Verdict:
 
 
 def _best(results: Mapping[str, Compared], measure: _Measure) -> dict[str, Compared]:
-    """Return the policies whose share is at most EQUAL_SHARES below the best one; all if there is nothing to
-    measure."""
+    """Return the policies whose share is at most EQUAL_SHARES below the best one. A policy without a share is left out;
+    if none has one, all are returned."""
     shares = {name: share for name, one in results.items() if (share := measure(one)) is not None}
     if not shares:
         return dict(results)
