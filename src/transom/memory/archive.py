@@ -78,7 +78,7 @@ class Archive:
     def search(self, query: str, limit: int = 5) -> list[Remembered]:
         """Return the texts that fit a query best, the best first, at most `limit`. New texts are indexed first.
 
-        Raises InvalidSetting if `query` is not a text, or if `limit` is not a whole number.
+        Raises InvalidSetting if `query` is not a text, or if `limit` is not a whole number from 1 to 1,000.
         """
         query, limit = checks.text("archive: query", query), checks.number("archive: limit", limit)
         index = search_index(self._store)

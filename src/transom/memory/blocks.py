@@ -32,8 +32,8 @@ class Block(Struct, frozen=True, kw_only=True):
 class BlockVersion(Struct, frozen=True, kw_only=True):
     """One edit of a block, and the text that it made.
 
-    `version`: from 1; `at`: when, in seconds since the epoch; `by`: the agent; `operation`: "add", "append", "replace",
-    "insert", "rethink" or "restore".
+    `version`: from 1; `at`: when, in seconds since the epoch; `by`: the name of the agent, or empty; `operation`:
+    "add", "append", "replace", "insert", "rethink" or "restore".
     """
 
     version: int
@@ -74,7 +74,8 @@ def within_limit(block: Block, text: str) -> str:
 
 
 def appended(block: Block, text: str) -> str:
-    """Return the text of the block with one more line at its end."""
+    """Return the text of the block with one more line at its end. White space at the end of the old text is removed; in
+    a blank block, `text` is all."""
     return f"{block.text.rstrip()}\n{text}" if block.text.strip() else text
 
 
@@ -98,8 +99,8 @@ def inserted(block: Block, text: str, line: int, seen: int | None) -> str:
     """Return the text of the block with a line inserted: before the first line (0), behind line `line`, or at the end
     (-1).
 
-    `seen`: the version of the block that the caller has read. Raises InvalidSetting if there is no such line;
-    MemoryConflict, unless `line` is -1, if the block has changed since version `seen`.
+    `seen`: the version of the block that the caller has read, None if none. Raises InvalidSetting if there is no such
+    line; MemoryConflict, unless `line` is -1, if the newest version is not `seen`.
     """
     if line == -1:
         return appended(block, text)
@@ -111,7 +112,8 @@ def inserted(block: Block, text: str, line: int, seen: int | None) -> str:
 
 
 def require_newest(block: Block, seen: int | None) -> None:
-    """Raise MemoryConflict, with the newest text, if the block has changed since version `seen`."""
+    """Raise MemoryConflict, with the newest text, if the block has another version than `seen`, also if `seen` is None.
+    A block that does not exist (version 0) never raises."""
     if seen != block.version and block.version:
         raise conflict(block)
 

@@ -9,14 +9,16 @@ from transom.errors import InvalidSetting, quote
 
 
 def text(what: str, value: object) -> str:
-    """Return a text as a plain one. `what`: how the error names it. Raises InvalidSetting."""
+    """Return a text; of a subclass of `str`, the plain `str`. `what`: how the error names it. Raises InvalidSetting for
+    anything else."""
     if not isinstance(value, str):
         raise InvalidSetting(f"{what} must be a text, not {quote(value)}")
     return str.__str__(value)
 
 
 def number(what: str, value: object) -> int:
-    """Return a whole number unchanged. `what`: how the error names it. Raises InvalidSetting."""
+    """Return a whole number unchanged. `what`: how the error names it. Raises InvalidSetting for anything else, also
+    for a bool."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidSetting(f"{what} must be a whole number, not {quote(value)}")
     return value

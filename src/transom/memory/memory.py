@@ -35,8 +35,9 @@ class Memory:
     in other conversations, processes and agents; nobody else sees it. Without a user the memory belongs to the store.
     `agent`: the name that the history gives for the edits made here.
 
-    Every edit makes a new version from the newest text, so no edit is lost. An edit that was meant for an older text
-    (`rethink`, or `insert` at a line) raises MemoryConflict, which has the newer text: call it again.
+    Every edit makes a new version from the newest text, so no edit is lost. Some edits depend on the text that this
+    memory has read: `rethink`, `insert` at a line, and `replace` of a text that is gone. They raise MemoryConflict if
+    the block has changed since then. The error has the newer text, which now counts as read: call the edit again.
 
     A memory may be used from several threads.
     """
@@ -112,7 +113,7 @@ class Memory:
             return self._edit(label, "add", lambda now: now if now.version else new)
 
     def blocks(self) -> list[Block]:
-        """Return every block as it is now, sorted by label."""
+        """Return every block as it is now, sorted by label. All of them then count as read: see `block`."""
         with self._lock:
             return [self.block(label) for label in self.labels()]
 
@@ -124,7 +125,8 @@ class Memory:
     def block(self, label: str) -> Block:
         """Return a block as it is now. Raises InvalidSetting if there is none with this label.
 
-        The memory then counts as having read this version: see `rethink`.
+        This version then counts as read: `rethink`, and `insert` at a line, raise MemoryConflict if the block has
+        changed since.
         """
         label = blocks.checked_label(label)
         with self._lock:
@@ -158,8 +160,9 @@ class Memory:
     def insert(self, label: str, text: str, line: int = -1) -> Block:
         """Insert a line: before the first line (0), behind line number `line`, or at the end (-1).
 
-        Raises InvalidSetting if there is no such block or line, if `text` is not a text, or if the block would exceed
-        its limit; MemoryConflict, unless `line` is -1, if the block has changed since this memory read it.
+        Raises InvalidSetting if there is no such block or line, if `text` is not a text or `line` not a whole number,
+        or if the block would exceed its limit; MemoryConflict, unless `line` is -1, if the block has changed since this
+        memory read it.
         """
         text, line = checks.text("memory: text", text), checks.number("memory: line", line)
         return self._edit_text(label, "insert", lambda now, seen: blocks.inserted(now, text, line, seen))
@@ -168,8 +171,8 @@ class Memory:
         """Replace the whole text of a block.
 
         Raises InvalidSetting if there is no such block, if `text` is not a text, or if it exceeds the limit;
-        MemoryConflict if the block has changed since this memory read it. The error has the newer text, which counts as
-        read.
+        MemoryConflict if the block has changed since this memory read it. A block that this memory has not read yet is
+        replaced as it is now. The error has the newer text, which counts as read.
         """
         text = checks.text("memory: text", text)
 
@@ -180,16 +183,18 @@ class Memory:
         return self._edit_text(label, "rethink", whole)
 
     def history(self, label: str) -> list[BlockVersion]:
-        """Return every version of a block, the oldest first. Raises InvalidSetting if there is no such block."""
+        """Return every version of a block, the oldest first. Raises InvalidSetting if there is no such block. The
+        newest version then counts as read: see `block`."""
         label = blocks.checked_label(label)
         with self._lock:
             self.block(label)
             return list(block_log.versions(self._log(label)))
 
     def restore(self, label: str, version: int) -> Block:
-        """Write the text of an older version as a new version.
+        """Write the text of an older version as a new version, and return the block. Its description and limit stay.
 
-        Raises InvalidSetting if there is no such block or version.
+        What other agents have changed meanwhile is replaced too; `history` still has it. Raises InvalidSetting if there
+        is no such block or version.
         """
         found = next((one for one in self.history(label) if one.version == version), None)
         if found is None:

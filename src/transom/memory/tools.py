@@ -33,7 +33,8 @@ MOST_CHARACTERS = 8_000
 
 
 def memory_tools(memory: EditableMemory) -> list[Callable[..., Any]]:
-    """Return the tools of one memory, as functions. Each returns a text for the model, also after a conflict."""
+    """Return the tools of one memory, as functions. Each returns a text for the model, also after a MemoryConflict.
+    What else the memory raises, a tool raises too: for example InvalidSetting for an unknown label."""
 
     def memory_append(label: str, text: str) -> str:
         """Add a line to the end of one of your memory blocks.

@@ -118,8 +118,9 @@ class RecallIndex:
         return NAME_WEIGHT * rarity if term[0] == "=" else rarity
 
     def scores(self, weights: dict[str, float]) -> dict[int, float]:
-        """Score by BM25 the passages that have any of these terms; returns the scores by the index of the passage. A
-        score is about the sum of the weights at most."""
+        """Score by BM25 the passages that have any of these terms. `weights`: the weight of each term (see `weight`).
+        Returns the scores by the index of the passage; passages without a term are left out. A score is about the sum
+        of the weights at most."""
         mean, first = max(1.0, self._terms / max(1, len(self.alive))), self._first
         sums = [0.0] * len(self.alive)
         for term, weight in weights.items():
@@ -141,7 +142,8 @@ class RecallIndex:
 
 
 def _spans(view: View, entry: Entry) -> Iterator[tuple[int, str, int, int, float]]:
-    """Yield the passages of an entry: the index of the text, the text, start, end, and tokens."""
+    """Yield the passages of an entry: the index of the text, the text, start, end, and tokens. None for an entry that
+    only repeats others, as recalled text and answers of the readback tools do."""
     fact = entry.body
     if not isinstance(fact, Fact) or view.unit_of[entry.seq] < 0 or is_repeated(fact):
         return

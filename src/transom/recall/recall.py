@@ -64,14 +64,18 @@ class Recall(Struct, frozen=True, kw_only=True):
     `Recalled`: quotes in the order of the log, in at most `tokens` tokens, or in the share `share` of a small budget. A
     text of up to 260 tokens is one passage. Passages that score less than `least` times the best one are left out.
 
-    It runs only when the newest turn is a message of the user: in a loop of tool calls the model can read for itself.
-    The best of the chosen passages must reach a share of what the message's words and names weigh together: `asked` if
-    the message has a question mark, else `said`. And at least the share `talk` of the newest turns, in tokens, must be
-    without tool calls: where tools do most of the work, recall does not pay.
+    It yields nothing unless all of this holds:
+
+    - The newest turn is a message of the user. In a loop of tool calls the model can read for itself.
+    - The window hides or shortens something.
+    - At least the share `talk` of the newest turns, in tokens, is without tool calls. Where tools do most of the work,
+      recall does not pay.
+    - One of the chosen passages, without what its neighbours add, scores at least a share of what the message's words
+      and names weigh together: `asked` if the message has a question mark, else `said`.
 
     With an `embedder` there is a second ranking, by likeness of meaning, and both are fused by reciprocal rank. A
-    passage then also qualifies if its cosine with the message is at least `alike`. The embedder runs inside the plan,
-    so it must be local, and must give the same vector for the same text each time.
+    passage whose cosine with the message is at least `alike` then needs neither `least` nor `asked` and `said`. The
+    embedder runs inside the plan, so it must be local, and must give the same vector for the same text each time.
     """
 
     tokens: int = 1_500
@@ -135,8 +139,9 @@ def _share_of_talk(view: View) -> float:
 
 
 class _Found:
-    """The passages that a message may refer to. `ranked` has those with at least the share `least` of the best score,
-    as indexes into the passages of the index, the best first."""
+    """The passages that a message may refer to. `ranked`: their indexes in the passages of the index, the best first.
+    Without `compare` these are the passages with at least the share `least` of the best score; after `compare`, the
+    best of both rankings, whatever their scores."""
 
     def __init__(self, view: View, index: RecallIndex, asking: str, neighbours: float, least: float) -> None:
         self.view, self.index = view, index
@@ -178,7 +183,7 @@ class _Found:
 
     def lacking(self, room: int) -> list[int]:
         """Return the ranked passages that the window lacks, best first, as many as fit in `room` tokens. One with too
-        low a score is left out, unless it is in `alike`."""
+        low a score is left out, unless it is in `alike`; so is one with the same text as a better one."""
         chosen: list[int] = []
         seen = set[str]()
         window = _AlreadyShown(self.view)
@@ -200,13 +205,13 @@ class _Found:
         return chosen
 
     def part(self, chosen: Sequence[int]) -> float:
-        """Return the best score among these passages, as a share of what all words and names of the message weigh."""
+        """Return the best score among these passages, as a share of what all words and names of the message weigh. The
+        scores are those before phrases and neighbours raise them. `chosen` must not be empty."""
         return max(self.own.get(at, 0.0) for at in chosen) / max(1e-9, sum(self.weights.values()))
 
     def why(self, chosen: Sequence[int]) -> str:
-        """Say why these passages were recalled: the words and names of the message that they contain, the rarest
-        first.
-        """
+        """Say why these passages were recalled: their best score as a share (`part`), and the words and names of the
+        message that they contain, the rarest first, at most five."""
         have = set[str]().union(*(terms_of(self.text_of(self.index.passages[at])) for at in chosen))
         common = [term.removeprefix("=") for term in self.weights if term in have]
         return f"{self.part(chosen):.0%} of what was asked for: {', '.join(dict.fromkeys(common[:MAX_TERMS_IN_WHY]))}"
@@ -298,7 +303,8 @@ class DropRecalled(Struct, frozen=True, kw_only=True):
     also that of the newest turn.
 
     What it repeats is in the log, and can be recalled again. Recalled text without references is the caller's own and
-    may be nowhere else, so it stays. So does what the user pinned.
+    may be nowhere else, so it stays. So does what the user pinned, and, while the window fits, what an undo brought
+    back.
     """
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:

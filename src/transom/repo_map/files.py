@@ -51,10 +51,12 @@ class _Ignored(NamedTuple):
 
 
 def source_files(folder: Path) -> list[SourceFile]:
-    """List the files of the folder in a language that has symbols, sorted by path; at most MAX_FILES.
+    """List the files of the folder in a language that has symbols, sorted by path; at most MAX_FILES, the first ones
+    that are found.
 
-    Left out: files that a .gitignore of the folder, of one below, or of the repository around it ignores; hidden
-    folders, virtual environments, links, files over MAX_BYTES, and what cannot be read.
+    Left out: files that a .gitignore of the folder, of one below, or of the repository around it ignores (or its
+    `info/exclude`); hidden folders, virtual environments, `node_modules` and the like, folders more than MAX_DEPTH
+    deep, links, files over MAX_BYTES, and what cannot be read.
     """
     found: list[SourceFile] = []
     around, prefix = _around(folder)
@@ -66,7 +68,7 @@ def source_files(folder: Path) -> list[SourceFile]:
 
 
 def read_source(folder: Path, path: str) -> bytes | None:
-    """Read a file. None if it does not exist any more, is binary, or is larger than MAX_BYTES by now."""
+    """Read a file. None if it cannot be read any more, is binary, or is larger than MAX_BYTES by now."""
     try:
         with (folder / path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)

@@ -45,7 +45,8 @@ class Focus(Struct, frozen=True):
 
 
 def focus_of(texts: Iterable[str]) -> Focus:
-    """Extract the focus from texts: tasks, questions, paths, names."""
+    """Extract the focus from texts: tasks, questions, paths, names. The newest text comes last: only the last
+    MAX_CHARACTERS characters count."""
     text = "\n".join(texts)[-MAX_CHARACTERS:]
     identifiers = _IDENTIFIER.findall(text)
     words = dict.fromkeys(word for name in reversed(identifiers) for word in words_of_name(name))
@@ -77,7 +78,8 @@ def focus_of_view(view: View) -> Focus:
 
 @lru_cache(maxsize=1 << 16)
 def words_of_name(name: str) -> tuple[str, ...]:
-    """Return the words of an identifier, as stems: `toolResults` and `tool_results` are `tool` and `result`."""
+    """Return the words of an identifier, as stems: `toolResults` and `tool_results` are `tool` and `result`. Pieces of
+    one or two letters, and digits, are left out."""
     return tuple(stem(piece.lower()) for piece in _PIECE.findall(name) if len(piece) > 2)
 
 

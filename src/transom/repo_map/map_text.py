@@ -25,8 +25,8 @@ FULL = 0.98
 class MappedFile(Struct, frozen=True):
     """A file of a map.
 
-    `path`: within the folder; `rank`: the ranks of all files add up to 1; `symbols`: in the order of the source;
-    `symbol_ranks`: the rank of each symbol.
+    `path`: within the folder; `rank`: the ranks of all files of the folder add up to 1; `symbols`: in the order of the
+    source; `symbol_ranks`: the rank of each symbol, in the same order.
     """
 
     path: str

@@ -33,9 +33,10 @@ class RepoMap:
     keeps the parsed facts for the next process. `counter`: counts the tokens of the map (default: o200k). Needs
     `transom[map]`.
 
-    Files that git ignores are left out, and so are links, binary files, and files over 400,000 bytes. A file that
-    cannot be read is left out; one with syntax errors has fewer symbols. Neither raises. Raises InvalidSetting if there
-    is no such folder, or if a package of the extra is missing.
+    The map has files of the languages that it can parse, 20,000 at most. Files that git ignores are left out, and so
+    are hidden folders, `node_modules`, virtual environments, links, binary files, and files over 400,000 bytes. A file
+    that cannot be read is left out; one with syntax errors has fewer symbols. Neither raises. Raises InvalidSetting if
+    there is no such folder, or if a package of the extra is missing.
     """
 
     def __init__(
@@ -59,9 +60,8 @@ class RepoMap:
     def refresh(self, progress: Progress | None = None) -> int:
         """Parse the files that have changed on disk, and return how many were parsed.
 
-        `text` and `ranked` call this themselves.
-
-        `progress`: called for each parsed file.
+        `text` and `ranked` call this themselves. `progress`: called for each parsed file, with the share of the work
+        that is done, from 0 to 1, and the path of the file.
         """
         stored = self._known
         if stored is None:
@@ -90,8 +90,8 @@ class RepoMap:
     def ranked(self, *, focus: str | Sequence[str] | View = ()) -> list[MappedFile]:
         """Refresh, and return all files, the one that a reader needs first at the beginning.
 
-        `focus`: tasks, questions, paths and names, or the view of a conversation. Equal files and an equal focus give
-        an equal order. Raises InvalidSetting if `focus` is none of these.
+        `focus`: tasks, questions, paths and names, or the view of a conversation; empty: no focus. Equal files and an
+        equal focus give an equal order. Raises InvalidSetting if `focus` is none of these.
         """
         return self._ranked(focus)
 

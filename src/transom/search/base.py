@@ -20,14 +20,15 @@ from transom.errors import InvalidSetting, quote
 class SearchFilters(Struct, frozen=True, kw_only=True):
     """Conditions that an entry must meet to be found. Every filter that is given must hold.
 
-    - `conversations`: the entry is in one of these conversations, by name; None: in any of the store.
+    - `conversations`: the entry is in one of these conversations, by name; None: in any of the store; empty: in none,
+      so nothing is found.
     - `user_id`, `session_id`: its conversation was opened with this id (see `Conversation.open`); None: any
       conversation. One that was opened without a user is found by no `user_id`.
-    - `roles`: it has one of these roles: user, assistant, tool, note, …
-    - `tools`: it is a result of one of these tools, or a reply that calls one of them.
-    - `run_id`: it belongs to this run (`Meta.run_id`).
-    - `file`: it names this path or part of a path, or it is the result of a call that does.
-    - `since`, `until`: it was appended between these times, both included, in seconds since the epoch.
+    - `roles`: it has one of these roles: user, assistant, tool, note, …; empty: any.
+    - `tools`: it is a result of one of these tools, or a reply that calls one of them; empty: any entry.
+    - `run_id`: it belongs to this run (`Meta.run_id`); empty: any.
+    - `file`: it names this path or part of a path, or it is the result of a call that does; empty: any entry.
+    - `since`, `until`: it was appended between these times, both included, in seconds since the epoch; None: no bound.
     - `include_hidden`: if true, entries that are kept out of context, which only people may read, are found too.
     """
 
@@ -104,6 +105,8 @@ _TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
 
 class SearchHit(Struct, frozen=True, kw_only=True):
     """An entry that was found. `entry`: its seq in `conversation`; `role` and `tool`: as `transom log` prints them.
+    `tool` is empty if no tool belongs to the entry; for a reply with several calls it has all names, separated by
+    commas.
 
     `at`: when it was appended, in seconds since the epoch. `score`: the sum of reciprocal ranks (see `fused`); greater
     is better, comparable within one answer only. `snippet`: at most 240 characters of the entry around the words found,
@@ -143,11 +146,13 @@ class SearchIndex(Protocol):
     def update(
         self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
     ) -> int:
-        """Index the entries that were appended since the last update; return how many this call has indexed.
+        """Index the entries that were appended since the last update; return how many entries this call has indexed.
 
-        `conversations`: only these; None: all. `embedder`: also compute and store the vectors that indexed entries
-        lack. `most`: stop after about this many entries; call again for the rest. Other processes may do the same
-        meanwhile. Raises StoreUnavailable if the index or the store cannot be read or written now.
+        Conversations that the store has no more are removed from the index. `conversations`: only these; None: all.
+        `embedder`: also compute and store the vectors that indexed entries lack; entries that only get vectors are not
+        counted. `most`: stop after about this many entries; call again for the rest. Other processes may do the same
+        meanwhile. Raises StoreUnavailable if the index or the store cannot be read or written now; StoreDamaged for a
+        damaged conversation that is in `conversations`.
         """
         ...
 

@@ -101,7 +101,8 @@ def _texts(fact: m.Fact) -> Iterator[str]:
 
 
 def plain_arguments(written: str) -> str:
-    """Return the names and values in a call's arguments, without the escapes of JSON.
+    """Return the names and values in a call's arguments, without the escapes of JSON: the first 10,000, separated by
+    blanks.
 
     A text that is not JSON is returned as it is.
     """

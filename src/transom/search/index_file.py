@@ -84,7 +84,8 @@ class IndexFile:
             yield db
 
     def wipe_free_pages(self) -> None:
-        """Rewrite the file so that it has no byte of what was deleted."""
+        """Rewrite the file so that it has no byte of what was deleted. Only for a file with the tables of a search
+        index."""
         with self.connection() as db:
             for table in ("words", "parts"):
                 db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608 - names of ours

@@ -141,11 +141,12 @@ HIDDEN = scope_word("hidden", "")
 
 
 def rankings(db: sqlite3.Connection, query: str, where: FtsFilter) -> list[Iterator[int]]:
-    """Rank the rows for a query in several ways, the best row first in each.
+    """Rank the rows for a query in several ways. Each ranking is an iterator of row numbers, the best first; it may be
+    empty.
 
     One ranking is by the whole query as a phrase, if it has two words or more; one is by the rarest of its words that
-    occur; and for each word of three characters or more that occurs nowhere, one is by the words that contain it. A
-    ranking whose words occur nowhere is left out, so the list may be empty.
+    occur. Both are left out if none of its words occurs. For each word of three characters or more that occurs nowhere,
+    one ranking is by the words that contain it, if there are any.
     """
     terms = query_terms(query)
     having = {term: _rows(db, phrase(term), where, PROBE) for term in terms}
@@ -267,7 +268,8 @@ def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], where: FtsFilter
 
 
 def _size(db: sqlite3.Connection, where: FtsFilter) -> int:
-    """Count the rows that are searched, up to MOST_ROWS + 1."""
+    """Count the rows that are searched, up to MOST_ROWS + 1. Dates, hidden rows and `where.logs` are not regarded: the
+    number is for the rarity of words only."""
     if where.matching:
         parameters = (where.matching.removeprefix(" AND "), where.low, where.high, MOST_ROWS + 1)
         return db.execute(f"SELECT count(*) FROM ({_MATCHING} LIMIT ?)", parameters).fetchone()[0]  # noqa: S608 - a text of ours
@@ -275,7 +277,7 @@ def _size(db: sqlite3.Connection, where: FtsFilter) -> int:
 
 
 def _lengths(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, int]:
-    """Return how many words each of these rows has, in the same order."""
+    """Return for each of these rows how many words its columns `about` and `text` have, in the same order."""
     stored = dict(db.execute(_LENGTHS, (json.dumps(rows),)))
     return {row: sum(_numbers(stored[row])[-2:]) for row in rows}
 

@@ -14,7 +14,9 @@ _MOST_PLACES = 200
 
 def snippet(text: str, query: str, terms: Sequence[str]) -> str:
     """Return at most 240 characters of a text, on one line: around the query itself, or where most of its words are
-    close together.
+    close together. "…" stands where text was left out.
+
+    `terms`: the words of the query (`query_terms`).
     """
     folded = text.lower()
     if len(folded) != len(text):  # a few letters have a longer lower case
@@ -30,7 +32,7 @@ def snippet(text: str, query: str, terms: Sequence[str]) -> str:
 
 
 def _densest(folded: str, terms: Sequence[str]) -> int:
-    """Return the position where the most different words begin within the width of a snippet."""
+    """Return the position where the most different words begin within the width of a snippet; 0 if none occurs."""
     places: list[tuple[int, str]] = []
     for term in terms:
         at = folded.find(term)

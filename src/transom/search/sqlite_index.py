@@ -243,7 +243,8 @@ class SqliteIndex:
     def forgetting(self, conversations: Iterable[str]) -> Generator[None]:
         """Forget conversations before the block, which removes them from the store, and again after it.
 
-        The second time removes what another process has indexed meanwhile.
+        The second time removes what another process has indexed meanwhile. If the block raises, there is no second
+        time.
         """
         names = list(conversations)
         self.forget(names)

@@ -88,7 +88,8 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, where: FtsFi
 
 
 def _allowed(db: sqlite3.Connection, where: FtsFilter) -> set[int] | None:
-    """Return the rows that the filters let through; None if there are no filters."""
+    """Return the rows that `where.matching` lets through; None if it is empty, which lets all through. Hidden rows and
+    dates are not regarded here: `shown` leaves those rows out."""
     if not where.matching:
         return None
     statement = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"

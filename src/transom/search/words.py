@@ -51,8 +51,8 @@ def words_of(stored: str) -> set[str]:
 
 def query_terms(query: str) -> list[str]:
     """Return the words of a query in lower case, each once, in order: the first 64 of its first 4,000 characters. Words
-    are runs of letters and digits; in scripts without spaces, pairs of characters.
-    """
+    are runs of letters and digits; in scripts without spaces, each pair of adjacent characters, or a character that
+    stands alone."""
     return list(dict.fromkeys(_terms(replace_surrogates(query[:MAX_QUERY]).lower())))[:MAX_TERMS]
 
 
@@ -68,7 +68,8 @@ def _terms(query: str) -> Iterator[str]:
 
 
 def phrase(text: str) -> str:
-    """Quote a text for FTS5, so that it matches these words in this order and nothing in it is an operator."""
+    """Quote a text for FTS5, so that it matches these words one right after the other, and nothing in it is an
+    operator. Only the first 64 words of the first 4,000 characters count."""
     return '"' + " ".join(_WORD.findall(indexable(text[:MAX_QUERY]))[:MAX_TERMS]) + '"'
 
 

@@ -45,12 +45,15 @@ def traced(
     content: bool = False,
     tracer_provider: TracerProvider | None = None,
 ) -> Generator[Event, None, RunResult]:
-    """Pass on the events of `conv.stream(…)`, and record spans for them.
+    """Pass on the events of `conv.stream(…)`, record spans for them, and return the result of the run as `conv.stream`
+    does. The run is closed at the end.
 
     `conversation_id`, `user_id`: the session and the user under which the spans are found (`gen_ai.conversation.id`,
-    `user.id`). `agent`: the name of the run's span. `content`: also record the system prompt, the messages, the schemas
-    of the tools, and the arguments and results of calls: whoever reads the spans reads the conversation.
-    `tracer_provider`: None: the global one.
+    `user.id`). `agent`: names the run's span (`invoke_agent NAME`). `content`: also record the system prompt, the
+    messages, the schemas of the tools, and the arguments and results of calls: whoever reads the spans reads the
+    conversation. `tracer_provider`: None: the global one.
+
+    An error ends the spans and is raised again. Only its kind is recorded, never its text.
     """
     spans = _RunSpans(_common(conversation_id, user_id), agent, tracer_provider, content=content)
     try:
@@ -79,7 +82,7 @@ async def atraced(
     tracer_provider: TracerProvider | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Pass on the events of a run of an `AsyncConversation`, and record spans for them. The arguments are as in
-    `traced`."""
+    `traced`. The result of the run is in its last event, `Finished`."""
     spans = _RunSpans(_common(conversation_id, user_id), agent, tracer_provider, content=content)
     try:
         async for event in run:
@@ -156,7 +159,9 @@ class _RunSpans:
                 pass
 
     def fail(self, error: BaseException) -> None:
-        """Note that the run ended with this error. Only its type is recorded: its text may quote the conversation."""
+        """Note that the run ended with this error: its `kind` or `reason`, else the name of its type. Its text is not
+        recorded, as it may quote the conversation. A run that its reader closed (GeneratorExit) has no status of an
+        error."""
         kind = str(getattr(error, "kind", None) or getattr(error, "reason", None) or type(error).__name__)
         self._end_chat(kind)
         self._span.set_attribute("error.type", kind)
@@ -198,7 +203,8 @@ class _RunSpans:
         self._chat = _Chat(self._start(f"chat {name}", SpanKind.CLIENT, now, attributes), now)
 
     def _end_chat(self, error: str = "") -> None:
-        """End the span of the request at work. Without a reply it ends now, as an error if there is one."""
+        """End the span of the request at work, if there is one. With a reply it ends at the time of the reply. Without
+        one it ends now; `error`, if not empty, is its `error.type`."""
         chat, self._chat = self._chat, None
         if chat is None:
             return
@@ -267,7 +273,7 @@ class _RunSpans:
 
 
 def _usage(usage: Usage | None, prefix: str) -> dict[str, Any]:
-    """The attributes for a usage, their names after this prefix; none for tokens that were not reported."""
+    """The attributes for a usage, their names after this prefix. Counts that are 0 or were not reported are left out."""
     if usage is None:
         return {}
     return {f"{prefix}{name}": value for name, field in _USAGE.items() if (value := getattr(usage, field))}
