@@ -273,7 +273,7 @@ class _RunSpans:
 
 
 def _usage(usage: Usage | None, prefix: str) -> dict[str, Any]:
-    """The attributes for a usage, their names after this prefix. Counts that are 0 or were not reported are left out."""
+    """The attributes for a usage, with this prefix before their names. Counts of 0 and unreported ones are left out."""
     if usage is None:
         return {}
     return {f"{prefix}{name}": value for name, field in _USAGE.items() if (value := getattr(usage, field))}
