@@ -67,9 +67,8 @@ def redacted_turns(turns: Sequence[SourceTurn], redact: Redact) -> tuple[SourceT
 
 
 def redacted_want(want: Summarise, redact: Redact) -> Summarise:
-    """A copy of the want that shows no secret: turns, notes and focus are redacted, and exact values that contain a
-    secret are left out. `request`
-    stays as it is: the model has seen that."""
+    """A copy of the want that shows no secret. The turns, the notes and the focus are redacted; exact and typed values
+    that contain a secret are left out. `request` and `prior` stay as they are."""
     whole = [text for turn in want.turns for fact in turn.facts for text in texts_of(fact)]
     sources = list(_bounded_texts(reversed(whole)))
     return replace(
@@ -83,7 +82,8 @@ def redacted_want(want: Summarise, redact: Redact) -> Summarise:
 
 
 def texts_of(fact: Fact) -> Iterator[str]:
-    """Every text of a fact that may be quoted: content, text that we added, arguments, reasoning."""
+    """Every text of a fact that may be quoted: text parts, its own text (see `own_text`), the arguments of calls,
+    reasoning."""
     for part in fact.parts:
         if isinstance(part, Text):
             yield part.text

@@ -24,11 +24,11 @@ def impossible(
     kind: type[BudgetImpossible] = BudgetImpossible,
 ) -> BudgetImpossible:
     """The error that says that a request does not fit, with a bill: what takes the room, line by line, in the unit of
-    the first limit that is exceeded (tokens, bytes, images or messages).
+    the first limit that is exceeded (tokens, bytes, images or messages; tokens are calibrated).
 
-    `used`: the size that the request would have; it must exceed a limit. `listed`: for units that get a line of their
-    own, their keys with the names of these lines. A key of None or below 0, and a unit that is folded, gets none. If
-    any units are listed, the due notes of `state` get a line too. `kind`: the class of the error.
+    `used`: the raw size that the request would have; it must exceed a limit. `listed`: for units that get a line of
+    their own, their keys with the names of these lines. A key of None or below 0, and a unit that the window does not
+    show, gets none. If any units are listed, the due notes of `state` get a line too. `kind`: the class of the error.
     """
     limit = budget.limits(view.calibration)
     which = next(name for name in Size.__struct_fields__ if getattr(used, name) > getattr(limit, name))

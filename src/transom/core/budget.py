@@ -18,14 +18,14 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     - `context`: the tokens of the model's context window.
     - `reserve`: how many of these stay free for the answer.
     - `max_messages`: the maximum number of messages that are sent, those of the head included. Calls belong to their
-      message, also where an API has them as items of their own. A message that a dialect adds counts: OpenAI Chat's
-      for the images and files of a turn's results.
+      message, also where an API has them as items of their own. A message that a dialect adds counts: OpenAI Chat's for
+      the images and files of a turn's results.
     - `max_bytes`: the maximum number of UTF-8 bytes, base64 included, with 32 for each message beside its texts.
     - `max_images`: the maximum number of images.
     - `prices`: with prices, a compaction may come before the window is full, as soon as that is cheaper.
 
-    Raises InvalidSetting if `reserve` leaves nothing of `context`, if a limit is not a whole number of at least 1
-    (`reserve` and `max_images`: 0), or if `prices` is not Prices or None.
+    Raises InvalidSetting if `reserve` leaves nothing of `context`, if a limit is not a whole number from 1 to 2⁶⁰
+    (`reserve` and `max_images`: from 0), or if `prices` is not Prices or None.
     """
 
     context: int = 128_000
@@ -55,7 +55,7 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.context - self.reserve
 
     def share(self, default: int, fraction: float) -> int:
-        """The number of tokens `default`, or in a small window `fraction` × `usable` if that is less."""
+        """The number of tokens `default`, or in a small window `fraction` × `usable`, rounded down, if that is less."""
         return min(default, int(self.usable * fraction))
 
     def limits(self, scale: float = 1.0) -> Size:

@@ -68,10 +68,11 @@ class BudgetEnforcer:
         """The units that the policy's keep rules name, by key, as they were last asked."""
 
     def run(self, *, now: bool = False) -> None:
-        """Trim what is new, then compact if the window is full. `now`: compact as if it were full.
+        """Run the `arrival` strategies on what is new, then compact if the window is full. `now`: compact as if it were
+        full.
 
-        Raises BudgetImpossible, with the size of each part, if nothing makes the window fit; ContextStillTooLarge, its
-        subclass, if the policy had strategies to try.
+        Raises BudgetImpossible, with the size of each part, if the head alone does not fit, or if nothing makes the
+        window fit; in the second case ContextStillTooLarge, its subclass, if the policy had strategies to try.
         """
         head = self.draft.view.head_and_request_size
         if not fits(head, self.targets.limit):  # before all other work, whose time grows with what is new in the log
@@ -205,7 +206,7 @@ class BudgetEnforcer:
 
     def _is_due_soon(self, soft: float) -> bool:
         """Whether the window has reached the share `soft` of the trigger, or of the size at which a compaction pays.
-        False if this plan has compacted it."""
+        False if costs were compared in this plan already (`costs`): then it has compacted the window."""
         if self.costs is not None:
             return False
         if self._is_soon_cheaper(soft):
@@ -223,8 +224,9 @@ class BudgetEnforcer:
     def _worth_a_summary(self, prices: Prices) -> tuple[Strategy, ...]:
         """The strategies of the choice that would be cheapest if the summaries that it wants were made. Sets `costs`.
 
-        None, and `costs` stays as it is, if that choice wants no summary, if all summaries would be too short, or if
-        the window has not grown much since this was asked last (see `SUMMARY_CHECKS`).
+        Empty, and `costs` stays as it is, if that choice wants no summary, if all summaries would be too short, if no
+        choice brings the window below the trigger, or if the window has not grown much since this was asked last (see
+        `SUMMARY_CHECKS`).
         """
         window = self._priced_window(prices)
         step = max(1, window.limit // SUMMARY_CHECKS)

@@ -26,7 +26,7 @@ STAND_IN = "stand-in"
 
 class PricedWindow(NamedTuple):
     """What the price of every choice depends on. `tokens`: those of the request now. `growth`: the tokens by which it
-    grows at each call. `limit`: the tokens at which the trigger compacts it. All tokens are raw."""
+    grows at each call, above 0. `limit`: the tokens at which the trigger compacts it. All tokens are raw."""
 
     prices: Prices
     tokens: int
@@ -63,8 +63,8 @@ class PricedChoice(NamedTuple):
 def try_choices(
     choices: Sequence[Choice], attempt: Callable[[], Attempt], window: PricedWindow, *, with_new_summary: bool = False
 ) -> list[PricedChoice]:
-    """Try each choice on a copy of the draft. Returns those that bring the window below the trigger and make it
-    smaller, the cheapest first.
+    """Try each choice on a draft of its own, that of a new `attempt()`. Returns those that bring the window below the
+    trigger and make it smaller, the cheapest for each call first; empty if none does.
 
     `with_new_summary`: try them as if the summaries that they want were made, and add the price of these.
     """
@@ -82,11 +82,12 @@ def try_choices(
 
 
 def choice_cost(name: str, after: View, left: int, window: PricedWindow, summary: float = 0.0) -> ChoiceCost:
-    """The costs of a compaction that leaves the view `after`. `left`: the tokens of its request, due notes included.
-    `summary`: the price of new summaries.
+    """The costs of a compaction that leaves the view `after`, in fresh input tokens. `left`: the tokens of its request,
+    due notes included. `summary`: the price of new summaries.
 
     We take it that the next compaction comes when it pays, after √(2 · once / (growth · read)) calls, or earlier if the
-    window is full before.
+    window is full before, but after one call at least. If reading from the cache is free, it comes when the window is
+    full.
     """
     prices, growth = window.prices, window.growth
     rewritten = left - shared_prefix_tokens(after, after.shared_slots)
@@ -115,11 +116,11 @@ def price_of_want(want: Summarise, view: View, window: PricedWindow) -> float:
 def price_of_summary(
     summary: Summary, prices: Prices, counter: TokenCounter, *, window: int, source: int | None = None
 ) -> float:
-    """What a summary has cost, in fresh input tokens: what the usage says that was reported for it; 0 if no model made
-    it.
+    """What a summary has cost, in fresh input tokens: by the usage that was reported for it. Without a usage, 0 if no
+    model made it.
 
-    If no usage was reported, the price is estimated from the tokens of the live request (`window`) and of the turns
-    that were summarised (`source`; None: not known, and the same as `window`).
+    If a model made it and no usage was reported, the price is estimated from the tokens of the live request (`window`)
+    and of the turns that were summarised (`source`; None: not known, and the same as `window`).
     """
     usage = summary.usage
     if usage is not None:

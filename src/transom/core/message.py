@@ -77,8 +77,8 @@ Part = Text | Media | Other
 class Call(Struct, frozen=True, gc=False, omit_defaults=True):
     """A tool call, as the model wrote it.
 
-    `id`: the provider's id. `name`: the tool. `args`: the arguments as text, which need not be JSON. `extra`: the other
-    keys of the call. `legacy`: true for an OpenAI `function_call`, which has no id.
+    `id`: the provider's id; empty if it gave none. `name`: the tool. `args`: the arguments as text, which need not be
+    JSON. `extra`: the other keys of the call. `legacy`: true for an OpenAI `function_call`, which has no id.
     """
 
     id: str
@@ -186,9 +186,9 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
 class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):
     """The result of a tool call: a real one, or a synthetic one, which we write for a call whose result did not come.
 
-    - `call`: the provider's id of the call that a real result belongs to.
-    - `place`: the call that a synthetic result belongs to: the key of the turn's unit, and the index of the call in the
-      turn.
+    - `call`: the provider's id of the call; empty if the result came without one.
+    - `place`: the call itself: the key of the turn's unit, and the index of the call in the turn. Every synthetic
+      result has one, and every result of a run or of an approval. None: the call is found by its id or name.
     - `synthetic`: true if we wrote it. `failed`: true if the tool reported an error.
     - `legacy`: true for the result of a call that has no id (OpenAI's `function_call`).
     """
@@ -316,7 +316,8 @@ def own_text(fact: Fact) -> str:
 
 
 def strings_in(raw: object) -> Iterator[str]:
-    """All strings in a JSON value of unknown form, in order. The values of `type` keys are left out."""
+    """All strings that are values in a JSON value of unknown form, in order. Keys are left out, and everything under a
+    key `type`."""
     stack: list[object] = [raw]
     while stack:
         item = stack.pop()
@@ -338,7 +339,12 @@ def role_of(fact: Fact) -> str:
 
 
 def is_empty(fact: Fact) -> bool:
-    """Whether a fact has neither content nor calls. Such a fact stays in the log, and no window contains it."""
+    """Whether a fact has nothing that a window could show: no content part except empty texts, no calls, and no text of
+    its own (see `own_text`). Reasoning alone does not count. A tool result is never empty, nor is a turn of the model
+    with a refusal or audio in `extra`.
+
+    An empty fact stays in the log, and no window contains it.
+    """
     for part in fact.parts:
         if not isinstance(part, Text) or part.text:
             return False

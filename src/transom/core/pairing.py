@@ -33,8 +33,9 @@ class OpenTurns(Protocol):
 def open_call(turns: OpenTurns, result: ToolResult) -> tuple[Unit, int] | None:
     """The open call that this result belongs to, as its unit and its index in the turn; None if there is none.
 
-    A result with a `place` (mostly a synthetic one) names its call by that. Any other result names it by label. If
-    several turns have an open call with this label, the newest one counts.
+    A result with a `place` names its call by that. Any other result names it by label, or by function name if the call
+    has no id (see `is_answered`). If several turns have such an open call, the newest turn counts, and in a turn the
+    first call.
     """
     if result.place is not None:
         key, index = result.place
@@ -74,7 +75,8 @@ def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str, name: str | Non
 def is_answered(call: Call, *, by: str, name: str | None) -> bool:
     """Whether a result with the label `by` and the function name `name` belongs to this call.
 
-    A call with an id needs this label. A call without an id needs its name; a result that has no name fits too.
+    A call with an id: if the label is this id. A call without an id: if the label is empty or the call's name, and
+    `name` is None or the call's name.
     """
     if call.id:
         return by == call.id

@@ -65,8 +65,8 @@ def _chunks_of(items: Sequence[T]) -> Vector[T] | None:
 
 
 class Vector(Sequence[T]):
-    """An immutable sequence in chunks of at most `CHUNK` items: the full `_chunks`, and behind them `_last`, into which
-    an appended item goes. A slice of it is a tuple."""
+    """An immutable sequence in chunks: `_chunks`, each with 1 to `CHUNK` items, and behind them `_last`, into which an
+    appended item goes and which has fewer than `CHUNK`. A slice of it is a tuple."""
 
     __slots__ = ("_chunks", "_last", "_length", "_starts")
 
@@ -255,10 +255,10 @@ class IntVector:
     """An immutable sequence of whole numbers (64 bits). `plus` and `without` return another one and leave this one as
     it is.
 
-    The versions of a sequence share one array. Each knows how many of its first numbers are its own, and these never
-    change. To append in place, `plus` needs the right of its version: a bytearray of one byte. Whoever pops that byte
-    has the right, and the new version gets a new one; everybody else copies the array first. The pop is atomic, so only
-    one thread gets the right.
+    The versions of a sequence share one array. Each knows how many of the array's first numbers are its own, and these
+    never change. To append in place, `plus` needs the right of its version: a bytearray of one byte. Whoever pops that
+    byte has the right, and the new version gets a right of its own; everybody else copies the array first. The pop is
+    atomic, so only one thread gets the right.
     """
 
     __slots__ = ("_length", "_numbers", "_right")
@@ -284,10 +284,11 @@ class IntVector:
         return longer
 
     def without(self, index: int) -> IntVector:
-        """A sequence of these numbers without the one at `index`.
+        """A sequence of these numbers without the one at `index`, which must be from 0 to the length − 1 (it is not
+        checked).
 
-        Without the last number, both share the array, and the next `plus` copies it. Without any other, the array is
-        copied.
+        Without the last number, both share the array, and the next `plus` of the shorter one copies it. Without any
+        other, the array is copied here.
         """
         if index == self._length - 1:
             shorter = IntVector.__new__(IntVector)

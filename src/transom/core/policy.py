@@ -160,9 +160,10 @@ class Policy(Struct, frozen=True, kw_only=True):
       the end of the window, once for each turn. A compaction makes room for it if it must; if there is no room, nothing
       is recalled.
 
-    Raises InvalidSetting if a list of steps is not a tuple of callables or holds a class instead of an instance, if a
-    share is not a number from 0 to 1, if a given `target` is above a trigger that is not 0, if a trigger or target is
-    given and there is no step that could follow it, or if `own_limits` is not a Budget.
+    Raises InvalidSetting if a list of steps is not a tuple of callables or holds a class instead of an instance, if
+    `choices` is not a tuple of `Choice` with different names, if a share is not a number from 0 to 1 (a trigger may be
+    infinity), if a given `target` is above a trigger that is not 0, if a trigger or target is given and there is no
+    step that could follow it, or if `own_limits` is not a Budget.
     """
 
     name: str = "custom"
@@ -233,8 +234,9 @@ def policy_limit(budget: Budget, policy: Policy, calibration: float) -> Size:
 
 
 def is_at_trigger(size: Size, fixed: Size, lower: Size, limit: Size, trigger: float) -> bool:
-    """Whether a window of this size is at the trigger. `lower`: the limits that it is measured against (see
-    `policy_limit`). `limit`: the budget's.
+    """Whether a window of this size is at the trigger: whether its pressure is at least `trigger`. `fixed`: the part of
+    the size that cannot be taken away. `lower`: the limits that it is measured against (see `policy_limit`). `limit`:
+    the budget's.
 
     A trigger of 1 means: when it no longer fits. So a window that fits exactly is not at it, unless the policy has a
     limit of its own.

@@ -23,8 +23,8 @@ ALWAYS = 3
 
 
 def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -> Mapping[str, int]:
-    """What is known after a model refused reasoning: one of the four values above for each model. `is_some_left`: the
-    log has reasoning that no refusal hides."""
+    """What is known after a model refused reasoning: one of the four values above for each model. `model`:
+    "provider:model"; if it is empty, nothing changes. `is_some_left`: the log has reasoning that no refusal hides."""
     if not model:
         return known
     if known.get(model) in (NEW_REASONING, ALWAYS):

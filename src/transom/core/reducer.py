@@ -72,8 +72,8 @@ def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View
 
 
 def _fact(builder: ViewBuilder, entry: Entry, key: int | None = None, signed_prefix: str = "") -> int:
-    """Add a fact as a unit of its own, unless it is hidden or empty. Provider calls that wait are ended by a fact that
-    is not the model's.
+    """Add a fact as a unit of its own, unless it is hidden or empty. Returns the unit's key, or why there is none (see
+    `NO_UNIT`). Provider calls that wait are ended by any fact but a turn of the model or a failure.
 
     `key`: the unit's key; None: the seq of the entry. `signed_prefix`: as `Unit.signed_prefix`.
     """

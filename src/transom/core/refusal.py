@@ -29,8 +29,12 @@ def refusal(table: SlotTable, edit: Edit) -> str | None:
 
 
 def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
-    """Why a fold does not apply; None if it does. Its range must be whole slots before the request in flight and behind
-    the provider's compaction, without an open call, and larger than what the fold shows."""
+    """Why a fold does not apply; None if it does.
+
+    Its range must be whole slots, before the request in flight and behind the provider's compaction, without an open
+    call, and before any call of the provider's own tools that waits. Its text must not be blank, and what it shows must
+    have fewer bytes than the range.
+    """
     slots, i, j = table.slots, table.slot_index(fold.first), table.slot_index(fold.last)
     if fold.first > fold.last or i < 0 or slots[i].first != fold.first or slots[j].last != fold.last:
         return f"no visible slots from {fold.first} to {fold.last}"
@@ -54,8 +58,12 @@ def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
 
 
 def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
-    """Why a trim does not apply; None if it does. It must name a part that there is, keep valid spans of it, and make
-    it smaller."""
+    """Why a trim does not apply; None if it does.
+
+    It must name a part that there is, keep valid spans of it, have the note that the kind of part needs (see
+    `Trim.note`), and make it smaller. It must not touch the provider's own compaction, or reasoning of a turn that is
+    at work.
+    """
     entry = table.unit_entry(trim.entry)
     if entry is None:
         return _no_unit(trim.entry)

@@ -178,8 +178,8 @@ class SlotTable:
     def token_counts(self, body: Body) -> tuple[int, ...]:
         """The token counts of an entry with this body, as `Entry.tokens` explains them.
 
-        For a trim it is the count of the part as the trim shows it; none if the trim names no part that there is. For a
-        fold that shows the provider's compaction, the counts are those of the compaction.
+        For a trim it is the count of the part as the trim shows it; none if the trim drops reasoning, or names no part
+        that there is. For a fold that shows the provider's compaction, the counts are those of the compaction.
         """
         form = None
         if isinstance(body, Fold) and (compaction := self.compaction_of(body)) is not None:

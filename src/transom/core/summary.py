@@ -52,9 +52,10 @@ class Summaries(Struct, frozen=True, gc=False, eq=False):
     """What a view knows of the summaries of its log. `SummaryLimits` decides from it whether one may be asked for.
 
     - `made`: the seqs of the summaries that were not undone, rising.
-    - `strikes`: how often a model has failed to make one since a model last made one.
+    - `strikes`: how often a model has failed to make one since the last one that was not degraded.
     - `failed_at`: the seq of the last such failure; -1 if none.
-    - `spent`: the tokens of all requests for summaries and their answers, without those that were read from a cache.
+    - `spent`: the tokens of all requests for summaries and their answers, as the provider counts them, without those
+      that were read from a cache.
     - `sent`: the raw tokens of all requests of the conversation.
     """
 
@@ -119,7 +120,7 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
     view crosses a thread.
 
     - `turns`: the units that `prior` does not cover, in order. `prior`, `prior_seq`: the summary to go on from, and its
-      seq.
+      seq; both None if there is none.
     - `exact`: values that the summary must have unchanged: paths, ids, numbers, quoted errors. `typed`: those of them
       that the user wrote by hand; if not all values fit, these are the last to be left out.
     - `notes`: new ones, to be kept verbatim. `focus`: what to keep above all. `max_tokens`: the maximum length of its
@@ -129,7 +130,8 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
     - `by_provider`: true if the provider itself is to compact `request`; then there are no `turns`.
     - `request`: the live request. A request for the summary that begins with it reads that prefix from the cache. None
       if there is none.
-    - `request_tokens`: the tokens of `request` as the provider counts them; 0 if not known, and then it is not forked.
+    - `request_tokens`: the tokens of `request` as the provider counts them. 0 if not known: then no request for the
+      summary begins with it.
     """
 
     last: int

@@ -145,8 +145,8 @@ class Targets:
         )
 
     def _as_full_in_tokens(self, limit: Size, fixed: Size) -> Size:
-        """The limits of a target: `limit`. If messages or bytes fill up first, the token limit is lowered, until it is
-        as full as they are.
+        """The limits of a target: `limit`. If messages or bytes are at the trigger, and at least `MIN_FULLNESS` full,
+        the token limit is lowered, until it is as full as they are. It stays so for the rest of the plan.
 
         Why: strategies divide tokens, a part for the newest turns, a part for a digest, a part that stays free. Where
         another limit is reached first, these would be shares of room that cannot be used, and each later window would

@@ -211,8 +211,11 @@ class FormatCounter:
         return tokens
 
     def messages(self, fact: Fact) -> int:  # noqa: ARG002 - here every fact is one message
-        """The maximum number of messages (in some dialects: items) that a fact is sent as. A turn of the model also has
-        those that its results need beside one message for each."""
+        """The maximum number of messages (in some dialects: items) that a fact is sent as.
+
+        For a turn of the model, this includes any extra messages that its results need; the one message of each result
+        is not included.
+        """
         return 1
 
     def count_tools(self, tools: Sequence[Raw]) -> int:
@@ -229,7 +232,8 @@ def head_size(head: Head, tokens: int) -> Size:
 
 
 def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
-    """The size of a fact without trims. `tokens`: its counts. Fields in `extra` count too, because they are sent."""
+    """The size of a fact without trims, as one message. `tokens`: its counts (`Entry.tokens`), which are added up. The
+    bytes of all of `extra` count, because it is sent again in its dialect."""
     size, images = MESSAGE_BYTES + (len(plain(fact.extra)) if fact.extra else 0), 0
     for part in fact.parts:
         if isinstance(part, Text):

@@ -101,8 +101,8 @@ def effective_trims(trims: Sequence[AppliedTrim]) -> dict[Place, AppliedTrim]:
 
 
 def trimmed_fact(entry: Entry, best: Mapping[Place, AppliedTrim], hides: Callable[[Reasoning], bool]) -> Fact:
-    """The fact of an entry as the window shows it. `best`: the trims in effect, by place. `hides`: says of a reasoning
-    whether it is left out for another reason than a trim."""
+    """The fact of an entry as the window shows it; the same object if nothing in it changes. `best`: the trims in
+    effect, by place. `hides`: says of a reasoning whether it is left out for another reason than a trim."""
     fact = entry.body
     assert isinstance(fact, Fact)
     changed: dict[Address, Any] = {

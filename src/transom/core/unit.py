@@ -136,8 +136,8 @@ class FoldedSlot(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1
     among them.
 
     - `first`, `last`: keys of the first and last unit that it covers. `seq`: the seq of the fold's entry.
-    - `text`, `why`: those of the fold; the text is empty while another fold hides this one. `tokens`: those of the text
-      as a message.
+    - `text`, `why`: those of the fold; the text is empty while another fold hides this one. `tokens`: the raw tokens of
+      the text as a message, or of the compaction that stands in its place.
     - `children`: the slots that it replaced. `unit_count`: how many units are in them.
     - `all_pinned`: all pinned units in them, in key order. `excerpted`: the keys of units of which the text has an
       excerpt; they are not shown behind it, even if they are pinned.
@@ -286,8 +286,9 @@ def with_trims(unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: 
 def with_signature_stale(
     unit: Unit, entries: tuple[Entry, ...], *, stale: bool, signed_prefix: str | None = None
 ) -> Unit:
-    """A copy of the unit with its bound reasoning hidden (`stale`) or shown, and its new size. `entries`: those of the
-    unit. `signed_prefix`: a new one, if given."""
+    """A copy of the unit with its bound reasoning hidden (`stale`) or shown, and its new size. With the `signed_prefix`
+    `REFUSED`, this holds for all of its reasoning. `entries`: those of the unit. `signed_prefix`: a new one; None keeps
+    the unit's."""
     prefix = unit.signed_prefix if signed_prefix is None else signed_prefix
     changed = replace(unit, signature_stale=stale, signed_prefix=prefix, cached_fingerprint=None)
     size = unit.size

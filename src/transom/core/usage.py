@@ -50,8 +50,8 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
     """The ratio that the newest refusal set; 0 if there was none."""
 
     def learn(self, sent: Sent, usage: Usage) -> Calibration:
-        """The calibration after a reply to the request `sent`, whose usage the provider reports. The module says how it
-        moves."""
+        """The calibration after a reply to the request `sent`, whose usage the provider reports. The ratio moves as the
+        docstring of this module says. Without a number of prompt tokens (`usage.prompt` is 0) nothing changes."""
         if not usage.prompt or not sent.tokens:
             return self
         whole = usage.prompt if usage.prompt >= usage.cached else usage.prompt + usage.cached
@@ -192,8 +192,9 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
 
 
 def _was_run(result: ToolResult, meta: Meta) -> bool:
-    """Whether a result says that a tool was run. A run logs how long each tool took; of a tool that it gave up, it logs
-    a synthetic result. A late result of the same call does not count again."""
+    """Whether a result counts as a call that was run. One that did not come from a run (its `meta` names no tool): if
+    it is real. One from a run: if it has the call's place, and a duration or a synthetic text, because the run gave the
+    tool up. A late result of the same call has no place, so that it does not count again."""
     if not meta.tool_name:
         return not result.synthetic
     return result.place is not None and (meta.duration is not None or result.synthetic)

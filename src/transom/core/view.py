@@ -120,8 +120,9 @@ class View(SlotTable, Struct, frozen=True, eq=False):
 
     @property
     def approvals(self) -> Mapping[CallPlace, tuple[int, str]]:
-        """The calls that need or needed a person's approval and have no result in their turn, each with the seq of its
-        newest `Approval` and the state: that of the entry, or "answered" if the result came late."""
+        """The calls that need or needed a person's approval and have no real result in their turn (a synthetic one may
+        say that the call waits). Each with the seq of its newest `Approval` and the state: that of the entry, or
+        "answered" if the result came late."""
         return self.calls.approvals
 
     @property
@@ -136,8 +137,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
 
     @property
     def first_break(self) -> tuple[int, int, str] | None:
-        """The first slot that differs from the last request, the seq of the entry that changed it, and why. None:
-        nothing differs."""
+        """The index of the first slot that differs from the last request (-1: the head), the seq of the entry that
+        changed it, and why. None: nothing differs."""
         return self.prefix.first_break
 
     @property
@@ -180,7 +181,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
 
     @property
     def fixed_size(self) -> Size:
-        """The size that no compaction can take away: the head, and the required units that are visible."""
+        """The size that no compaction can take away: the head, the request beside its messages, and the required units
+        that are visible."""
         visible = (self.unit(key).size for key in self.required if self.is_visible(key))
         return sum_sizes(visible, self.head_and_request_size)
 
@@ -251,7 +253,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
         return Entry(seq=self.length, at=at, body=body, tokens=tokens, counter=self.counter.name, meta=meta, plan=plan)
 
     def call_of(self, unit: Unit, seq: int) -> Call | None:
-        """The call to which the result with this seq belongs; None if the unit is not a turn of the model."""
+        """The call to which the result with this seq, one of the unit's, belongs. None if the unit is not a turn of the
+        model."""
         turn = self.entries_of(unit)[0].body
         index = unit.answered_calls[bisect_left(unit.seqs, seq) - 1]
         return turn.calls[index] if isinstance(turn, Assistant) else None
@@ -272,8 +275,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
         return refusal(self, edit)
 
     def user_restored(self, slot: Slot) -> bool:
-        """Whether an edit of this slot was undone, and no later edit does the same again. Plans leave such a slot alone
-        while the window fits."""
+        """Whether an edit of this slot was undone, and no later edit does the same again. Always false for a
+        `FoldedSlot`. Plans leave a restored slot alone while the window fits."""
         if not isinstance(slot, Unit):
             return False
         at = bisect_right(self.restored, slot.key, key=lambda keys: keys[0]) - 1

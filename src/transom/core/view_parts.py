@@ -41,7 +41,7 @@ class Calls(Struct, frozen=True, gc=False):
     """By seq, rising: the real results that came after a synthetic one, until a note gives them. Each with the key of
     the turn and the index of the call."""
     approvals: Mapping[CallPlace, tuple[int, str]] = _NO_APPROVALS
-    """The calls that need or needed a person's approval and have no result in their turn: the seq of the newest
+    """The calls that need or needed a person's approval and have no real result in their turn: the seq of the newest
     `Approval`, and its state; or "answered" if the result came late."""
 
     def without_late_results(self, seqs: Iterable[int]) -> Calls:
