@@ -66,9 +66,11 @@ class Prices(Struct, frozen=True, kw_only=True):
         return PRICES[name]
 
     def of(self, request: RequestTokens) -> float:
-        """What one request costs: `read` for each shared token that is in a whole block, `write` for each other token.
+        """Return what one request costs.
 
-        If the request has fewer than `cache_minimum` tokens, `fresh` for each token.
+        With at least `cache_minimum` tokens: `read` for each shared token that is in a whole block, and `write` for
+        each other token. If fewer than `cache_minimum` tokens are shared, all are written. With fewer than
+        `cache_minimum` tokens in the whole request: `fresh` for each token.
         """
         sent, shared = request
         if sent < self.cache_minimum:

@@ -509,8 +509,9 @@ class Usage(Struct, frozen=True, kw_only=True):
 class Map(Struct, frozen=True, kw_only=True):
     """Print the files and symbols of a folder that a reader would need first, within a number of tokens.
 
-    Files are ranked by who mentions whose symbols, and by the words of --focus. What was parsed is kept in .transom of
-    this folder, so that the next map is there at once. Needs `pip install "transom[map]"`.
+    Files are ranked by who mentions whose symbols, and by the words of --focus. If the current folder has a .transom,
+    what was parsed is kept there, so that the next map is there at once. Exit code 1 if there is nothing to print.
+    Needs `pip install "transom[map]"`.
     """
 
     folder: o.Folder = Path()
@@ -521,7 +522,8 @@ class Map(Struct, frozen=True, kw_only=True):
 
 @command("clean", "Remove the replays of this folder.", example="clean")
 class Clean(Struct, frozen=True, kw_only=True):
-    """Remove the replays that were stored in .transom of this folder, and what `map` has kept there. Asks first."""
+    """Remove what `replay`, `demo` and `map` have stored in .transom of this folder; with --imports, what `import` has
+    stored too. Asks first. Exit code 1 if the answer was no."""
 
     imports: o.CleanImports = False
     yes: o.CleanYes = False

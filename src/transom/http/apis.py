@@ -96,9 +96,12 @@ def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialec
 class CallBody:
     """The body of a request, of which only what is needed is parsed. Raises InvalidMessage if it is no such body.
 
-    `messages`: each message as the bytes that came, without the leading ones of the system prompt. `system`: the system
-    prompt as instructions. `tools`: the schemas of the tools in the field for tools. `offers_tools`: whether there are
-    tools in that field or, as Codex sends them, in an item. `has_marks`: whether the client sets cache marks itself.
+    - `messages`: each message as the bytes that came, without the leading ones of the system prompt.
+    - `system`: the system prompt as instructions.
+    - `tools`: the schemas of the tools in the field for tools. `offers_tools`: whether there are tools in that field
+      or, as Codex sends them, in an item.
+    - `model`: the model that the body names, else the path; empty if neither does.
+    - `is_streamed`: whether the client asks for a stream. `has_marks`: whether the client sets cache marks itself.
     """
 
     def __init__(self, api: Api, dialect: Dialect, path: str, content: bytes) -> None:
@@ -142,11 +145,14 @@ class CallBody:
         return None
 
     def rendered(self, window: Raw, longest_answer: int | None = None) -> bytes:
-        """The body with the messages, the system prompt and the tools of a window; every other field as it came.
+        """Return the body with the messages, the system prompt and the tools of a window in place of its own.
+
+        Every other field stays as it came; of the window's other fields those are added that the body does not have.
+        `longest_answer`: the most tokens of the answer, in place of the body's own.
 
         A window contains no empty message. If it ends with a message of the system or of the model, the user's empty
-        messages at the end of the client's list follow as they came. `longest_answer`: the most tokens of the answer,
-        in place of the body's own.
+        messages at the end of the client's list follow as they came. The block for billing of Claude Code stays in
+        front of the system prompt.
         """
         fields: dict[str, Any] = dict(self.fields)
         given = {self.api.messages, "tools", *self.api.system}

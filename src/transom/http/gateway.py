@@ -265,8 +265,12 @@ class Gateway:
             each.conv.close()
 
     def count_tokens(self, body: CallBody, caller: Caller) -> int | None:
-        """The tokens of the window of a request that is not sent. None if the window has no fold, if the conversation
-        is not known, if its log says more than the request, or if another request is in it."""
+        """Return the tokens of the window that this request would be sent with, without sending it.
+
+        None if the window has no fold, if the conversation is not known, if its log says more than the request, or if
+        another request of this process is in it. Raises ConversationBusy if another process has it, and what the store
+        raises.
+        """
         start = digests.begin(caller.tenant, caller.session, body.dialect.name)
         match = self.matcher.match(start, body.messages, body.dialect)
         opened = None if match.place is None else self._take(match.place.name)

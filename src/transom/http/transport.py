@@ -54,7 +54,11 @@ class Transport:
         self.close()
 
     def handle_request(self, request: Any) -> Any:
-        """Send a request through an exchange, if it asks a model for a reply. Returns the response for the client."""
+        """Send a request, and return the response for the client.
+
+        A request that asks a model for a reply goes through the gateway: it is logged, and sent with a window. Any
+        other request is sent as it is.
+        """
         exchange = _exchange(self.gateway, request, request.read())
         if exchange is None:
             return self._inner.handle_request(_forwarded(request, None))
@@ -87,7 +91,11 @@ class AsyncTransport(Transport):
         await self.aclose()
 
     async def handle_async_request(self, request: Any) -> Any:
-        """Send a request through an exchange, if it asks a model for a reply. Returns the response for the client."""
+        """Send a request, and return the response for the client.
+
+        A request that asks a model for a reply goes through the gateway: it is logged, and sent with a window. Any
+        other request is sent as it is.
+        """
         exchange = _exchange(self.gateway, request, await request.aread())
         if exchange is None:
             return await self._inner.handle_async_request(_forwarded(request, None))

@@ -33,7 +33,7 @@ def wrap(
     wait: float = WAIT,
     **settings: Any,
 ) -> C:
-    """A copy of an SDK's client whose calls are logged, and sent with a window that fits the budget.
+    """Return a copy of an SDK's client whose calls are logged, and sent with a window that fits the budget.
 
         client = transom.wrap(OpenAI(), store="sqlite:///agent.db", budget=100_000)
 
@@ -42,17 +42,20 @@ def wrap(
     messages. A call that the model refuses as too long is sent again with less. The client given is not changed, and
     both share their connections.
 
-    `store`, `policy`: as for `Conversation.open`. `budget`: likewise; without one it is the context size of each call's
-    model. `session`: the id of the conversation in the store; without it, each conversation gets one. The header
-    `x-transom-session` names it for one call. `dialect`: a form of an API, if the server has its own. `on_error`:
-    "pass" sends a call as it came if no window can be built for it, and logs a warning; "fail" answers it with an
-    error. `wait`: seconds that a call waits while another process has its conversation and says nothing new in it;
-    after that the call gets a conversation of its own. `settings`: summarizer, redact, digest_role, counter, as for
-    `Conversation.open`.
+    - `store`, `policy`, `user_id`: as for `Conversation.open`.
+    - `budget`: likewise; without one it is the context size of each call's model.
+    - `session`: the id of the conversation in the store; without it, each conversation gets one. The header
+      `x-transom-session` names it for one call.
+    - `dialect`: a form of an API, if the server has its own ("mistral", "anthropic_unsigned").
+    - `on_error`: "pass" sends a call as it came if no window can be built for it, and logs a warning; "fail" answers it
+      with an error.
+    - `wait`: seconds that a call waits while another process has its conversation and says nothing new in it; after
+      that the call gets a conversation of its own.
+    - `settings`: summarizer, redact, digest_role, counter, as for `Conversation.open`.
 
     Calls whose conversation the provider keeps (`previous_response_id`, `conversation`) pass as they are. Raises
     InvalidSetting for a wrong setting, for a client of another kind, for one that signs its requests itself (Bedrock,
-    Vertex), and for one that is wrapped already.
+    Vertex), and for one that is wrapped already; TypeError for another name in `settings`.
     """
     name = type(client).__name__
     if any(part in name for part in _SIGNED):

@@ -22,10 +22,10 @@ _WRITTEN = [name for name, each in FORMATS.items() if each.written]
 
 
 class Exported(Struct, kw_only=True):
-    """What an export has written so far; final when the iteration has ended.
+    """What an export has written so far.
 
-    `conversation`: its name; `format`: the name of the format; `messages`: how many were written. `notes`: what the
-    format cannot hold, one line for each kind.
+    `conversation`: its name; `format`: the name of the format. `messages`: how many were written until now. `notes`:
+    what the format cannot hold, one line for each kind; it is empty until the iteration has ended.
     """
 
     conversation: str
@@ -37,8 +37,8 @@ class Exported(Struct, kw_only=True):
 class Export(Iterator[bytes]):
     """The bytes of an exported conversation, as an iterator of pieces.
 
-    The log is read while you iterate. `report`: what was written, final when the iteration has ended. `progress`: the
-    share of the log that was read, from 0 to 1.
+    The log is read while you iterate. `report`: what was written; it is final when the iteration has ended. `progress`:
+    the share of the log that was read, from 0 to just below 1.
     """
 
     def __init__(self, log: StoredLog, format_name: str | None) -> None:

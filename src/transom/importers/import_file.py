@@ -49,10 +49,12 @@ _SCAN = 0.2
 class Imported(Struct, frozen=True, kw_only=True):
     """What became of one conversation.
 
-    `conversation`: its name in the store; `format`: the name of the file's format; `source`: the file. `messages`: how
-    many facts were appended; `earlier`: how many facts of the file the log had already; `hidden`: how many of both the
-    user had taken back: they are stored, and never sent. `remarks`: what was stored and no window shows, or was not
-    stored because it is no message, one line each. `skipped`: what was left out, with its size, one line each.
+    - `conversation`: its name in the store. `format`: the name of the file's format. `source`: the file.
+    - `messages`: how many facts were appended. `earlier`: how many facts of the file the log had already. `hidden`: how
+      many facts of the file the user had taken back: they are stored, and never sent.
+    - `remarks`: one line for each kind of thing that was stored and no window shows, or that was not stored because it
+      is no message, and for a file that is shorter than what was imported before.
+    - `skipped`: one line for each thing that could not be read and was left out.
     """
 
     conversation: str
@@ -83,17 +85,23 @@ def import_file(
     only what follows is appended: importing the same file again changes nothing, and a file that has grown is
     continued.
 
-    `format`: a name out of `FORMATS`; None: the content decides. `id`: the name for the conversation; the file must
-    hold only one then. By default it is the conversation's own id, or the name of the file where there is none.
-    `counter`: counts the tokens that entries are stored with (default: o200k). `on_skip`: called with one line of text
-    for everything that is left out; by default such lines are only in `Imported.skipped`.
-    `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the file.
+    - `format`: a name out of `FORMATS`; None: the content decides.
+    - `id`: the name for the conversation; the source must hold only one then. By default it is the conversation's own
+      id, or the name of the file where there is none.
+    - `counter`: counts the tokens that entries are stored with (default: o200k). `clock`: gives the time of entries
+      whose messages have none.
+    - `on_skip`: called with one line of text for everything that is left out. The lines of a conversation are in its
+      `Imported.skipped` too.
+    - `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the file.
 
-    Raises OSError, InvalidMessage for a file that cannot be read as conversations, and InvalidSetting: if `source` is
-    neither a path nor an open file, for an unknown format, for an `id` that Transom keeps for its own logs or where
-    there are several conversations, and if the store has a conversation of that name that is not the beginning of the
-    file's. In a folder, a file that cannot be read or imported is reported and left out instead, unless `id` is given.
-    What was imported before an error stays.
+    The call itself raises InvalidSetting if `source` is neither a path nor an open file, for an unknown format, for an
+    `id` that Transom keeps for its own logs, and if `store` is no store. The iteration raises OSError, InvalidMessage
+    for a file that cannot be read as conversations, and InvalidSetting if `id` is given and there are several
+    conversations, or if the store has a conversation of that name that is not the beginning of the file's. What was
+    imported before an error stays.
+
+    In a folder, the rest of a file that cannot be read is reported to `on_skip` and left out, and a conversation whose
+    name is taken by another one gets the next free name, such as "trip (2)".
     """
     path_or_file = checked_source(source)
     name = None if format is None else format_named(format).name

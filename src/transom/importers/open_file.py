@@ -90,7 +90,7 @@ class OpenFile(Struct, frozen=True, kw_only=True):
 
     @property
     def is_document(self) -> bool:
-        """True if the file's name ends with `.json`: it holds one JSON value."""
+        """True if the file's name ends with `.json`, or `.json.gz`: it holds one JSON value."""
         return self.label.removesuffix(".gz").endswith(".json")
 
     @property

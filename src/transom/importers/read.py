@@ -43,9 +43,11 @@ _Before = list[tuple[FileLine, object]]
 class Reader(Iterator[Recorded]):
     """The conversations of a file, a folder or an open stream, in order. One of them is in memory at a time.
 
-    `label`: names the file in messages, in place of its path. The iteration raises OSError, and InvalidMessage, which
-    names the file, the line and the field, for a file that cannot be read as conversations. In a folder such a file is
-    reported to `settings.on_skip` and left out.
+    `label`: names the file in messages, in place of its path; empty means the path.
+
+    The iteration raises OSError, and InvalidMessage, which names the file, the line and the field, for a file that
+    cannot be read as conversations. In a folder InvalidMessage is not raised: the rest of that file is reported to
+    `settings.on_skip` and left out. So is a file of a zip archive that is no conversation, if another one is.
     """
 
     def __init__(self, source: str | Path | IO[Any], settings: Settings, *, label: str = "") -> None:
@@ -131,12 +133,13 @@ def read(
 ) -> Reader:
     """Read the recorded conversations of a file, a folder or an open file; iterate to get one at a time.
 
-    `format`: a name out of `FORMATS`; without it the content decides.
-    `on_skip`: called with one line of text for everything that is left out (a broken line of a session, a branch that
-    was taken back, a file of a folder that is no conversation); without it such lines are logged as warnings.
+    `format`: a name out of `FORMATS`; without it the content decides. `on_skip`: called with one line of text for
+    everything that is left out (a broken line of a session, a branch that was taken back, a file of a folder that is no
+    conversation); without it such lines are logged as warnings.
 
     Raises InvalidSetting if `source` is neither a path nor an open file, and for an unknown format. The iteration
-    raises OSError, and InvalidMessage for a file that cannot be read as conversations.
+    raises OSError, and InvalidMessage for a file that cannot be read as conversations; in a folder the rest of such a
+    file is left out instead.
     """
     name = None if format is None else format_named(format).name
     skip = logging.getLogger(__package__).warning if on_skip is None else on_skip

@@ -60,13 +60,17 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
 def list_conversations(
     store: str | os.PathLike[str] | Store, *, user_id: str | None = None, limit: int = 50
 ) -> list[StoredConversation]:
-    """The conversations of a store, or of one of its users, described in full: the one that was used last comes first.
+    """Return the conversations of a store, or of one of its users, described in full: the one that was used last comes
+    first.
 
     `store`: a URL, a path, or a store object. `user_id`: only those of this user; "" for those of nobody. `limit`: the
-    most that are listed. Logs of sub-agents are conversations of their own.
+    most that are returned. Logs of sub-agents are conversations of their own.
+
+    A conversation that cannot be read is among them, with the reason in `damaged`. If that shows when the first entries
+    are read, it counts as nobody's, and comes last.
 
     Of each conversation of the store the first eight entries and the last one are read, to find its owner and its age;
-    of those that are listed, all entries. Raises InvalidSetting, StoreUnavailable.
+    of those that are returned, all entries. Raises InvalidSetting, StoreUnavailable.
     """
     if type(limit) is not int or limit < 0:
         raise InvalidSetting(f"list_conversations: limit must be a whole number, at least 0, not {quote(limit)}")

@@ -92,9 +92,10 @@ def parse_header(raw: bytes) -> Header | None:
 
 
 class DamagedLine(ValueError):
-    """Something wrong in a file that is not its unfinished end.
+    """Something is wrong in a file, and not only its unfinished end.
 
-    `entries`: how many entries before it are whole; `end`: the byte behind the last of them.
+    `entries`: how many entries of the whole file, up to the last whole append before the damage, can be read; `end`:
+    the byte behind the last of them.
     """
 
     def __init__(self, at: int, why: object, entries: int, end: int) -> None:
@@ -115,10 +116,10 @@ class Scan(NamedTuple):
 
 
 def scan(lines: Iterable[bytes], at: int, seq: int) -> Scan:
-    """Find the whole appends in these lines.
+    """Find the whole appends in these lines, which are the rest of a file.
 
-    `at`: the byte at which the first line starts; `seq`: the entry it should hold. Raises DamagedLine for anything
-    wrong that is not the unfinished end of the file.
+    `lines`: with their line ends. `at`: the byte at which the first of them starts; `seq`: the number of the entry that
+    the first of them should hold. Raises DamagedLine for anything wrong that is not the unfinished end of the file.
     """
     starts, batch = array("q"), array("q")
     end = pos = at

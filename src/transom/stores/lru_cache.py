@@ -28,7 +28,7 @@ class LruCache(Generic[K, V]):
 
     def put(self, key: K, value: V, size: int) -> None:
         """Add a value, in place of an older one with this key. While all values together are larger than `most`, those
-        that were not used for longest are dropped."""
+        that were not used for longest are dropped; in the end the new one too, if it is larger by itself."""
         with self._lock:
             self._drop(key)
             self._values[key] = value, size

@@ -379,7 +379,8 @@ class PostgresStore:
     def forget_all(self, names: Iterable[str]) -> bool:
         """Forget several conversations in one transaction; unknown names are ignored.
 
-        False if there was nothing to remove.
+        False if there was nothing to remove. True too if the connection was lost and the removal was tried again:
+        nobody knows then whether the first try had removed them.
         """
         names = list(names)
         self.view_cache.forget(names)

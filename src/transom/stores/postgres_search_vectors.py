@@ -123,8 +123,11 @@ def update_vectors(database: PostgresDatabase, embedder: Embedder, logs: Sequenc
     Return how many entries got vectors.
 
     `logs`: the ids of the conversations; None: all. `most`: stop when this many entries are done, a whole batch at a
-    time; None: no limit. If the embedder has many vectors then, it gets an HNSW index, unless this role may not create
-    one.
+    time; None: no limit.
+
+    If the embedder has at least INDEXED_FROM vectors then, it gets an HNSW index: where pgvector is there in version
+    0.8 or later, the vectors have at most MOST_INDEXED_DIMENSIONS, and this role may create one. Raises InvalidSetting
+    for vectors that are longer than pgvector takes.
     """
     found = database.run(lambda db: _pgvector(database, db))
     if found is not None and found.bytes:  # the extension came after the tables

@@ -38,13 +38,15 @@ class Location(NamedTuple):
 def open_store(place: str | os.PathLike[str] | Store) -> Store:
     """Open the store that a URL or a path names. A store object is returned as it is; its owner closes it.
 
-    A path that ends with a slash or is a folder is a JSON Lines store; every other path is a SQLite file. `~` at the
-    beginning of a path, also in a URL, is the home folder. A SQLite URL takes `?synchronous=normal`, which is faster,
-    and safe except for a loss of power. SQLite stores on the same file share one connection; each `memory:` is a new
-    store.
+    - `memory:`: a new store in memory.
+    - `sqlite:///path`: a SQLite file. `?synchronous=normal` behind it is faster, and safe except for a loss of power.
+      Stores on the same file share one connection.
+    - `jsonl:///folder`: a JSON Lines store.
+    - `postgresql://user@host/database`: a server; needs the extra `transom[postgres]`. Stores with the same URL share
+      their connections.
+    - a path: a JSON Lines store if it ends with a slash or is a folder, else a SQLite file.
 
-    "postgresql://user@host/database" is a server, and needs the extra `transom[postgres]`. Stores with the same URL
-    share their connections.
+    `~` at the beginning of a path, also in a URL, is the home folder.
 
     Raises InvalidSetting for a place of another form or that cannot be opened, and for an object that is not a store;
     StoreDamaged for a file that is not a store or is newer; StoreUnavailable for a server that cannot be reached.

@@ -28,7 +28,10 @@ ENTRY_BYTES = 1_000
 
 
 class ViewCache:
-    """The views of the conversations that were used last, one of each. `most`: the most bytes of all of them."""
+    """The views of the conversations that were closed last, one of each, as far as there is room.
+
+    `most`: the most bytes of all of them, estimated. A view that is larger by itself is not kept.
+    """
 
     def __init__(self, most: int = CACHED_BYTES) -> None:
         self._views: LruCache[str, View] = LruCache(most)
@@ -40,7 +43,8 @@ class ViewCache:
     def find(self, log: StoredLog, counter: TokenCounter) -> View | None:
         """Return the kept view of the conversation of this log; it reads entries through `log` from now on.
 
-        None if there is none, if another token counter has counted it, or if it no longer belongs to the log.
+        None if there is none, if another token counter has counted it, if it is of more entries than this handle knows,
+        or if its conversation was forgotten or has lost entries: then it is dropped.
         """
         view = self._views.get(log.name)
         if view is None or view.counter.name != counter.name:

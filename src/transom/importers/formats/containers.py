@@ -194,7 +194,7 @@ def _resolved(value: object, attached: Raw) -> Any:
 
 def reply_messages(value: object) -> list[Any]:
     """Return the messages in what a model answered, which may be a reply of any API, a message, a list of messages or a
-    text. Empty if there is none."""
+    text, or the JSON of one of these. Of a reply with several answers the first is taken. Empty if there is none."""
     value = parsed_text(value)
     if isinstance(value, str):
         return [{"role": "assistant", "content": value}] if value else []
@@ -228,7 +228,7 @@ def _is_reply_of_anthropic(fields: Raw) -> bool:
 
 def request_messages(value: object) -> list[Any]:
     """Return the messages in what a model was asked, which may be a body of any API, a message, a list of messages or a
-    text. Empty if there is none."""
+    text, or the JSON of one of these. Empty if there is none."""
     value = parsed_text(value)
     if isinstance(value, str):
         return [{"role": "user", "content": value}] if value else []

@@ -127,8 +127,10 @@ def arguments(value: object) -> str:
 def result_text(value: object) -> str:
     """Return the result of a tool as text.
 
-    A text as it is; the texts of a list that has nothing but text parts, joined with line ends; the value of an object
-    that names its type (`{"type": "json", "value": …}`); anything else as JSON.
+    - A text is returned as it is, and None as the empty text.
+    - Of a text part, its text; of a list in which every item has a `text`, these texts, joined with line ends.
+    - Of an object with `type` and `value` alone (`{"type": "json", "value": …}`), its value as text.
+    - Anything else is returned as JSON.
     """
     if isinstance(value, str):
         return value
@@ -147,7 +149,8 @@ def result_text(value: object) -> str:
 
 
 def parsed_text(value: object) -> object:
-    """Return the JSON value that a text holds; the value itself if it is no text or no JSON."""
+    """Return the JSON object or array that a text holds; the value itself if it is no text, or a text that holds
+    neither."""
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         try:
             return json.loads(value)

@@ -70,7 +70,8 @@ _LIKE_KNOWN = re.compile(r"(?:_text|_use|_call|_result|_output|_image|_url|_audi
 
 
 def key_of(body: Raw) -> str:
-    """Return the key under which a body has its messages; empty if it has none, as a request for embeddings."""
+    """Return the key under which a body has its messages: a list, or under `input` also a text. Empty if it has none,
+    as a request for embeddings."""
     listed = (key for key in MESSAGE_KEYS if isinstance(body.get(key), list))
     found = next(listed, "input" if isinstance(body.get("input"), str) else "")
     embedding = found == "input" and isinstance(body[found], list) and not all(map(as_dict, body[found][:1]))
