@@ -94,7 +94,10 @@ class CallViews:
         return view
 
     def sent_entry(self, call: int) -> int:
-        """The seq of the request of call number `call`, counted from 1. Raises InvalidSetting if there is none."""
+        """The seq of the request of call number `call`, counted from 1 (negative: from the last).
+
+        Raises InvalidSetting if there is no such call among the entries that were read.
+        """
         return self._sent[call_number(call, self.calls, self.log.name) - 1]
 
     def _apply(self, batch: list[Entry]) -> None:

@@ -104,10 +104,12 @@ def _is_turn(unit: Unit) -> bool:
 
 
 class Judge:
-    """Judges the windows of one conversation under one policy, one after another.
+    """Judges the windows of one conversation under one policy, one after another: `add` each call, then take the
+    `result`.
 
-    `messages`: the conversation, as OpenAI Chat messages. `budget`: the tokens that a window may have. `injected`: the
-    positions of messages in the user's role that a program wrote.
+    `messages`: the conversation, as OpenAI Chat messages. `budget`: the tokens that a window may have; names that were
+    last mentioned further back than this are old. `counter`: counts how far back that is. `injected`: the positions of
+    messages in the user's role that a program wrote.
     """
 
     def __init__(

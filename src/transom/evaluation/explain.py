@@ -45,11 +45,13 @@ _WAITING = {"pending": "waiting for approval", "approved": "approved, and not ru
 class Explanation(Struct, frozen=True, kw_only=True):
     """What became of one fact.
 
-    `entry` and `role`: which fact it is. `state`: "kept" (whole), "shortened" (trimmed), "folded" (a fold hides it) or
-    "dropped" (in no window). `why`: the reasons of the edits behind that state. `edits`: the seqs of these edits;
-    `plans`: the plan of each, the same number for all edits of one plan, and None for an edit that a person made.
-    `tokens`: of the whole fact; `shown_tokens`: of what the window has of it. `text`: the beginning of the fact, on one
-    line.
+    - `entry`, `role`: which fact it is. `text`: its beginning, on one line.
+    - `state`: "kept" (whole), "shortened" (trimmed, or without its reasoning), "folded" (a fold hides it) or "dropped"
+      (in no window).
+    - `why`: the reasons of the edits behind that state, and what else was changed so that the request is valid.
+    - `edits`: the seqs of these edits, pins included. `plans`: the plan of each, the same number for all edits of one
+      plan, and None for an edit that a person made.
+    - `tokens`: of the whole fact; `shown_tokens`: of what the window has of it.
 
     Of a folded turn in a record: `lines` are its lines in the record, given at the entry that the turn begins with (a
     line that several turns share is given for each). `quotes` are the quotes of the entry, each with why it was chosen:
@@ -108,9 +110,11 @@ def costs_of_call(log: StoredLog, at: int | None = None) -> CompactionCosts | No
 def explain(shown: Window | View, entries: Iterable[int] | None = None) -> list[Explanation]:
     """Explain what became of every fact of the log: kept, shortened, folded or dropped, and why.
 
-    Returns one explanation for each fact, in order. It reads the whole log. `entries`: explains only the facts with
-    these seqs, in this order, and reads only them; `lines` and `quotes` are then empty, because they need the whole
-    log. Raises InvalidSetting for what is neither a window nor a view, and for a seq that is not in the log.
+    Returns one explanation for each fact, in order; other entries have none. `entries`: explains only the facts with
+    these seqs, in this order, and reads only them, and not the whole log; `lines` and `quotes` are then empty, because
+    they need all of it.
+
+    Raises InvalidSetting for what is neither a window nor a view, and for a seq that is not in the log.
     """
     view = cast("object", shown.view if isinstance(shown, Window) else shown)
     if not isinstance(view, View):

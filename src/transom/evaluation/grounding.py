@@ -100,9 +100,8 @@ def values_of(arguments: object) -> Iterator[str]:
 
 
 def identifiers(texts: Sequence[str]) -> list[str]:
-    """Return the identifiers in these texts, each once, in order: paths, URLs, dotted names, ids, numbers, short quoted
-    texts.
-    """
+    """Return the identifiers in these texts, each once: paths, URLs, dotted names, ids, numbers, short quoted texts.
+    They have at least 4 characters. They are in the order of the texts; of one text the quoted ones come last."""
     found: dict[str, None] = {}
     for text in texts:
         for match in _IDENTIFIERS.finditer(text):
@@ -157,11 +156,11 @@ class History:
 
 
 def grounding(history: History, window: Sequence[str], reply: Raw, total: int, budget: int) -> Grounding:
-    """Count the identifiers that `reply` uses and that occurred before, and for how many of them `window` (the texts of
-    the request) has the name with its original surroundings.
+    """Count the identifiers that `reply` uses and that occurred before, and for how many of them a window has the name
+    with its original surroundings.
 
-    `total`: tokens of the conversation before the reply. A name whose last mention is more than `budget` tokens before
-    that is also counted in the `far_…` fields.
+    `history`: the conversation before the reply; `total`: its tokens. `window`: the texts of the request. A name whose
+    last mention is more than `budget` tokens before the reply is also counted in the `far_…` fields.
     """
     done = Grounding()
     whole, pieces = {text for text in window if text in history.known}, [t for t in window if t not in history.known]

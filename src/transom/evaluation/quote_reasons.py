@@ -37,7 +37,7 @@ class Mentioned(Struct, frozen=True, kw_only=True):
 
 
 class QuoteReason(Struct, frozen=True, kw_only=True):
-    """A quote of a record, and the names and words that are in the window only because of it.
+    """A quote of a record, and the names and words that are in the window only because of it, at most eight.
 
     `text`: the quote. `names`: paths, identifiers, ids and numbers, the most mentioned first. `words`: the least
     mentioned first; empty if there are names. Both are empty if everything in the quote is elsewhere in the window too:
@@ -58,8 +58,8 @@ class RecordShare(Struct, frozen=True, kw_only=True):
 
 
 def record_shares(view: View) -> dict[int, RecordShare]:
-    """Return, for each entry that a record in the window has a line or a quote of, what they are, by the entry's
-    seq."""
+    """Return what the records of a window have of each entry, by its seq. Entries of which they have neither a line nor
+    a quote are left out."""
     records = {
         slot: record for slot in view.slots if isinstance(slot, FoldedSlot) and (record := parsed_record(slot.text))
     }

@@ -30,7 +30,7 @@ class CallItem(Struct, frozen=True):
 
 
 class TurnItem(Struct, frozen=True, kw_only=True):
-    """A turn of the model to be written: what `says` returns, with the same meaning of the fields. `asks`: its
+    """A turn of the model to be written: what `says` returns, with the same meaning of the fields; `asks` are its
     calls."""
 
     text: str = ""
@@ -94,10 +94,13 @@ def hidden(item: str | Body | CallItem | TurnItem | ResultItem) -> HiddenItem:
 def talk(
     *items: Item, after: Sequence[Entry] = (), clock: Clock | None = None, counter: TokenCounter | None = None
 ) -> list[Entry]:
-    """Build a log: the entries of `after`, and then one entry for each item (neighbouring calls share one).
+    """Build a log: the entries of `after`, and then one entry for each item.
 
-    `after` is not changed. `clock`: the times of the entries; by default a second apart. `counter`: counts their
-    tokens; by default `WordCounter`. Raises ValueError for a `result` when no call of the newest turn is open.
+    A string is a user message. The other items are what `call`, `result`, `says`, `user` and `hidden` return, or any
+    body of an entry. Neighbouring calls are one turn, and so one entry. Returns a new list; `after` is not changed.
+
+    `clock`: the times of the entries; by default a second apart. `counter`: counts their tokens; by default
+    `WordCounter`. Raises ValueError for a `result` without `to` when no call of the newest turn is open.
     """
     log = list(after)
     clock = clock or FakeClock(start=log[-1].at + 1.0 if log else 0.0)

@@ -8,7 +8,8 @@ from transom.core.entry import Entry
 
 
 class FakeClock:
-    """A clock whose time changes only when it is read: each call gives `step` seconds more than the one before."""
+    """A clock whose time changes only when it is read: the first call gives `start`, each later one `step` seconds more
+    than the one before."""
 
     def __init__(self, start: float = 0.0, step: float = 1.0) -> None:
         self.now, self.step = start, step
@@ -32,7 +33,8 @@ class WordCounter:
 
 
 class Entries:
-    """A log in memory. It copies the list that it is given: entries that are added to that list later are not in it."""
+    """A log in memory that never changes: entries that are added to the given list later are not in it. A negative
+    index raises IndexError, as in every log."""
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
         self._entries = tuple(entries)

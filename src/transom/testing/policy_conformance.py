@@ -50,7 +50,7 @@ class PolicyConformance:
         return [policy, replace(policy, trigger=0.3, target=0.1, own_limits=few)]
 
     def test_every_plan_obeys_the_laws(self) -> None:
-        """Laws 1, 2, 4 to 10 and 12."""
+        """Laws 1, 2, 4 to 10, 12 and 13."""
 
         @self._settings()
         @given(_any_log(), states(), budgets(), st.sampled_from(self.policies()), st.sampled_from(self.dialects))

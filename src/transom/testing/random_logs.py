@@ -118,8 +118,10 @@ class Step(NamedTuple):
 
 
 class LogBuilder:
-    """Writes a random log, step by step. `log`: its entries so far. `view`: their view. It may begin with a copy of
-    another log."""
+    """Writes a random log, step by step.
+
+    `log`: its entries so far; it begins with a copy of the log that is given. `view`: the view of these entries.
+    """
 
     def __init__(self, log: Iterable[Entry] = ()) -> None:
         self.log: list[Entry] = list(log)
@@ -198,8 +200,9 @@ def _turn(builder: LogBuilder, step: Step) -> None:
 
 
 def _reply(builder: LogBuilder, step: Step) -> None:
-    """A turn with bound reasoning that answers a request. If none is in flight, one is written first. c: what is
-    written between the two: a user message, a trim, or nothing."""
+    """A turn with bound reasoning that answers a request. If none is in flight, one is written first; c = 11 gives it a
+    wrong fingerprint. c % 4: what is written between the two: 2 a user message, 3 a trim, else nothing. a, b, d: as in
+    a turn."""
     if builder.in_flight() is None:
         _sent(builder, Step("sent", 1 if step.c == 11 else 0))
     if step.c % 4 == 2:
@@ -259,9 +262,12 @@ def _synthetic(builder: LogBuilder, step: Step) -> None:
 
 
 def _approval(builder: LogBuilder, step: Step) -> None:
-    """A step of an approval, or a result by its place. a: which call, the newest first; b: 0 that it waits, from 8 on
-    one of those that had steps, else a step for one of them; c: from 8 on, with other arguments; d: from 13 on, any
-    place; 3 to 6, its result by its place, with d = 6 a synthetic one; 7, a fork."""
+    """A step of an approval, or a result by its place. a: which call, the newest first.
+
+    b % 4: which step: 0 that it waits, else approved, started or rejected. After 0 and below 8 any call is meant, else
+    one that had a step, if there is one. c: from 8 on, the step has other arguments. d: 3 to 6, in place of a step the
+    result by its place, with d = 6 a synthetic one; 7, a fork; from 13 on, any place.
+    """
     turns = [(entry.seq, entry.body) for entry in builder.facts() if isinstance(entry.body, Assistant)]
     places = [(builder.view.key_of(seq), index) for seq, turn in turns for index in range(len(turn.calls))]
     places = sorted(builder.view.approvals) if (step.b % 4 or step.b >= 8) and builder.view.approvals else places

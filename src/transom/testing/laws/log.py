@@ -19,8 +19,10 @@ from transom.testing.view_appearance import appearance_of
 
 
 def check_order(log: Sequence[Entry], edits: Sequence[Edit], counter: TokenCounter = COUNTER) -> None:
-    """Law 6: the order of trims and pins makes no difference, and each one twice is the same as once. Other edits are
-    ignored."""
+    """Law 6: the order of trims and pins makes no difference, and each one twice is the same as once.
+
+    `edits` are made behind the log, in this order and the reverse; those that are neither trims nor pins are left out.
+    """
     edits = [edit for edit in edits if isinstance(edit, (Trim, Pin))]
     once = build_view(Entries(log), counter)
     turned = once
@@ -34,7 +36,8 @@ def check_order(log: Sequence[Entry], edits: Sequence[Edit], counter: TokenCount
 
 
 def check_thrift(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
-    """Law 7: a fold saves bytes, a trim never adds any, and an edit that does not apply changes nothing.
+    """Law 7, for each fold and trim in a log: a fold saves bytes, a trim never adds any, and one that does not apply
+    changes no size.
 
     Bound reasoning that shows again after an edit does not count: the edit brought back the prefix on which the
     reasoning was made (law 13).
@@ -64,8 +67,8 @@ def _reasoning_back(before: View, after: View) -> int:
 
 
 def check_text(view: View) -> None:
-    """Law 12: no text is cut inside a character, the bytes of each are counted as they are sent, and JSON arguments
-    stay JSON."""
+    """Law 12, for each visible unit: no text is cut inside a character, the bytes of each are counted as they are sent,
+    calls keep their ids and names, and JSON arguments stay JSON."""
     for unit in view.visible_units():
         for was, now in zip(unit.facts, unit.shown_facts(), strict=True):
             for _, part in addressed_parts(now):

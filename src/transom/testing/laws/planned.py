@@ -137,7 +137,8 @@ def check_refusal(refused: BudgetImpossible) -> None:
 
 
 def check_prefix(before: Window, after: Window, dialect: str = "openai") -> None:
-    """Law 3: of two consecutive requests, the later one begins with the whole earlier one, unless its break is named.
+    """Law 3: of two consecutive requests, the later one begins with the whole earlier one, unless it names its break
+    (`Window.breaks`); then it has the same slots up to the break.
 
     Where an API joins neighbouring messages, the last message of the earlier request may be longer in the later one. So
     blocks are compared, each with the other fields of its message.
@@ -161,9 +162,9 @@ def check_plans_in_turn(
     state: Mapping[str, str] | None = None,
     dialect: str = "openai",
 ) -> None:
-    """Law 3 for two plans: the plan of `log`, and the next one, after the facts, pins and undos of `news`.
+    """Law 3 for two plans: the plan of `log`, and the next one, after what `news` has.
 
-    A plan that does not fit is not checked.
+    Of `news`, folds, trims, requests and heads are left out. A plan that does not fit is not checked.
     """
     try:
         first = plan_call(log, budget, policy, state=state, dialect=dialect)
@@ -193,7 +194,8 @@ def check_replay(call: PlannedCall) -> None:
 
 
 def check_plan_undo(call: PlannedCall) -> None:
-    """Law 5: after a plan was undone, the window shows what was there before it, and the facts that the plan added."""
+    """Law 5: after all edits of a plan were undone, the window shows what was there before the plan, and the facts that
+    the plan added. A plan without edits is not checked."""
     log, counter = [unbound(one) for one in call.whole_log], call.before.counter
     view = build_view(Entries(log), counter)
     made = [seq for seq in view.live_edits if seq >= len(call.log)]
@@ -218,9 +220,10 @@ def check_settled(call: PlannedCall) -> None:
 
 
 def check_present(call: PlannedCall) -> None:
-    """Law 10: head, state, first task and newest user message are in the window, verbatim or as a marked excerpt.
+    """Law 10: head, state, first task and newest user message are in the window: the last two verbatim, or named by a
+    reference in a text of the window.
 
-    What an edit without a `why`, which is the caller's own, shortens or excerpts may show in any way.
+    Not checked is a message that an edit without a `why`, which is the caller's own, shortens or excerpts.
     """
     view, spoken = call.after, dialect_named(call.dialect)
     request = render(view, call.dialect)

@@ -66,7 +66,11 @@ def numbers_of(reference: Reference) -> range:
 
 
 def resolved(log: Log, text: str) -> set[int]:
-    """Check that every reference in a text leads to entries that can be read back completely; return their seqs."""
+    """Return the seqs of the entries that a text refers to; all are read back first, and must have all of their texts.
+
+    A reference in a marker ("[entry 3", "whole in entry 3") must be in the log. One that stands elsewhere, such as in a
+    quote, is left out if it is not.
+    """
     for marker in _MARKER.finditer(text):  # a quoted text may name what it likes; it is escaped
         (reference,) = references_in(marker.group(1))
         assert reference.last < len(log), f"{reference} is not in a log of {len(log)} entries"
@@ -80,7 +84,8 @@ def resolved(log: Log, text: str) -> set[int]:
 
 
 def check_read_back(log: Log, seq: int) -> None:
-    """Law 9: reading an entry, page after page, gives all of its texts. (Of images and files only the kind is read.)"""
+    """Law 9: reading an entry, page after page, gives all of its texts. (Of images and files only the kind is read.) An
+    entry that is no fact, or has no text, is not checked."""
     fact = log[seq].body
     if not isinstance(fact, m.Fact):
         return

@@ -29,7 +29,8 @@ def messages_of(view: View, dialect: str = "openai") -> list[dict[str, Any]]:
 
 
 def strings_in(value: object) -> Iterator[str]:
-    """Every string in a JSON value, in order. A string that is a JSON object gives its own strings too."""
+    """Every string in a JSON value, in order, without the keys. A string that is a JSON object is followed by its own
+    strings."""
     if isinstance(value, str):
         yield value
         if value.startswith("{"):

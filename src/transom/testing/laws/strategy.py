@@ -22,11 +22,11 @@ from transom.texts import READ_BACK
 def target_for(
     view: View, *, context: int = 100, goal: Size = ZERO, over_limit: bool = False, arrival: bool = False
 ) -> Target:
-    """The target that a plan would give to a strategy: bring the view within `goal`, and keep the first task and the
-    newest user message.
+    """The target that a plan would give to a strategy: bring the view within `goal`, by default as small as possible,
+    and keep the first task and the newest user message.
 
-    `over_limit`: the window does not fit, so that anything may go. `arrival`: nothing is required, and the newest unit
-    is like any other.
+    `context`: the tokens of the budget. `over_limit`: the window does not fit, so that anything may go. `arrival`:
+    nothing is required, and the newest unit is like any other.
     """
     budget = Budget(context=context)
     required = view.required
@@ -55,10 +55,15 @@ def check_proposals(
 ) -> None:
     """Check the edits that a strategy proposes for a log.
 
-    It must change no view, and propose the same edits each time. Each edit that applies must save bytes and tokens.
-    Without `over_limit` it must spare the newest unit, units with open calls, pinned units, results of the readback
-    tools, and units that the user has restored. On `arrival` it may trim the newest unit. A log with a request in
-    flight is not checked.
+    It must change no view, and propose the same edits each time. Each fold or trim that applies must save bytes and
+    tokens. Without `over_limit`,
+
+    - a fold must not cover the newest unit, a unit with open calls, or one that the user has restored. It may cover
+      pinned units, which show beside it.
+    - a trim must not shorten these, a pinned unit, or a result of a readback tool. On `arrival` it may shorten the
+      newest unit.
+
+    A log with a request in flight is not checked.
     """
     view = build_view(Entries(log), counter)
     if view.in_flight is not None:
