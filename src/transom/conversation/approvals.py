@@ -54,8 +54,8 @@ def approved_calls(view: View) -> list[ToolCalled]:
 
 
 def blocks_the_model(view: View) -> bool:
-    """Whether a call without a result waits for approval, and the user has said nothing since: then the model has
-    nothing new to answer."""
+    """Whether a call without a result waits for approval, or is approved and not started, and the user has said nothing
+    since: then the model has nothing new to answer."""
     return any(
         state in {"pending", "approved"}
         and turn in view.open_units
@@ -238,8 +238,8 @@ def _decided(view: View, wanted: ToolCalled | str) -> str:
 
 
 def _check_arguments(view: View, name: str, arguments: str) -> None:
-    """Check what a person wrote in place of the model's arguments by the schema that the model was given. The tool
-    itself checks the rest when it runs. Raises InvalidSetting."""
+    """Check what a person wrote in place of the model's arguments by the schema that the model was given; without a
+    schema nothing is checked. The tool itself checks the rest when it runs. Raises InvalidSetting."""
     tools = (tool for schema in view.head.tools for tool in tools_in(schema))
     schema = next((tool.parameters for tool in tools if tool.name == name), None)
     if schema is not None and (wrong := schema_violations(schema, read_object(arguments))):

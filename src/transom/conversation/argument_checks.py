@@ -155,7 +155,8 @@ def focus(value: object) -> str:
 
 
 def notes(value: object) -> tuple[str, ...]:
-    """Return the notes for a summary, given as one text or several. Raises InvalidSetting if they are too long."""
+    """Return the notes for a summary, given as one text or a list of texts, without blank ones. Raises InvalidSetting
+    for anything else, or if together they are too long."""
     given = (value,) if isinstance(value, str) else value
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in cast("list[object]", given)):
         raise InvalidSetting(f"notes: must be a text, or a list of texts, not {kind_of(value)}")

@@ -108,8 +108,9 @@ class _Property(property, Generic[R]):
 
 
 class AsyncConversation:
-    """The twin of `Conversation` for an event loop: the same names and arguments. Methods are awaited;
-    properties are not.
+    """The twin of `Conversation` for an event loop: the same names and arguments. Methods are awaited, `open` and
+    `from_messages` too. Not awaited are properties, `subscribe`, and `stream`, which is read with `async for`; `lease`
+    is entered with `async with`.
 
     Planning and storing run in worker threads, so that neither blocks the loop. `conversation` is the conversation
     itself.
@@ -172,8 +173,8 @@ class AsyncConversation:
         return result
 
     def stream(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> AsyncGenerator[Event, None]:  # noqa: A002
-        """As `Conversation.stream`. The results of parallel tools are logged as they come, and reported when all are
-        done."""
+        """As `Conversation.stream`; settings too are checked when the first event is asked for. The results of parallel
+        tools are logged as they come, and reported when all are done."""
         return self._events(input, settings, stream=True)
 
     def _events(self, input: Content | None, settings: RunOptions, *, stream: bool) -> AsyncGenerator[Event, None]:  # noqa: A002 - as in `run`

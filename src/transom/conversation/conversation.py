@@ -154,7 +154,8 @@ class Conversation:
         settings: Settings | None = None,
         **changes: Unpack[ConversationOptions],
     ) -> Self:
-        """Begin a conversation with messages that happened elsewhere; leading system messages become the system prompt.
+        """Begin a conversation with messages that happened elsewhere; leading system messages become the system prompt,
+        behind the `system` of the settings, if that is given.
 
         The settings are those of `open`. Raises InvalidSetting if the conversation has entries already, InvalidMessage.
         """
@@ -229,7 +230,8 @@ class Conversation:
 
     @property
     def summary(self) -> Summary | None:
-        """The newest summary of the conversation: what a model, or code, made of its older turns."""
+        """The newest summary of the conversation: what a model, or code, made of its older turns. None if there is
+        none."""
         newest = self.view.summary
         return None if newest is None else newest[1]
 
@@ -297,18 +299,20 @@ class Conversation:
 
     @_locked
     def user(self, content: Content) -> int:
-        """Log a user message, and return the number of its entry. Raises InvalidMessage, with nothing stored, also if
-        the message is empty."""
+        """Log a user message, and return the number of its entry. `content`: a text, or a list of content parts in the
+        form of the dialect. Raises InvalidMessage, with nothing stored, also if the message is empty."""
         return self._append_facts([user_message(self.dialect, content)])[0]
 
     @_locked
     def observe(self, reply: object) -> int:
-        """Log a reply: a response object, a finished stream or its chunks, or the assistant message as a dict. Also an
+        """Log a reply, and return the number of its entry.
+
+        `reply`: a response object, a finished stream or its chunks, or the assistant message as a dict; also an
         `AIMessage` of LangChain, and a `ModelResponse` of pydantic-ai or of the OpenAI Agents SDK.
 
-        Its usage corrects the token counts. The reply is placed where its request was sent; without an open request,
-        at the end. Raises InvalidMessage for a reply that cannot be read; if such a reply reports its usage, a
-        `Failure` with that usage is logged first, and closes the request.
+        Its usage corrects the token counts. The reply is placed where its request was sent; without an open request, at
+        the end. Raises InvalidMessage for a reply that cannot be read; if such a reply reports its usage, a `Failure`
+        with that usage is logged first, and closes the request.
         """
         try:
             found = format_of(reply)
@@ -348,8 +352,9 @@ class Conversation:
         nothing more can be left out. Parts that the provider refused are left out, with a warning; `undo` brings them
         back.
 
-        Attempts are counted until the next reply or user message, in this object. Raises InvalidSetting if no request
-        is open, or if `error` is something else.
+        Attempts are counted until the next reply or user message, in this object; `retry` says how many there are.
+        Raises InvalidSetting if no request is open and the log does not end with a `Failure`, as that of `observe`; or
+        if `error` is something else.
         """
         return self._own_loop.failed(self, error, body, headers, text=text, model=model, retry=retry)
 
@@ -378,7 +383,8 @@ class Conversation:
 
     @_locked
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
-        """Log any fact, and return the number of its entry. A reply is placed where the open request was sent.
+        """Log any fact, and return the number of its entry. `meta`: stored with it. A reply is placed where the open
+        request was sent. Raises InvalidMessage for anything but a `Fact`.
 
         A tool result without an open call is shown as a late result if a synthetic result has closed its call.
         Otherwise it is stored but never shown, and `logging` gets a warning.
@@ -457,8 +463,9 @@ class Conversation:
         by key that the model reads when they change, beside the conversation's own `state`; of a key that is missing
         now, the model reads that it is removed. `cache`: with Anthropic's cache marks.
 
-        Raises BudgetImpossible, which lists what takes the room, InvalidMessage if the request would have no messages
-        (no provider takes that) or if `tools` has something that is no tool, InvalidSetting.
+        Raises BudgetImpossible, which lists what takes the room; InvalidMessage if the request would have no messages
+        (no provider takes that), if `tools` has something that is no tool, or if another writer's reply has answered
+        meanwhile; ConversationBusy if somebody else runs this conversation; InvalidSetting.
         """
         return run_steps(self._request_steps(tools=tools, state=state, cache=cache))
 
@@ -483,7 +490,8 @@ class Conversation:
     def plan_request(
         self, *, tools: Sequence[ToolLike] | None = None, state: Mapping[str, State] | None = None
     ) -> Window:
-        """Plan and log the next request without rendering it: the window for `transom.render` in any dialect."""
+        """Plan and log the next request without rendering it: the window for `transom.render` in any dialect. Raises as
+        `request` does."""
         return run_steps(self._plan_request_steps(tools=tools, state=state))
 
     def _plan_request_steps(
@@ -501,7 +509,8 @@ class Conversation:
         view: View | None = None,
     ) -> Window:
         """The window that `request` would send now, or on another `view` of this log. Nothing is appended, and no model
-        is asked: a compaction that waits for a new summary is shown without it."""
+        is asked: a compaction that waits for a new summary is shown without it. Raises BudgetImpossible; InvalidSetting
+        if `view` is no View."""
         return self._planner.window(tools, state, None if view is None else check.view("view", view))
 
     @_locked
@@ -540,7 +549,8 @@ class Conversation:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last).
 
         A list with one explanation for each fact. Its `costs` are those that decided the compaction of that call, or of
-        the newest one, which `transom explain` prints too; `no_summary` says why no summary would be asked for now.
+        the newest one, which `transom explain` prints too. `no_summary` says why no summary would be asked for now; it
+        is empty with `at`. Raises InvalidSetting if there is no such call.
         """
         found = explain(self.view if at is None else self.view_at_call(at))
         costs = costs_of_call(self.log, at)
@@ -550,8 +560,8 @@ class Conversation:
     def edit_costs(self, at: int | None = None) -> list[EditCost]:
         """What each edit saves in every request, and how much of the cached prefix it breaks.
 
-        The edits are those that the next request would bring with it, or those made for call number `at`. Raises
-        InvalidSetting if there is no such call.
+        The edits are those that the next request would bring with it, or those made for call number `at`, counted as in
+        `explain`. Raises InvalidSetting if there is no such call; BudgetImpossible if the next request would not fit.
         """
         if at is not None:
             return edit_costs_since(self.log, self.view.counter, sent_request(self.log, at).seq)
@@ -559,7 +569,8 @@ class Conversation:
 
     @_locked
     def view_at_call(self, call: int) -> View:
-        """The view that call number `call` saw, computed from the log. Raises InvalidSetting if there is none."""
+        """The view that call number `call` saw, computed from the log. Calls are counted from 1, or from the last if
+        negative. Raises InvalidSetting if there is no such call."""
         return build_view(self.log, self.view.counter, sent_request(self.log, call).seq)
 
     # ---- edits
@@ -605,13 +616,13 @@ class Conversation:
         deadline; without a summarizer it does not wait. `focus`: what the summary should keep above all. `notes`: texts
         that this summary and all later ones repeat word for word.
 
-        The edits and the summary are one plan, so `undo` without a number takes all of them back. No edits are made if
-        the policy never compacts, or finds nothing to take away. The conversation's model is not called. If the model
-        of the summary fails or is late, the record stands alone, behind the notes if there are any, and `failure` of
-        the result says why.
+        The edits and the summary are one plan, so `undo` without a number takes all of them back. If the policy never
+        compacts, or finds nothing to take away, no edits are made, and the result's `edits` are empty. The
+        conversation's model is not called. If the model of the summary fails or is late, the record stands alone,
+        behind the notes if there are any, and `failure` of the result says why.
 
         Raises InvalidSetting while a run is at work, also if it began while the summary was made, and for a focus or
-        notes that no summary can have; BudgetImpossible.
+        notes that no summary can have; ConversationBusy if somebody else runs this conversation; BudgetImpossible.
         """
         return run_steps(self._compact_steps(focus=focus, notes=notes))
 
@@ -694,16 +705,17 @@ class Conversation:
 
         `input`: what the user says, or `messages` of which the last is the user's; with neither, the run goes on where
         the last one ended. `provider` is a name ("openai:gpt-5", "anthropic:claude-sonnet-5-5",
-        "openai:qwen3@http://localhost:8000/v1") or a provider. `tools` are functions, `FunctionTool`s, or schemas.
-        See RunOptions for the rest.
+        "openai:qwen3@http://localhost:8000/v1") or a provider. `tools` are functions, `FunctionTool`s, or schemas. See
+        RunOptions for the rest.
 
         A call that needs a person's approval makes the run stop: the result has it in `pending`, and the log keeps it.
         Decide with `approve` or `reject`, in any process, and run again. If the user says something first, the model
         answers that, and is told that the call waits.
 
         Raises ProviderError if the model gave no usable reply after all retries, RunStopped at a limit or if it was
-        cancelled, BudgetImpossible, InvalidMessage, InvalidSetting. Whatever is raised, the log is valid: run again to
-        go on.
+        cancelled, InvalidOutput if no answer fits `output_type`, ConversationBusy if somebody else runs this
+        conversation, BudgetImpossible, InvalidMessage, InvalidSetting. Whatever is raised, the log is valid: run again
+        to go on.
         """
         steps = self._start(input, settings, stream=False)
         return drained(drive(steps, approve=settings.get("approve"), cancel=settings.get("cancel")))
@@ -711,7 +723,8 @@ class Conversation:
     def stream(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> Generator[Event, None, RunResult]:  # noqa: A002
         """As `run`, event by event: text as it comes, tool calls and results, failures; the last one is `Finished`.
 
-        Leaving the loop early (`break`, then `close()`) stops the run: what had arrived is logged.
+        Settings are checked at once; the run begins, and `input` is logged, when the first event is asked for. Leaving
+        the loop early (`break`, then `close()`) stops the run: what had arrived is logged.
         """
         steps = self._start(input, settings, stream=True)
         return drive(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))

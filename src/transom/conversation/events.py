@@ -50,11 +50,12 @@ class ReasoningDelta(Struct, frozen=True, tag=True):
 
 
 class Compacted(Struct, frozen=True, kw_only=True, tag=True):
-    """The window was made smaller. `edits`: the entries that did it; `undo` takes them back. `summary`: the entry of
-    the summary that a new fold shows, if one does.
+    """The window was made smaller. `edits`: the entries that did it; `undo` takes them back. Only
+    `Conversation.compact` gives one without edits, if nothing was done. `summary`: the entry of the summary that a new
+    fold shows, if one does.
 
-    `failure`: why there is no summary as it was asked for, in one line; empty if nothing failed. `degraded`: no
-    model made the summary that is shown; it has the notes, and what the summary before it held.
+    `failure`: why there is no summary as it was asked for, in one line; empty if nothing failed. `degraded`: no model
+    made the summary that is shown; it has the notes, and what the summary before it held.
     """
 
     edits: tuple[int, ...]
@@ -82,7 +83,8 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Requested(Struct, frozen=True, kw_only=True, tag=True):
-    """A request is in the log, as this entry, and is sent now. What follows is `Replied` or `RequestFailed`."""
+    """A request is in the log, as this entry, and is sent now. Its end is `Replied` or `RequestFailed`; neither comes
+    if the run is stopped before."""
 
     entry: int
     """The seq of the `Sent`."""
@@ -199,7 +201,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     """What the run used: its requests, answered or not, its summaries and its sub-agents."""
     cost: float | None = None
     model: str = ""
-    """The model of the last reply, as in "openai:gpt-5"."""
+    """The model that was asked last, as in "openai:gpt-5"."""
     failures: int = 0
     entries: tuple[int, int] = (0, 0)
     summary: str = ""

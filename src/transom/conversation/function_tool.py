@@ -39,9 +39,9 @@ class FunctionTool:
     """A function that the model may call, sync or async. A method, a functools.partial or an object with `__call__` is
     one too.
 
-    The name and the description are the function's; the parameters are its type hints, as msgspec understands them
-    (pydantic models too, if they are installed). Lines `name: what it is` below "Args:" in its docstring describe the
-    parameters.
+    The name and the description are the function's, unless `name` or `description` is given; the parameters are its
+    type hints, as msgspec understands them (pydantic models too, if they are installed). Lines `name: what it is` below
+    "Args:" in its docstring describe the parameters.
 
     `parameters`: the JSON schema of the arguments, of type object, for a function whose type hints do not say it. The
     function is then called with the arguments that the model wrote, as keywords. A call is refused if a `required` one
@@ -49,7 +49,7 @@ class FunctionTool:
     as failed. `needs_approval`: whether a person must approve a call before it runs: True, or a function that is called
     with the arguments of the call, as keywords. The call runs at once only if it returns `False`; if it returns
     anything else or fails, the call waits. It must not be async. See `Conversation.approve`. Raises InvalidSetting for
-    a function that has no schema.
+    a function that has no schema, and for a name that no provider takes.
     """
 
     def __init__(
@@ -104,7 +104,8 @@ class FunctionTool:
         return self._arguments.read(read_call(written))
 
     def needs_approval(self, arguments: Arguments) -> bool:
-        """Whether a person must approve a call with these arguments. Only `False` means no."""
+        """Whether a person must approve a call with these arguments. Only `False` means no. If the caller's function
+        raises, that is logged with `logging`, and the answer is True."""
         asked = self._needs_approval
         try:
             return asked if isinstance(asked, bool) else asked(**arguments) is not False
@@ -127,7 +128,7 @@ def tools_by_name(tools: Iterable[object]) -> tuple[list[Raw | Tool], dict[str, 
     """The schemas to send, in the order given, and the functions by name.
 
     A schema without a function is allowed for what the provider or the run answers itself. Raises InvalidSetting for
-    any other.
+    any other, and for two functions of one name.
     """
     schemas: list[Raw | Tool] = []
     functions: dict[str, FunctionTool] = {}

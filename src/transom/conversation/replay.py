@@ -30,10 +30,12 @@ def replay(
     tools: Sequence[Raw | Tool] | None = None,
     injected: Collection[int] = (),
 ) -> Iterator[ReplayStep]:
-    """A step for each call (an assistant message with a message before it), in order.
+    """Append the facts to the conversation, and yield a step for each call (an assistant message with a message before
+    it), in order. Nothing is appended before the steps are asked for.
 
-    There is none for a call whose window would hold no message: what stands before it is all empty, or stray results.
-    `injected`: the positions of messages in the user's role that a program wrote: see `Meta.injected`.
+    There is no step for a call whose window would hold no message: what stands before it is all empty, or stray
+    results. `tools`: those of every call. `injected`: the positions of messages in the user's role that a program
+    wrote: see `Meta.injected`.
 
     Raises InvalidSetting if the log has entries already. If another process may replay into the same store, hold the
     conversation's lease meanwhile.

@@ -437,7 +437,8 @@ class SummaryScheduler:
         self._pending = ticket, job, self._clock()
 
     def finished(self) -> SummaryOutcome | None:
-        """What became of the summary in the background, once; None if there is none, or it is not done."""
+        """What became of the summary in the background, once; None if there is none, or it is not done. After 600
+        seconds it is given up, and the outcome has an error."""
         if self._pending is None:
             return None
         ticket, job, since = self._pending

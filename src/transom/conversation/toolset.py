@@ -42,8 +42,8 @@ class Toolset(ABC):
 def opened_tools(tools: Sequence[object], stack: ExitStack) -> list[object]:
     """The tools of a run. Each toolset is opened, stays open until the stack ends, and its tools stand in its place.
 
-    A tool of a toolset whose name another tool has too, or a tool that a run answers itself, gets the name of its
-    toolset as a prefix.
+    A tool of a toolset gets the name of its toolset as a prefix if another tool of the run has the same name, or one
+    that the run answers itself.
     """
     found = [list(stack.enter_context(each).tools) if isinstance(each, Toolset) else [each] for each in tools]
     own = [each for each in tools if not isinstance(each, Toolset)]

@@ -17,10 +17,12 @@ WARNING_SHARE = 0.6
 
 
 class WindowUsage(Struct, frozen=True, kw_only=True):
-    """How full the window is before the next plan: `used` tokens, `percent` of the budget.
+    """How full the window is before the next plan: `used` tokens, calibrated, and `percent` of the budget, which may be
+    above 100.
 
-    `status` is about the fullest limit, messages, bytes and images included. "compacting": the next request compacts.
-    "warning": it is 60% full.
+    `status` is about the fullest limit, messages, bytes and images included, and the policy's own limits where they are
+    lower. "compacting": the next request compacts. "warning": the fullest limit is at least 60% full. "normal":
+    neither.
     """
 
     used: int

@@ -52,8 +52,8 @@ class LlmSummarizer(Struct, frozen=True, kw_only=True):
 
     `share`: of the model's window that a request may fill. `fork`: whether the live request is forked where that is
     possible. `retries`: further tries after an answer that cannot be used. `result_tokens`: what is sent of a tool
-    result; of a longer one both ends. `answer_tokens`: the most of an answer; None: twice the summary's.
-    Raises InvalidSetting.
+    result; of a longer one both ends. `answer_tokens`: the most of an answer; None: twice the summary's; never more
+    than a quarter of the model's window. Raises InvalidSetting.
     """
 
     prompts: Prompts = field(default_factory=Prompts)

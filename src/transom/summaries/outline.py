@@ -132,10 +132,11 @@ def age(outline: Outline) -> Outline:
 def apply_delta(outline: Outline, delta: Delta, sections: Sequence[Section]) -> Outline:
     """The outline with the changes of a delta.
 
-    An id that is not there, an empty text and an item that is there already change nothing. A section is never emptied
-    by removals: what would have been its last items stays. An item of an unknown section goes to the first one that
-    is not required, so that nothing is lost if the sections of a summary change. An item of a section that `is_current`
-    leaves when the delta adds to that section, unless the delta says that it still holds.
+    An id that is not there, an empty text and an item that is there already change nothing. Removals never empty a
+    section that the delta adds nothing to: what would have been its last items that are not done stays. An item of an
+    unknown section goes to the first one that is not required, so that nothing is lost if the sections of a summary
+    change. An item of a section that `is_current` leaves when the delta adds to that section, unless the delta says
+    that it still holds. A section keeps at most `MAX_ITEMS`.
     """
     keys = [section.key for section in sections]
     gains = {_known(added.section, keys) for added in delta.add if added.text.strip()}

@@ -75,7 +75,8 @@ class Rehydrate(Struct, frozen=True, kw_only=True):
 def rehydrated(
     view: View, target: Target, reader: Reader, *, files: int = 5, tokens: int = 20_000
 ) -> Iterator[Recalled]:
-    """One fact with the files that were read or changed last and that no turn of the window shows whole.
+    """Yield one fact with the files that were read or changed last and that no turn of the window shows whole; nothing
+    if there are none.
 
     Each has at most an equal share of what is left of `tokens`. A file that cannot be read is passed over.
     """

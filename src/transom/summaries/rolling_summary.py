@@ -109,10 +109,10 @@ def finished_summary(
     usage: Usage | None = None,
 ) -> Summary:
     """The summary with this outline, up to the unit `last` (None: all that was wanted). `by_model`: its first line says
-    that a model made it.
+    that a model made it. One that is not smaller than what it is made of is made again, smaller.
 
-    Raises SummaryFailed if it has no items, does not fit in `want.max_tokens`, or is not smaller than what it is made
-    of.
+    Raises SummaryFailed if it has neither items nor notes, does not fit in `want.max_tokens`, or cannot be made smaller
+    than what it is made of.
     """
     notes, last = notes_of(want), want.last if last is None else last
     if not outline.items and not notes:

@@ -91,7 +91,7 @@ def data_text(boundary: str, summary: str, pieces: Sequence[Piece]) -> str:
 
 
 def text_of(fact: Fact) -> str:
-    """The words of a fact. Images and files are named, not shown; reasoning is left out."""
+    """The words of a fact. Images and files are named, not shown; reasoning is left out. Empty for recalled text."""
     if isinstance(fact, Recalled):
         return ""  # its text is in the turn that it came from
     shown: list[str] = []

@@ -91,8 +91,9 @@ def delta_of(text: str, sections: Sequence[Section], known: Iterable[str] = (), 
 
 
 def check_words(delta: Delta, source: Iterable[str]) -> None:
-    """Raises Unusable if most words of what is added occur nowhere in the source: then it is nonsense, about
-    something else, or in another language."""
+    """Raises Unusable if hardly any words of what is added occur in the source: fewer than 25%, or 10% in Chinese,
+    Japanese and Korean. Then it is nonsense, about something else, or in another language. With fewer than
+    `CHECKED_WORDS` different words nothing is checked."""
     added = " ".join([*(one.text for one in delta.add), *(change.text or "" for change in delta.update)])
     words = words_in(added)
     if len(words) < CHECKED_WORDS:

@@ -25,7 +25,8 @@ from transom.wire.translate import translate_fact
 def split_head(
     messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT
 ) -> tuple[list[Instruction], list[Placed]]:
-    """The leading instructions, and every later fact with the position of its message. Raises InvalidMessage.
+    """The leading instructions, and every later fact with the position of its message. A dialect that has no system
+    messages among the others gives no instructions: all messages are facts. Raises InvalidMessage.
 
     A message is a dict, or a client library's object that can dump itself as one.
     """

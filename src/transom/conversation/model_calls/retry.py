@@ -62,7 +62,7 @@ class Retry(Struct, frozen=True, kw_only=True):
                 )
 
     def wait_before(self, attempt: int) -> float:
-        """Seconds before an attempt; the first is number 1."""
+        """Seconds before an attempt, from number 2 on; the first attempt is number 1 and does not wait."""
         return min(self.longest, self.wait * 2.0 ** min(attempt - 2, 60))
 
 
@@ -77,10 +77,11 @@ def checked_retry(given: object) -> Retry:
 
 
 class NextTry(Struct, frozen=True, kw_only=True):
-    """What follows a failure: `error` to give up with, or another attempt after `wait` seconds.
+    """What follows a failure: `error` to give up with; or, if it is None, another attempt after `wait` seconds, at the
+    same provider or the next one.
 
-    `limit`, `used`: of an overflow, as in `Failure`. `left_out`: parts that the provider refused, which the next
-    attempt is without.
+    `kind`, `text`: of the failure, for the log. `limit`, `used`: of an overflow, as in `Failure`. `left_out`: parts
+    that the provider refused, which the next attempt is without.
     """
 
     kind: str

@@ -101,7 +101,8 @@ def start(
     exclusively: Callable[[], AbstractContextManager[None]],
     use_model: UseModel,
 ) -> RunSteps:
-    """The steps of a run. Raises InvalidSetting now; what concerns the log is raised by the first step."""
+    """The steps of a run. Raises InvalidSetting now, and TypeError for an option that there is not; what concerns the
+    log is raised by the first step."""
     unknown = set(options) - set(RunOptions.__annotations__)
     if unknown:
         raise TypeError(f"run: {no_setting(min(unknown), RunOptions.__annotations__)}")
