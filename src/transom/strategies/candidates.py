@@ -65,10 +65,11 @@ def leading_slots(view: View, target: Target) -> int:
 
 
 def foldable_runs(view: View, target: Target, slots: Sequence[Slot]) -> list[list[Slot]]:
-    """Divide slots into runs of adjacent slots, each of which one fold may take.
+    """Divide slots into runs, each of which one fold may take. `slots`: neighbours in the window, in its order.
 
     A slot that the user restored is in no run, unless the window does not fit. No run begins or ends between a call of
-    the provider's own tool and its result, unless that would leave out too many slots (see `whole_spans`).
+    the provider's own tool and its result, unless that would leave out too many slots (see `whole_spans`). A run may
+    have nothing to hide (see `hides_a_unit`).
     """
     found: list[list[Slot]] = [[]]
     for slot in slots:
@@ -121,14 +122,18 @@ def hides_a_unit(view: View, target: Target, slots: Iterable[Slot]) -> bool:
 
 
 def freed_by_folding(view: View, target: Target, slots: Iterable[Slot]) -> Size:
-    """The size that a fold over these slots frees, without the size of the fold's own text: all but the units that stay
-    visible. A unit of which an older fold has an excerpt counts as visible, because a new fold shows it whole
-    again."""
+    """The size that a fold over these slots frees, without the size of the fold's own text: that of all slots, less
+    that of the units that stay visible.
+
+    A unit of which an older fold shows only an excerpt counts as visible, because a new fold shows it whole again. So
+    the result may be below 0.
+    """
     return reduce(Size.plus, (_freed(view, target, slot) for slot in slots), ZERO)
 
 
 def saves_tokens(view: View, target: Target, slots: Sequence[Slot], text: str) -> bool:
-    """Whether a fold over these slots with this text saves tokens. One that saves no bytes is refused in any case."""
+    """Whether the window has fewer tokens after a fold over these slots with this text. (The log itself refuses a fold
+    that saves no bytes.)"""
     return freed_by_folding(view, target, slots).tokens > MESSAGE_TOKENS + target.counter.count(text)
 
 
@@ -172,8 +177,8 @@ def may_trim(
 
 
 def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Unit]:
-    """Yield the units of more than `over` tokens that no request has carried yet and that may be trimmed, the newest
-    one included: trims of them break no cached prefix.
+    """Yield the units of more than `over` tokens that no request has carried yet and that may be trimmed (see
+    `may_trim`), also the newest one: trims of them break no cached prefix.
 
     A unit that has a trim already is left out, until another result of it comes.
     """
@@ -226,9 +231,9 @@ def how_many_fit(
 ) -> int:
     """How many of these slots, from the first on, come to at most this many `tokens`, `units` and `messages`.
 
-    It stops at the first fold, unless `folds` counts them like units. Notes take no room, since a plan adds them at
-    the end and its next run must find the same slots (law 8); `notes` counts them all the same, where tokens are
-    shared out and not slots.
+    It stops at the first fold of turns; with `folds` a fold counts as a unit. A fold over recalled text always does.
+    Notes take no room, since a plan adds them at the end and its next run must find the same slots (law 8); with
+    `notes` they take theirs, where tokens are shared out and not slots.
     """
     count = 0
     for slot in slots:
@@ -246,8 +251,8 @@ def how_many_fit(
 
 
 def is_worth_a_break(view: View, target: Target, saved: Size, least: float) -> bool:
-    """Whether folds that save this size are worth a break of the cached prefix: they lower the pressure by at least
-    `least`, or the window does not fit."""
+    """Whether folds that save this size are worth a break of the cached prefix: they lower the pressure
+    (`Target.pressure`) by at least `least`, or the window does not fit."""
     return target.over_limit or target.pressure(view) - target.pressure(view, saved) >= least
 
 
@@ -255,8 +260,8 @@ def relieves(view: View, target: Target, saved: Size) -> bool:
     """Whether edits that save this size save something of which the window has too much: tokens, bytes, images or
     messages.
 
-    An edit may not: a trim saves no message, and a marker of fewer bytes than a few short messages, which the log would
-    take, may have more tokens than they have (law 7).
+    Edits that save something else do not help: a trim saves no message; and a fold of a few short messages saves bytes,
+    but its marker may have more tokens than they have (law 7).
     """
     return any(size > goal and part > 0 for size, goal, part in zip(view.total, target.goal, saved, strict=True))
 

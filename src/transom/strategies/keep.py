@@ -79,14 +79,14 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
 
 class KeepBest(Struct, frozen=True, kw_only=True):
     """Protects the units with the best scores, in the share `share` of what the goal leaves beside the units that must
-    stay.
+    stay. The newest unit, which no fold takes, is not one of them.
 
-    Half of it goes to the `newest` newest units, as far as they fit; the rest to all units by score per token. A unit
-    that does not fit is passed over.
+    Half of the share goes to the `newest` newest units, as far as they fit; the rest to all units by score per token. A
+    unit that does not fit is passed over, and so is one without a point.
 
-    A unit gets a point for each name, number, request or prohibition in its author's own words, and two for each name
-    that it shares with the six newest units, for three names at most. Requests and prohibitions are found in English
-    only. The score falls with the age of the unit, and if its results have more than 1,000 tokens.
+    A unit gets a point for each name, number, request or prohibition in its author's own words. If it is older than the
+    six newest, it gets two for each name that it shares with them, for three names at most. Requests and prohibitions
+    are found in English only. The score falls with the age of the unit, and if its results have more than 1,000 tokens.
     """
 
     share: float = 0.5
@@ -140,10 +140,11 @@ def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None
 
 
 class KeepTools(Struct, frozen=True):
-    """Protects the newest turn that called each of some tools, such as the tool of a todo list.
+    """Protects the newest turn that called each of some tools, such as the tool of a todo list. At most `most` turns
+    are protected.
 
-    At most `most` turns. A turn of more than min(`tokens`, `fraction` of the usable tokens) is passed over, and so is a
-    turn with calls that have no result yet: then the next older one is protected.
+    A turn of more than min(`tokens`, `fraction` of the usable tokens) is passed over, and so is a turn with calls that
+    have no result yet: then the next older one is protected.
     """
 
     names: tuple[str, ...]

@@ -46,7 +46,8 @@ _ID = re.compile(r"(?=.*[A-Z\d])[\w#@.:-]{4,64}\Z")
 
 
 def arguments(call: Call) -> Iterator[tuple[str, str]]:
-    """The values in a call's arguments, each with the nearest key; text that is not JSON is one value."""
+    """Yield the values in a call's arguments, at every depth, each with the nearest key around it ("" if there is
+    none). A value that is no text is given as JSON. Arguments that are not JSON are one value."""
     try:
         stack: list[tuple[str, object]] = [("", json.loads(call.args))]
     except (ValueError, RecursionError):

@@ -93,7 +93,11 @@ def verbs(tool: str, values: Sequence[tuple[str, str]]) -> set[str]:
 
 
 def row_of(words: set[str], values: Sequence[tuple[str, str]], tools: Sequence[ToolRow]) -> tuple[Kind, list[str]]:
-    """The kind of a call with these arguments, by the first row that fits, and the values that say what it is about."""
+    """The kind of a call with these arguments, by the first row that fits, and the values that say what it is about. If
+    no row fits, "other" and no values.
+
+    `words`: those that say what the call does (see `verbs`). With "stdin" among them the kind is "type".
+    """
     if "stdin" in words:
         return "type", []
     for row in tools:

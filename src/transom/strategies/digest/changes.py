@@ -32,8 +32,12 @@ class Changes:
         self.view, self.target, self.index = view, target, index
 
     def named(self, units: Sequence[Unit], size: float = 0) -> list[tuple[str, list[str]]]:
-        """The files or objects that these turns changed, the newest last, each with the entries that did. Of many
-        entries the first and the last, and how many there are. `size`: tokens of the record."""
+        """The files or objects that these turns changed, the newest last, each with the entries that did, as texts. Of
+        many entries the first and the last are named, and how many there are.
+
+        If there are more than a list may have, the first item counts the others ("12 more before") and has no entries.
+        `size`: tokens of the record; in a large one the list may be longer.
+        """
         found: dict[str, list[str]] = {}
         by_file: dict[str, list[str]] = {}
         for unit in units:

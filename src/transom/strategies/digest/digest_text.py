@@ -93,7 +93,8 @@ class Digested(Struct, frozen=True):
 def digest_text(
     view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], size: float, talk: float = 0
 ) -> Digested:
-    """The record of a run of slots in about `size` tokens.
+    """The record of a run of slots in about `size` tokens; only a marker that the turns are left out, if that is too
+    few for a record without quotes.
 
     `folded`: all slots that this compaction folds. `talk`: how far talk outweighs work with tools (0 to 1).
 

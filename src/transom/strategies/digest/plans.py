@@ -38,8 +38,11 @@ Items = list[tuple[str, str]]
 
 
 def newest_plan(view: View, index: Index, units: Sequence[Unit], beside: Sequence[Unit], most: int) -> tuple[int, str]:
-    """The entry of the newest plan of these turns, and its text in at most `most` characters. No text if there is no
-    plan, if all of it is done, or if a turn `beside` them shows a newer one."""
+    """The entry of the newest plan of these turns, and its text in at most `most` characters.
+
+    (-1, "") if there is no plan, if all of it is done, or if a turn `beside` them, which the window shows, has a newer
+    one.
+    """
     tools = {*PLAN_TOOLS, *TASK_CHANGES}
     unit = next(
         (one for one in reversed(units) if any(done.action.tool in tools for done in index.calls_of(view, one))), None
@@ -105,7 +108,8 @@ def _tasks(view: View, index: Index, last: Unit) -> Items:
 
 
 def change_task(tasks: dict[str, tuple[str, str]], call: Call, result: str) -> None:
-    """What a call that adds or changes a task does to `tasks`: by number, the status and the words of each."""
+    """Make the change of a call that adds, changes or deletes a task in `tasks`: by number, the status and the words of
+    each. `result`: of the call; of one that adds a task it has the number."""
     given = dict(arguments(call))
     number, made, words = result.strip().removeprefix(_NUMBER).partition(_CREATED)
     if call.name == CREATE and made:

@@ -18,7 +18,10 @@ Visible = Unit | FoldedSlot | str
 
 def visible(view: View, target: Target | None = None, folded: Sequence[Slot] = ()) -> list[Visible]:
     """What the window shows once the slots `folded` are folded, beside the text of that fold: units, other folds, and
-    the texts of the head."""
+    the texts of the head.
+
+    `target`: says which of the folded units stay visible all the same; None: none of them.
+    """
     inside = {slot.first for slot in folded}
     found: list[Visible] = []
     for slot in view.slots:
@@ -34,21 +37,21 @@ def visible(view: View, target: Target | None = None, folded: Sequence[Slot] = (
 
 
 def visible_names(index: Index, view: View, one: Visible) -> frozenset[str]:
-    """The names in what the window shows of this; not those in parts that were trimmed away."""
+    """The names in what the window shows of `one`; not those in parts that were trimmed away."""
     if isinstance(one, Unit) and not one.trims:
         return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
     return frozenset[str]().union(*map(index.names, visible_texts(one)))
 
 
 def covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:
-    """Those of its names that need no other passage. If a call has changed something since a fold quoted it, its name
-    needs one again."""
+    """The names of `one` that need no other quote. If a call has changed something since a fold quoted it, the name of
+    that needs a quote again."""
     names = visible_names(index, view, one)
     return names - index.changed_after(view.unit(one.last).seqs[0]) if isinstance(one, FoldedSlot) else names
 
 
 def visible_texts(one: Visible) -> list[str]:
-    """The texts that the window shows of this; of a fold what it quotes."""
+    """The texts that the window shows of a unit, a fold or a text of the head. Of a fold these are only its quotes."""
     if isinstance(one, Unit):
         return [text for fact in one.shown_facts() for text, _ in readable(fact)]
     return texts.quotes_in(one.text) if isinstance(one, FoldedSlot) else [one]

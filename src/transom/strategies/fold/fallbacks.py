@@ -66,11 +66,14 @@ def _outlines(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterato
 
 
 def last_rounds(view: View, target: Target) -> Iterator[Edit]:
-    """Folds everything before the last four rounds into one slot, with excerpts of what must stay.
+    """Folds everything before the last four rounds into one slot, with excerpts of what must stay. Nothing if there are
+    no more than four.
 
-    A round begins with a message of the user. If there are no more than four of these, a round is any unit but a note.
-    If the window does not fit, the folds are proposed one by one with shorter and shorter excerpts; else only the
-    first, if it saves something of which there is too much and the user has restored nothing.
+    A round begins with a message of the user. If there are no more than four of these, each unit but a note counts as a
+    round.
+
+    If the window does not fit, the folds are proposed one by one with shorter and shorter excerpts. If it fits, only
+    the first is proposed: if it saves something of which there is too much, and the user has restored nothing.
     """
     units = [slot for slot in view.slots if isinstance(slot, Unit) and not isinstance(slot.first_fact, Note)]
     starts = [unit.key for unit in units if unit.by_user]

@@ -162,7 +162,11 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     def with_keep_recent(self, keep_recent: float, most: float | None = None) -> Digest:
         """The digest with another `keep_recent`. The sizes of its records change in proportion to the room that this
-        leaves them. `most`: how full the digest leaves the window, as a share of F; None: `1 - quiet`, as before."""
+        leaves them; but `least` never grows.
+
+        `most`: how full the digest leaves the window, as a share of F; None: `1 - quiet`, as before. It changes only
+        these sizes, not `quiet`.
+        """
         room = (1 - self.quiet if most is None else most) - keep_recent
         scale = max(room, NO_ROOM) / max(1 - self.quiet - self.keep_recent, NO_ROOM)
         return replace(
@@ -256,7 +260,8 @@ class Digest(Struct, frozen=True, kw_only=True):
 class _Records:
     """The folds of one compaction: one record for each run of slots, in about `size` tokens together.
 
-    A run in which no fold would hide anything gets no record."""
+    A run gets no record if it has neither a unit that a fold would hide nor an older fold of turns.
+    """
 
     def __init__(self, view: View, target: Target, runs: Sequence[Sequence[Slot]], size: float, talk: float) -> None:
         self.view, self.target, self.talk = view, target, talk
@@ -268,7 +273,7 @@ class _Records:
         ]
 
     def folds(self) -> Iterator[Fold]:
-        """Yield one fold for each run of slots, unless its record would have more tokens than it hides."""
+        """Yield one fold for each run of slots; a fold that saves no tokens is left out."""
         return (fold for run, share in self.shares if self._saves(run, fold := self._fold(run, share)))
 
     def folds_with(self, shown: ShownSummary, layers: Sequence[Slot]) -> Iterator[Fold]:

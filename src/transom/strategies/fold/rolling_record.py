@@ -45,11 +45,12 @@ SPAN_TOKENS = 40
 
 class RollingRecord(Struct, frozen=True, kw_only=True):
     """Folds everything between both ends of the window into one record. Each compaction makes it again from the
-    original entries: an older record goes into the new one, and nothing is summarised twice.
+    original entries: an older record goes into the new one, and nothing is summarised twice. (A slot that the user
+    restored stays, and divides it into two records, which share its tokens.)
 
     The record has min(`size`, `share` of F) tokens, and at most half of what it frees. F is the room beside what must
-    stay (`free_room`). Nothing happens if the fold would lower the pressure by less than `least`. `tools`: the table by
-    which the lines of calls are written.
+    stay (`free_room`). Nothing happens if the fold would lower the pressure by less than `least`, unless the window
+    does not fit. `tools`: the table by which the lines of calls are written.
 
     Whole turns stay at both ends:
 
@@ -76,8 +77,11 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable, indexes, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """The summary that is wanted in place of the record: of all turns up to the last that would be folded now; if
-        nothing would be, of the turns that are folded, to replace their summary."""
+        """Yield the want for the summary that is to take the place of the record, or nothing (see `summary_want`).
+
+        It is a summary of all turns up to the last that would be folded now; if nothing would be, of the turns that are
+        folded, to replace their summary.
+        """
         found, folded, size, saved = self._choice(view, target)
         if found and is_worth_a_break(view, target, saved, self.least):
             free = free_room(target.limit.tokens, target.fixed_size.tokens)

@@ -48,11 +48,11 @@ class Clip(Struct, frozen=True, kw_only=True):
     """The start and the end of a long tool result, half and half, with a marker between (as codex does).
 
     A result is long if it has more than `allowance` times min(`tokens`, `fraction` of the usable tokens); it is clipped
-    to that size. The texts of one result share the size, and the longest are clipped first. Images stay.
+    to that minimum. The texts of one result share it, and the longest are clipped first. Images stay.
 
-    `unit`: what is counted: "tokens"; "bytes" of UTF-8, four for a token; or "none", which clips nothing. `header`: the
-    marker also names the number of lines. It is part of the marker, because a line of ours before the first line of a
-    result would look like the tool's own.
+    `unit`: what is counted: "tokens"; "bytes" of UTF-8, four for a token; or "none", which clips nothing;
+    InvalidSetting for anything else. `header`: the marker also names the number of lines. It is part of the marker,
+    because a line of ours before the first line of a result would look like the tool's own.
     """
 
     tokens: int = 5_000

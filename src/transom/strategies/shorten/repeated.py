@@ -24,8 +24,8 @@ FILE_ARGUMENTS = (*PATHS, "uri")
 
 
 class Duplicates(Struct, frozen=True):
-    """Results with the same text as a newer one, if they have `tokens` or more. Their markers name the newest result
-    with this text. A result stays if the window shows less of that one."""
+    """Texts of results that are equal to a text of a newer result, if they have `tokens` or more. Their markers name
+    the newest result with this text. A text stays if the window shows less of that newest one than of it."""
 
     tokens: int = 100
 
@@ -43,10 +43,11 @@ class Duplicates(Struct, frozen=True):
 class Superseded(Struct, frozen=True, kw_only=True):
     """Results of reads, and arguments of writes, that later calls have made useless.
 
-    The result of a read is useless if the same call with the same arguments was made again, or if its file was written
-    and then read again. Two reads of one file without a write between them both stay, since each may have its own
-    range. The arguments of a write or a change are useless if its file was later written as a whole. Failed calls are
-    ignored: they have done nothing.
+    - The result of a read is useless if the same call with the same arguments was made again, or if its file was
+      written and then read again. If the later result of the same call has less than half of its tokens ("unchanged"),
+      it stays. Two reads of one file without a write between them both stay, since each may have its own range.
+    - The arguments of a write or a change are useless if its file was later written as a whole.
+    - Failed calls are ignored: they have done nothing.
 
     Whether a call reads (`reads`), writes a whole file (`writes`) or changes one (`changes`) is decided by the words in
     the name of its tool, or in its argument `command` if that is one word (an editor's "view"). Its file is the first

@@ -21,8 +21,8 @@ Where = Literal["newest", "required", "required before newest", "others"]
 
 
 class FreshResults(Struct, frozen=True, kw_only=True):
-    """Results that no request has carried yet and that have more than min(`characters`, `fraction` × usable tokens)
-    characters.
+    """Results that no request has carried yet and that have more characters than min(`characters`, `fraction` of the
+    usable tokens). By default these are all that have a text.
 
     For `Policy.arrival`: these results are in no cached prefix, so a trim breaks none.
     """
@@ -63,7 +63,8 @@ class LargeOldResults(Struct, frozen=True, kw_only=True):
     """Results that are more than twice as long as a stub with a preview of `preview` tokens would be (as opencode
     does), the newest first.
 
-    The newest results are left out until they have more than min(`keep`, `keep_share` of the usable tokens) tokens.
+    The newest turns are left out, as long as their results have no more than min(`keep`, `keep_share` of the usable
+    tokens) tokens together. So are turns that may not be trimmed (see `may_trim`).
     """
 
     keep: int = 40_000
@@ -84,11 +85,12 @@ class LargeOldResults(Struct, frozen=True, kw_only=True):
 
 
 class OldReasoning(Struct, frozen=True, kw_only=True):
-    """The reasoning of turns before the newest user message; with `current` also that of the turns since, the newest
-    one aside.
+    """The reasoning of turns before the newest user message; with `current`, or if there is no user message, of all
+    turns but the newest.
 
-    What the model concluded is in what it did afterwards. Providers that want reasoning back want it byte for byte, and
-    only that of the turns since the newest user message.
+    It is named also of a protected turn, but not of one that a person pinned or restored, nor where it is hidden
+    already. What the model concluded is in what it did afterwards. Providers that want reasoning back want it byte for
+    byte, and only that of the turns since the newest user message.
     """
 
     current: bool = False

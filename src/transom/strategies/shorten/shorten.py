@@ -42,11 +42,13 @@ class Shorten(Struct, frozen=True):
     """Shortens the parts that `which` names to what `form` leaves of them.
 
     Without `worth` the trims are proposed one by one, and the planner stops when the target is reached. With `worth`
-    all trims are made or none: `worth` gets what they save together and decides. Then a trim that leaves a note must
-    save at least 20 tokens.
+    all trims are made or none: `worth` gets what they save together and decides. A trim that leaves a note, but saves
+    less than 20 tokens, is then left out.
 
     A form may have a method `estimate(part)`, the size that a trim of this part saves, about. Then `worth` decides by
     the sum of the estimates, before any trim is made; if it agrees, the trims are proposed one by one.
+
+    Raises InvalidSetting if `which`, `form` or `worth` cannot be called, or `why` is no text.
     """
 
     which: Selector
@@ -90,7 +92,10 @@ class Shorten(Struct, frozen=True):
 
 class Together(Struct, frozen=True):
     """The trims are worth a break of the cached prefix if they save some of what the window has too much of (tokens,
-    bytes, images or messages), and at least the share `least` of the limit in tokens or in bytes."""
+    bytes, images or messages), and at least the share `least` of the limit, in tokens or in bytes.
+
+    Raises InvalidSetting for a share that is not from 0 to 1.
+    """
 
     least: float = 0.05
 
@@ -105,7 +110,8 @@ class Enough(Struct, frozen=True, kw_only=True):
     """The trims are worth a break of the cached prefix if with them the window meets the goal, and they save at least
     min(`tokens`, `share` of the usable tokens) tokens.
 
-    If they do not meet the goal, a fold must follow, and it breaks the prefix again.
+    If they do not meet the goal, a fold must follow, and it breaks the prefix again. Raises InvalidSetting for a share
+    that is not from 0 to 1, or for tokens below 0.
     """
 
     tokens: int = 20_000

@@ -36,8 +36,12 @@ INDENT = 8
 
 
 def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the names of a text, run by run: the position at which the run begins, and its names. A quoted text is a
-    run too. `talk`: the text is somebody's own words, so what is in quotes must be one word or look like code."""
+    """Yield the names of a text, run by run: the position at which the run begins, and its names. Keys of JSON and
+    numbers of lines are left out.
+
+    The runs of name characters come first, then titles, and then what is in quotes; each of these in the order of the
+    text. `talk`: the text is somebody's own words, so what is in quotes must be one word or look like code.
+    """
     for match in _RUN.finditer(text):
         run = match.group()
         found = names_of(run) if len(run) <= MAX_NAME else ()
@@ -80,8 +84,8 @@ def is_between_strings(name: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def names_of(run: str) -> tuple[str, ...]:
-    """The names in a run of name characters: the run without the punctuation around it, and its parts that are names
-    themselves. Empty if the run is no name."""
+    """The names in a run of name characters, which must not be empty: the run without the punctuation around it, and
+    then its parts that are names themselves. Empty if the run is no name."""
     whole = run.rstrip(_OUTER) if run[0] in "~/.$@#" else run.strip(_OUTER)
     if not whole.startswith("__"):
         whole = whole.strip("_")  # _emphasis_

@@ -16,8 +16,9 @@ def one_line(text: str, most: int) -> str:
 
 
 def cut_at_word(text: str, most: int) -> str:
-    """The beginning of a text, with " …" behind it: cut behind the last word that ends within `most` characters, or
-    within a word if that would leave less than half of them."""
+    """The beginning of a text that has more than `most` characters, with " …" behind it: cut behind the last word that
+    ends within `most` characters, or within a word if that would leave less than half of them. It may have one
+    character more."""
     at = max(text.rfind(blank, most // 2, most) for blank in " ,;\n")
     return text[: at if at > 0 else most - 1].rstrip(" ,;\n") + " …"
 

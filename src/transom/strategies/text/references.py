@@ -10,7 +10,8 @@ from transom.core.view import View
 
 
 def range_reference(view: View, target: Target, slots: Sequence[Slot]) -> str:
-    """Name the first and the last entry of these slots: "entry 12 to entry 40"; for a single entry "entry 12".
+    """Name the first and the last entry of these slots, at least one: "entry 12 to entry 40"; for a single entry "entry
+    12".
 
     Units are in the order of their keys, not of all their entries: a result may come after the next user message. So
     the first and the last entry need not be those of the first and the last unit. No entry comes before its unit's key.
