@@ -192,7 +192,8 @@ class Branch:
         return None
 
     def take_result(self, result: ToolResult) -> str | None:
-        """Log a result, and clip it. Returns the clipped text; None if nothing was clipped."""
+        """Log a result, and clip it. Return the clipped text; None if nothing was clipped, or if the result has parts
+        that are no text."""
         seq = self.conversation.append(result)
         self.conversation.clip_new()
         view = self.conversation.view

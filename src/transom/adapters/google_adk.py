@@ -43,10 +43,12 @@ __all__ = ["TransomPlugin"]
 
 
 class TransomPlugin(BasePlugin):
-    """Gives each model call of the agents of a runner the window of its conversation.
+    """Gives each model call of the agents of a runner the window of its conversation. The conversation's name is the
+    user's id and the session's: "ada/trip".
 
-    `store`: as for `Conversation.open`. `readback`: the agents get the tools that read back what a window leaves out.
-    `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and others.
+    `store`: as for `Conversation.open`. `readback`: the agents get the tools that read back what a window leaves out,
+    unless the budget is too small for them. `options`: the settings of each conversation: `budget`, `policy`,
+    `counter`, `summarizer` and others.
     """
 
     def __init__(

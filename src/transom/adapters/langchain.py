@@ -41,10 +41,12 @@ __all__ = ["TransomMiddleware"]
 
 
 class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
-    """Gives each model call of an agent the window of its conversation.
+    """Gives each model call of an agent the window of its conversation. The conversation's name is the `thread_id` of
+    the run; a run without one has a conversation named by the id of its first message.
 
-    `store`: as for `Conversation.open`. `readback`: the agent gets the tools that read back what a window leaves out.
-    `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and others.
+    `store`: as for `Conversation.open`. `readback`: the agent gets the tools that read back what a window leaves out,
+    unless the budget is too small for them. `options`: the settings of each conversation: `budget`, `policy`,
+    `counter`, `summarizer` and others.
     """
 
     def __init__(
@@ -70,7 +72,8 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
         return await call.send_async(lambda messages: handler(request.override(messages=messages)), _reply)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
-        """Answer the readback tools from the log. Log the results of all others, and clip the long ones."""
+        """Answer the readback tools from the log. Log the results of all other tools, and return them with their text
+        clipped as the policy says. A command to the graph is returned as it is, and not logged."""
         if request.tool_call["name"] in READ_BACK:
             return self._readback(request)
         return self._logged(request, handler(request))

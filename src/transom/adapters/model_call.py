@@ -59,10 +59,12 @@ class ModelCall:
             raise
 
     def send(self, ask: Callable[[list[Any]], R], reply_of: Callable[[R], Any]) -> R:
-        """Ask the model, and log its reply. If the messages were too long, ask again with fewer.
+        """Ask the model, and log its reply. If the messages were too long, or a part was refused, ask again with a
+        smaller window.
 
         `ask`: sends messages. `reply_of`: the reply in what `ask` returned; None if there is none, and nothing is
-        logged. Returns what `ask` returned. Raises what `ask` raises.
+        logged. Returns what `ask` returned. Raises what `ask` raises, and InvalidMessage for a reply that cannot be
+        read.
         """
         while True:
             try:
@@ -97,10 +99,13 @@ class ModelCall:
     def failed(self, error: BaseException) -> bool:
         """Log a failure. True if the caller should send `messages` again.
 
-        It is True if the request was too long or a part of it was refused: `messages` are those of a smaller window
-        then. If the window is as small as it can be, the error gets a note with the numbers. All other errors are left
-        to the framework, which may retry them. A cancelled call, or a stream that is not read to its end, is a failure
-        too, so that the next call need not wait for it. An error after the reply was logged is not logged.
+        It is True if the request was too long or a part of it was refused, and a smaller window is possible: `messages`
+        are those of that window then. If the window is as small as it can be, the error gets a note with the numbers.
+        All other errors are left to the framework, which may retry them.
+
+        A cancelled call, or a stream that is not read to its end, is a failure too, so that the next call need not wait
+        for it. An error after the reply was logged is not logged. Raises BudgetImpossible if the smaller window cannot
+        be planned.
         """
         if not self._is_open:
             return False

@@ -58,8 +58,9 @@ class TransomProvider(ModelProvider):
     itself.
 
     `store`: as for `Conversation.open`. `provider`: where the models come from; by default the SDK's own. `readback`:
-    whether the provider of a session has readback tools (`SessionProvider.tools`). `options`: the settings of each
-    conversation.
+    whether the provider of a session has readback tools (`SessionProvider.tools`); it has none if the budget is too
+    small for them. `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and
+    others.
     """
 
     def __init__(
@@ -101,10 +102,11 @@ class SessionProvider(ModelProvider):
         return [self._tool(tool) for tool in self.sessions.readback_tools]
 
     def with_tools(self, tools: Sequence[Tool]) -> list[Tool]:
-        """These tools, for `Agent.tools`, and the readback tools behind them.
+        """Return these tools, for `Agent.tools`, and the readback tools behind them.
 
-        The results of functions are logged as they arrive, and clipped by the policy: copies of these tools have
-        one more output guardrail. Tools of other kinds are as they were.
+        In place of each function there is a copy with one more output guardrail. By it the function's result is logged
+        as soon as it is there, and the SDK gets the text that the policy clips it to. Tools of other kinds are as they
+        were.
         """
         logged = ToolOutputGuardrail[Any](self._logged, name="transom")
         functions = [

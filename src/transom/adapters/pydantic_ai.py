@@ -43,10 +43,12 @@ __all__ = ["TransomCapability"]
 
 
 class TransomCapability(AbstractCapability[Any]):
-    """Gives each model request of an agent the window of its conversation.
+    """Gives each model request of an agent the window of its conversation. The conversation's name is the run's
+    `conversation_id`, or without one the run's id.
 
-    `store`: as for `Conversation.open`. `readback`: the agent gets the tools that read back what a window leaves out.
-    `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and others.
+    `store`: as for `Conversation.open`. `readback`: the agent gets the tools that read back what a window leaves out,
+    unless the budget is too small for them. `options`: the settings of each conversation: `budget`, `policy`,
+    `counter`, `summarizer` and others.
     """
 
     def __init__(
@@ -68,8 +70,8 @@ class TransomCapability(AbstractCapability[Any]):
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Put the window in the place of all messages. A second attempt sends the window that `on_model_request_error`
-        has planned."""
+        """Put the window in the place of all messages. A second attempt at a request sends the smaller window that
+        `on_model_request_error` has planned."""
         call = self._calls.get(_run(ctx))
         if call is None or request_context.attempt == 1:
             call = self._calls[_run(ctx)] = await run_sync(self._begin, ctx, request_context)
@@ -94,8 +96,9 @@ class TransomCapability(AbstractCapability[Any]):
         request_context: ModelRequestContext,  # noqa: ARG002 - its interface
         error: Exception,
     ) -> ModelResponse:
-        """If the request was too long, plan a smaller window and raise RetryModelRequest, so that pydantic-ai sends it.
-        All other errors are raised again."""
+        """If the request was too long, or a part of it was refused, plan a smaller window and raise RetryModelRequest,
+        so that pydantic-ai sends it. Any other error, and one for which no smaller window is possible, is logged and
+        raised again."""
         call = self._calls.get(_run(ctx))
         if call is not None and await run_sync(call.failed, error):
             raise RetryModelRequest from error
@@ -111,7 +114,8 @@ class TransomCapability(AbstractCapability[Any]):
         args: Any,  # noqa: ARG002 - its interface
         result: Any,
     ) -> Any:
-        """Log the result of a function. Returns it clipped, or as it is. Results of other kinds are not logged here."""
+        """Log the result of a tool that is a function. Returns the result with its text clipped as the policy says, or
+        as it is. The results of other kinds of tools are returned as they are, and not logged here."""
         if tool_def.kind != "function":
             return result
         is_wrapped = isinstance(cast("object", result), ToolReturn)

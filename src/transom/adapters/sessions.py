@@ -155,8 +155,11 @@ class Session:
         """Log the result of a tool whole, and clip it as the policy clips what is new.
 
         `message`: the framework's message with the result. `name`, `arguments`: of its call, for a framework whose
-        calls have no ids. Returns the clipped text, for the framework to keep; None if nothing was clipped, or if no
-        call of the log waits for it. Raises InvalidMessage, and what the store raises.
+        calls have no ids.
+
+        Returns the clipped text, for the framework to keep. None if nothing was clipped, if the result has parts that
+        are no text, or if no call of the log waits for it: then it is not logged. Of several results in one message
+        only the first that a call waits for is taken. Raises InvalidMessage, and what the store raises.
         """
         results = [piece.fact for piece in self._of.format.read([message]) if isinstance(piece.fact, ToolResult)]
         with self._lock:

@@ -138,8 +138,13 @@ class InspectedConversation:
     # ---- windows
 
     def window(self, call: int | None, first: int | None = None, count: int = ROWS_OF_PAGE) -> WindowData:
-        """The window of a call, or with None of the log as it is now. It has the rows of one page: `count` of them from
-        index `first` on."""
+        """Return the window of a call (from 1, or from the last if negative), or with None of the log as it is now,
+        with one page of its rows: `count` of them from index `first` on, or with None those around the first row that
+        changed.
+
+        The first window of the log as it is now may come from the snapshot: then it is not compared with the call
+        before.
+        """
         with self._views_lock:
             quick = self._quick_reader() if call is None and self._views is None else None
             return (quick or self._reader(call)).data(first, count)

@@ -180,7 +180,8 @@ class WindowReader:
         self._items = list(self._all_items())
 
     def data(self, first: int | None = None, count: int = ROWS_OF_PAGE, most: PieceLimit = SHORT_PIECES) -> WindowData:
-        """The window, with `count` rows from index `first` on. None: from two rows before the first one that changed.
+        """Return the window, with `count` rows from index `first` on. If `first` is None, they begin two rows before
+        the first one that is new or changed; if there is none, they are the last ones.
 
         `most`: how much of each piece of a message the rows have.
         """

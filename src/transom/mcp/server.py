@@ -235,7 +235,8 @@ App = Callable[[Any, Receive, Callable[[Any], Awaitable[None]]], Awaitable[None]
 
 
 def with_token(app: App, token: str) -> App:
-    """An ASGI app that hands requests with this bearer token to `app`, and answers all others with 401."""
+    """Return an ASGI app that hands HTTP requests with this bearer token to `app`, and answers all others with 401.
+    What is no HTTP request, such as the events of `lifespan`, goes to `app` unchecked."""
     expected = f"Bearer {token}".encode()
 
     async def checked(scope: Any, receive: Receive, send: Callable[[Any], Awaitable[None]]) -> None:

@@ -146,7 +146,8 @@ class _ForgetsAll(Protocol):
 
 
 def forget_all(store: Store, names: Iterable[str]) -> None:
-    """Forget several conversations: with the store's own `forget_all`, else one by one. Unknown names are ignored."""
+    """Forget several conversations; unknown names are ignored. It is one operation if the store has a `forget_all` of
+    its own, else one for each name."""
     if hasattr(store, "forget_all"):
         cast("_ForgetsAll", store).forget_all(names)
         return

@@ -71,6 +71,7 @@ class ImportedLog:
     def unknown(self, new: Sequence[New]) -> list[New]:
         """Return those of the file's next facts and heads that the log lacks, and append nothing.
 
+        It counts and compares as `add` does, and the next call goes on behind these facts: so give each fact once.
         Raises InvalidSetting as `add` does.
         """
         out = [one for one in new if not self._has(one)]
