@@ -40,9 +40,9 @@ def read_call(text: str) -> Raw:
 
 
 def storable(value: object) -> object:
-    """Arguments that an API sent as an object, for the log: the same value, or, if it holds what JSON has not or nests
-    too deep, an object with their text under the key `WRAPPED`. So the call fails, and not the whole reply.
-    """
+    """Arguments that an API sent as an object, for the log: a copy of the value. If it holds what JSON has not, or
+    nests too deep, an object with its text, or with a reason, under the key `WRAPPED`. So the call fails, and not the
+    whole reply."""
     try:
         return json_copy({WRAPPED: value}, "arguments")[WRAPPED]
     except InvalidMessage:

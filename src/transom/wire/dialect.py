@@ -144,7 +144,7 @@ class Dialect(Struct, frozen=True):
 
     def digest_message(self, fold: FoldedSlot) -> Rendered:
         """The message with the text of a fold, under the role `digest_role`. It is a user message if the fold has
-        excerpts of messages that the window must have."""
+        excerpts of any units (`FoldedSlot.excerpted`), because these may be messages that the window must have."""
         if self.digest_role == "user" or fold.excerpted:
             return self.user_message(fold.text)
         return Rendered({"role": self.digest_role, "content": fold.text})
@@ -208,8 +208,8 @@ class Dialect(Struct, frozen=True):
         return None
 
     def violations(self, body: Raw) -> list[Violation]:
-        """Every rule of the API that a request's body breaks; empty for a valid body. Only what
-        the body shows is checked: structure, order, ids, empty texts, numbers; not the model, signatures or tokens."""
+        """Every rule of the API that a request's body breaks; empty for a valid body. Only what the body shows is
+        checked: structure, order, ids, empty texts, numbers; not the model, signatures or tokens."""
         raise NotImplementedError
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:

@@ -81,8 +81,9 @@ class DialectCounter(FormatCounter):
         return max(self.left_out, tokens) if isinstance(part, m.Other) else tokens
 
     def count_envelope(self, fact: Fact) -> int:
-        """The tokens of a fact beside its parts. A call whose id will be replaced is counted with the longest id, and a
-        failed result of an API without a field for it with its mark."""
+        """The tokens of a fact beside its parts, as it will be sent. An id that will be replaced, of a call or a
+        result, counts as the longest label; a tool name that will be changed counts as the longer one of the two; and a
+        failed result of an API without a field for it counts with its mark."""
         tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
         if isinstance(fact, m.ToolResult) and fact.failed and self.dialect in _OF_OPENAI:
             tokens += self._failed

@@ -115,8 +115,8 @@ def deep_copy(value: Any) -> Any:
 
 
 def without_lone_surrogates(value: Any) -> Any:
-    """A deep copy of a JSON value with replacement characters for lone surrogates: UTF-8 has none. It recurses: the
-    caller must have limited the depth."""
+    """A deep copy of a JSON value with a question mark for each lone surrogate, in keys too: UTF-8 has none. It
+    recurses: the caller must have limited the depth."""
     if isinstance(value, dict):
         return {replace_surrogates(key): without_lone_surrogates(item) for key, item in cast("Raw", value).items()}
     if isinstance(value, list):

@@ -51,10 +51,11 @@ _ITS_OWN = ("gs://", "https://generativelanguage.googleapis.com/")
 
 
 def translate_media(media: Media, source: str, target: str) -> Raw | None:
-    """The part in the format of the dialect `target`.
+    """The part in the format of the dialect `target`. A file without a media type is taken for a PDF, and an image for
+    a PNG.
 
-    None if that dialect has no such part, if the file is only named by a provider's id, or if one of the two dialects
-    is unknown.
+    None if that dialect has no part for such a file, if the file is only named by a provider's id or by a URL from
+    which only Gemini can fetch, or if one of the two dialects is unknown.
     """
     asset = _KNOWN[source][0](media.raw) if source in _KNOWN and target in _KNOWN else None
     if asset is None or not (asset.data or asset.url) or asset.url.startswith(_ITS_OWN):
@@ -150,7 +151,8 @@ def _write_responses(asset: Asset) -> Raw | None:
 
 
 def _read_anthropic(raw: Raw) -> Asset | None:
-    """The asset in a block of the Messages API; None for other blocks, and for one that names its file by an id."""
+    """The asset in a block of the Messages API; None if the block has no source with a URL or base64, for example one
+    that names its file by an id."""
     kind: MediaKind = "image" if raw.get("type") == "image" else "file"
     source, name = as_dict(raw.get("source")), text(raw, "title")
     if source.get("type") == "url":

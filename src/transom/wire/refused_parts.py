@@ -59,8 +59,10 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
     """The parts that an error names and that the window shows; empty if the error is about something else, or its
     status is none of `STATUSES`.
 
-    If the error has a path, it is the part at that path. Otherwise it is each part of the kind that the error names:
-    those that came since the last reply, or all of them if none came. Texts, calls and reasoning are never found.
+    If the error is about a compaction or encrypted content, and folds show the provider's compactions, it is these.
+    Otherwise, if it has paths to parts, it is the parts at these paths. Otherwise it is each part of the kind that the
+    error names: those that came since the last reply, or all of them if none came. Texts, calls and reasoning are never
+    found.
     """
     if status not in STATUSES:
         return []
@@ -79,8 +81,8 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
 
 
 def prompt_parts(view: View) -> list[RefusedPart]:
-    """The parts that came since the last reply: a message of the user, or results. A provider that refuses a whole
-    prompt has accepted all that was there before."""
+    """The parts of what came since the last reply: messages of the user, and results. If nothing came behind the last
+    turn, the results of its calls. A provider that refuses a whole prompt has accepted all that was there before."""
     units = list(view.visible_units())
     last = max((at for at, unit in enumerate(units) if isinstance(unit.first_fact, Assistant)), default=-1)
     newest = [(seq, fact) for unit in units[last + 1 :] for seq, fact in zip(unit.seqs, unit.facts, strict=True)]

@@ -37,7 +37,9 @@ def safe_name(name: str) -> str:
 def translate_fact(fact: Fact, target: str) -> Fact:
     """The fact in the dialect `target`; the same object if it is in that dialect already.
 
-    Calls keep their ids here: `unique_calls` gives the ids under which they are sent.
+    Only what the fact says is kept: reasoning and all `extra` fields are dropped, and a placeholder text stands for
+    each part that `target` cannot express. Calls keep their ids here: `unique_calls` gives the ids under which they are
+    sent.
     """
     if fact.dialect == target:
         return fact
