@@ -26,7 +26,8 @@ class Local(OpenAIChat):
     too small to be of use, and it never calls a tool. The model is loaded at the first call, and unloaded by `close`.
 
     `context`: tokens of its context window. `threads`: used to compute; by default half of the processors, because the
-    threads wait for one another. Raises InvalidSetting if there is no such file, or if `base_url` is given.
+    threads wait for one another. Raises InvalidSetting if there is no such file, if no file is given and the package is
+    not installed, or if `base_url` is given.
     """
 
     name = "local"

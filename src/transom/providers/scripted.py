@@ -74,11 +74,13 @@ class Scripted:
 
     - `steps`, `then`: texts, replies, faults, or functions that take the request and return one of these.
     - `dialect`: the dialect of requests and replies.
-    - `context`: the most tokens of a request together with its `max_tokens`; a longer one is refused.
+    - `context`: the most tokens of a request together with its `max_tokens`; a longer one is refused. None: any length.
     - `count`: counts the tokens of a request; by default a fourth of the characters of its JSON.
     - `chunk`: the characters in a chunk of a stream.
 
-    `requests` collects every request, refused ones too; `violations` every broken rule.
+    A request that breaks a rule of the dialect, or is too long, raises ProviderError and takes no step. `requests`
+    collects every request, refused ones too; `violations` every broken rule. Raises InvalidSetting for a step of
+    another type, and for a dialect that is not known or has no scripted replies.
     """
 
     name = "scripted"

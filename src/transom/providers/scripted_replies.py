@@ -25,10 +25,11 @@ class ScriptedCall(NamedTuple):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What a scripted model answers: `text`, `reasoning`, `calls`. `stop`: the stop reason in the API's own word; the
-    usual one if empty.
+    """What a scripted model answers: `text`, `reasoning`, `calls`.
 
-    `tokens`: of the answer; estimated from its text if None. `delay`: seconds before the reply or its first chunk.
+    `stop`: the stop reason in the API's own word; the usual one if empty. In the Responses API it is the reason why the
+    response is incomplete. `tokens`: of the answer; estimated from its text if None. `delay`: seconds before the reply
+    or its first chunk.
     """
 
     text: str = ""

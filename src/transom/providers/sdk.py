@@ -32,10 +32,10 @@ class SdkProvider:
       (`address_name`) may name it too. For a host that speaks the API in a form of its own, `dialect` is that form
       (`transom.wire.dialects.HOSTS`).
     - `api_key`: by default from the environment (`key_names`).
-    - `timeout`: seconds without a byte from the server.
+    - `timeout`: seconds without a byte from the server, for calls that give none.
 
-    Raises InvalidSetting if `base_url` is no address, and if there is neither a key nor an address. With an address the
-    key may be missing, because a server of the user's own often needs none.
+    Raises InvalidSetting if the address cannot be split into its parts, and if there is neither a key nor an address.
+    With an address the key may be missing, because a server of the user's own often needs none.
     """
 
     name = ""
@@ -138,7 +138,8 @@ class SdkProvider:
         raise ProviderError("bad_request", f"provider {self.name} has no compaction of its own")
 
     def compact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
-        """Have the messages of a request compacted. Raises ProviderError for whatever the SDK raises."""
+        """Have the messages of a request compacted. Raises ProviderError for whatever the SDK raises, and if the
+        provider has no compaction of its own."""
         return self._answer(self._compact, request, None, timeout)
 
     async def acompact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
@@ -164,7 +165,8 @@ class SdkProvider:
     # ---- how
 
     def _host(self, base_url: str) -> str | None:
-        """The host in an address; None if it names none. Raises InvalidSetting for what is no address."""
+        """The host in an address; None if it names none. Raises InvalidSetting if the address cannot be split into its
+        parts, for example because a bracket is missing."""
         try:
             return urlsplit(base_url).hostname
         except ValueError:

@@ -85,7 +85,8 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
 def http_error(status: int | None, body: str, headers: Mapping[str, str] | None = None, *secrets: str) -> ProviderError:
     """Turn an HTTP answer that is an error into a ProviderError, with `secrets` and API keys replaced in its body.
 
-    `status`: None for an answer whose status is not known; 200 for an error that came inside a stream.
+    `status`: None for an answer whose status is not known; 200 for an error that came inside a stream. `headers`: those
+    of the answer, which may say when to try again.
     """
     details = _object_in(body)
     found = {} if headers is None else {str(name).lower(): value for name, value in headers.items()}
@@ -159,9 +160,8 @@ def _body_text(error: Exception, details: dict[str, Any] | None) -> str:
 
 
 def error_kind(status: int | None, details: dict[str, Any] | None) -> ProviderErrorKind:
-    """Decide the kind of an error by its status, or, for an error from inside a stream, by the words in its type or
-    code.
-    """
+    """Decide the kind of an error by its status; without one of at least 400 (an error from inside a stream) by a
+    status or a known word in its type, code or status field, else "server"."""
     if status is None or status < 400:
         inner = as_dict((details or {}).get("error", details))
         words = [str(inner[key]).lower() for key in ("type", "code", "status") if inner.get(key) is not None]
@@ -178,9 +178,8 @@ def error_kind(status: int | None, details: dict[str, Any] | None) -> ProviderEr
 
 
 def _retry_after(error: Exception, details: dict[str, Any] | None) -> float | None:
-    """Return the seconds to wait before a new try: from the headers, or from Google's `retryDelay` in the body; None if
-    neither says.
-    """
+    """Return the seconds to wait before a new try, at most an hour: from the headers, or from Google's `retryDelay` in
+    the body; None if neither says."""
     headers = getattr(getattr(error, "response", error), "headers", None)  # urllib's error is itself the response
     found = _from_headers(cast("Mapping[str, str]", headers)) if isinstance(headers, Mapping) else None
     return _bounded(_from_delay(details) if found is None else found)

@@ -68,7 +68,7 @@ class AnthropicCounter(DialectCounter):
 
     def count_part(self, part: Addressed) -> int:
         """The tokens of a part. A blank text counts as its placeholder; a document that holds plain text counts that
-        text."""
+        text, but at least the 1,000 of any file."""
         source: Any = part.raw.get("source") if isinstance(part, m.Media) else None
         if isinstance(source, dict) and cast("Raw", source).get("type") in {"text", "content"}:
             return max(MEDIA_TOKENS, sum(map(self.count, m.strings_in(cast("Raw", source)))))
@@ -117,8 +117,11 @@ class AnthropicDialect(Dialect, frozen=True):
     tool_format: ClassVar[ToolFormat] = ANTHROPIC_TOOLS
 
     def required_user_turn(self, turn: Assistant) -> str:
-        """A short text (A12); empty if the turn ends with a part of the provider's own tools. A result of an earlier
-        turn's call does not count: where a fold hides the call, a text stands in its place."""
+        """A short text (A12); empty if the turn ends with a part of the provider's own tools.
+
+        But the text is needed if the turn has the result of an earlier turn's call: where a fold hides the call, a text
+        stands in the place of the result.
+        """
         return texts.CONTINUE if turn.continued_calls else translate.user_turn_after(turn, DIALECT_NAME)
 
     def user_message(self, text: str) -> Rendered:

@@ -191,9 +191,9 @@ USAGE = UsageFields(
 def parse_reply(reply: object, *, bound: bool) -> Assistant:
     """The turn in a reply, with its usage and container if they came. `bound`: see `AnthropicDialect`.
 
-    A reply that reached a limit or was refused loses the calls of the provider's own tools that have no result: such a
-    call never ran, and the API refuses it. Raises InvalidMessage for an error, and for a message that is not the
-    assistant's.
+    A reply that reached a limit or was refused loses what the API would refuse: the calls of the provider's own tools
+    that have no result, because they never ran, and thinking at its end. Raises InvalidMessage for an error, and for a
+    message that is not the assistant's.
     """
     turn = fields = _with_storable_input(require_reply(as_message(reply), "a response or an assistant message"))
     if any(key in fields for key in _RESPONSE):  # its id, model and the like are not part of the turn

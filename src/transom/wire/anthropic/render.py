@@ -160,8 +160,8 @@ def _content(fact: Fact, role: str) -> str | list[Raw]:
 
 
 def _block(item: m.Addressed, role: str, *, unsigned: bool = False) -> Iterator[Raw]:
-    """The block of one part, call or reasoning; nothing for a blank text and for reasoning that the API would not take
-    back."""
+    """The block of one part, call or reasoning. Nothing for a blank text and for reasoning that the API would not take
+    back; a placeholder for a part that a message of this role may not have."""
     if isinstance(item, Text):
         if not is_blank(item.text):
             yield _filled(_text(item.text), item.extra)

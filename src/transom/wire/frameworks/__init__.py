@@ -41,8 +41,8 @@ def format_of_list(messages: Sequence[object]) -> FrameworkFormat | None:
 
 
 def parse_any(messages: Sequence[object], dialect: Dialect, where: str = "") -> list[Placed]:
-    """Read messages as facts, each with the index of its message: those of the dialect, or of one framework. Raises
-    InvalidMessage."""
+    """Read messages as facts, each with the index of its message. If one of them is an object of a framework, all are
+    read in its format, and otherwise in the dialect. Raises InvalidMessage."""
     found = format_of_list(messages)
     if found is None:
         return dialect.parse(messages, where)

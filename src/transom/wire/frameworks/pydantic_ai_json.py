@@ -123,7 +123,8 @@ def _media(given: object) -> Raw:
 
 
 def turn(parts: list[Raw]) -> Raw:
-    """The chat message of a response with these parts. Its texts and its thoughts are joined, each to one text."""
+    """The chat message of a response with these parts: its texts and its thoughts, each joined to one text, and its
+    calls. Parts of other kinds are left out."""
     by_kind: dict[str, list[Raw]] = {}
     for part in parts:
         by_kind.setdefault(text(part, "part_kind"), []).append(part)

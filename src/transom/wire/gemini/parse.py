@@ -97,8 +97,8 @@ def instruction(value: object, where: str) -> m.Instruction:
 
 
 def content(value: object, where: str) -> tuple[Part, ...]:
-    """The parts of a user message or a tool result: a text, or a list of parts. Raises InvalidMessage for calls and
-    responses among them."""
+    """The parts of a user message or a tool result: of a text, of a list of parts, or none for None. Raises
+    InvalidMessage for calls and responses among them."""
     if isinstance(value, str):
         return (Text(value),)
     listed = list(_single(json_copy({"parts": value}, where)["parts"], where, "content"))
@@ -111,8 +111,9 @@ def content(value: object, where: str) -> tuple[Part, ...]:
 def response_parts(value: object, where: str) -> tuple[Part, ...]:
     """The parts of a function's response.
 
-    `{"result": "ok"}` gives the text "ok", any other object its JSON as a text; a text or a list of parts gives its
-    parts, None gives none. Raises InvalidMessage for any other value, and for calls and responses among the parts.
+    An object with one text under its only key, such as `{"result": "ok"}`, gives this text; any other object its JSON
+    as a text; a text or a list of parts gives its parts, None gives none. Raises InvalidMessage for any other value,
+    and for calls and responses among the parts.
     """
     if not isinstance(value, dict):
         return content(value, where)
@@ -123,7 +124,8 @@ def response_parts(value: object, where: str) -> tuple[Part, ...]:
 
 
 def _opened(value: object, where: str) -> tuple[Raw, str]:
-    """A copy of a content's fields, and its role: "model" or "user". (`function` was once the role of responses.)"""
+    """A copy of a content's fields, and its role: "model" or "user". A content without a role is the user's.
+    (`function` was once the role of responses.)"""
     fields = require_dialect(json_copy(require_object(value, where, "a content"), where), where, DIALECT_NAME)
     require_own_parts(fields.get("parts"), where, DIALECT_NAME)
     role = fields.get("role")

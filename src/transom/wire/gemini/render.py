@@ -77,7 +77,8 @@ def joined(contents: Sequence[Rendered]) -> list[Raw]:
     """The contents with neighbours of the model joined, because a call must follow the user (G1); those that came
     separately stay so.
 
-    If the first contents are the model's and have a call, a short user message is put before it.
+    If the model calls a function before the first content of the user, a short user message is put before the content
+    with the call.
     """
     for at, (content, _) in enumerate(contents):
         if content.get("role") != "model":
@@ -89,8 +90,8 @@ def joined(contents: Sequence[Rendered]) -> list[Raw]:
 
 
 def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
-    """The system instruction of a request; None if it has no text. One that came in Gemini's format comes out as it
-    came.
+    """The system instruction of a request; None if the instructions have no part but empty texts. One that came in
+    Gemini's format comes out as it came.
 
     It has only texts: a placeholder stands for any other part.
     """

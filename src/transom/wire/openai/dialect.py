@@ -115,8 +115,8 @@ class OpenAIChatDialect(Dialect, frozen=True):
 def _as_one(first: Raw, second: Raw) -> Raw | None:
     """Two messages of the user or of the model as one: their texts with an empty line between, or their parts.
 
-    None if they cannot be one: other roles, calls in the first, or fields that only one of them has. (Calls in the
-    second are those of both.)
+    None if they cannot be one: other roles, calls in the first, or other fields that are not the same in both. (Calls
+    in the second are those of both.)
     """
     if first["role"] != second["role"] or first["role"] not in {"user", "assistant"}:
         return None

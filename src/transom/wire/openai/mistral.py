@@ -45,7 +45,8 @@ def nine_letters(label: str) -> str:
 
 
 class MistralDialect(OpenAIChatDialect, frozen=True):
-    """Chat messages as Mistral takes them. Messages that came in this dialect come out unchanged."""
+    """Chat messages as Mistral takes them. Messages that came from Mistral's API come out unchanged, except for system
+    messages behind the head: they become marked user messages."""
 
     name: str = "mistral"
 

@@ -37,7 +37,8 @@ def with_pending_calls(turn: Assistant) -> Assistant:
 
 
 def without_orphaned_answers(messages: Sequence[Rendered]) -> Sequence[Rendered]:
-    """The items without the answers that the API refuses: those whose request is not before them, and second ones."""
+    """The items without the answers that the API refuses: those whose request is not before them, and second ones. A
+    placeholder stands for one directly behind reasoning, which something must follow (R5)."""
     if not any(rendered.message.get("type") == RESPONSE for rendered in messages):
         return messages  # nearly every window has no approval
     waiting, out = set[str](), list[Rendered]()

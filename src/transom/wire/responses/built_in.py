@@ -172,7 +172,8 @@ def call_item(call: Call) -> Raw:
 
 
 def output_items(fact: m.ToolResult, call: Call) -> list[Raw]:
-    """The output item for the result of a call, and a message with the text that does not fit into it, if any."""
+    """The output item for the result of a call, and behind it a message with the text that does not fit into the item,
+    if any. For a tool search whose result came in another form, it is the output of a function."""
     kind = BUILT_IN_CALLS[(call.extra or {})["type"]]
     own = (fact.extra or {}).get("type") == kind
     if kind == "tool_search_output" and not own:  # R: such an output was accepted

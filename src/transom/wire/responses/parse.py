@@ -96,7 +96,8 @@ def kind(item: Raw) -> str:
 
 
 def is_item(part: Raw) -> bool:
-    """Whether an object that stands among the parts of a message is an item of a list of its own."""
+    """Whether an object that stands among the parts of a message is in truth an item, which belongs into the list of
+    items."""
     known = {*COMPACTIONS, *SETTINGS, *ANSWERS, *BUILT_IN_OUTPUTS, "message", "reasoning", "item_reference"}
     return part.get("type") in known or str(part.get("type")).startswith("mcp_")
 
@@ -138,8 +139,8 @@ def read(
 
 
 def _kept_by_compaction(items: list[Raw], *, compacted: bool) -> set[int]:
-    """The indexes of the messages that `responses.compact` has kept in front of its compaction. `compacted`: see
-    `read`."""
+    """The indexes of the messages that `responses.compact` has kept directly in front of its compaction. It keeps
+    messages of the user: without one among them, none of the messages there counts as kept. `compacted`: see `read`."""
     kept, run = set[int](), list[int]()
     for at, item in enumerate(items):
         if kind(item) in COMPACTIONS and any(not is_models(items[before]) for before in run):
@@ -335,7 +336,7 @@ def _is_unfinished(item: Raw) -> bool:
 
 def _turn_of_reply(items: list[object], *, bound: bool, model: object = None, compacted: bool = False) -> Assistant:
     """The turn in a list of items, empty if there are none. `compacted`: they are an answer of `responses.compact`.
-    Raises InvalidMessage if they are more than one turn."""
+    Raises InvalidMessage if they are more than one turn, or hold an item that is not the model's."""
     if not items:
         return Assistant(shape="absent", dialect=DIALECT_NAME)
     facts = [fact for _, fact in read([as_item(item) for item in items], "reply, ", compacted=compacted)]

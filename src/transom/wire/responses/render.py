@@ -83,7 +83,8 @@ def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
 
 
 def _turn(whole: Fact, head: Assistant) -> list[Raw]:
-    """The items of a turn. `whole`: without trims. A turn of another dialect without content gets a placeholder."""
+    """The items of a turn. `whole`: without trims. Reasoning at the end of a turn of this API is left out (R5). A turn
+    of which no item is left gets a placeholder."""
     assert isinstance(whole, Assistant)
     items = list(_items(head))
     if whole.dialect == DIALECT_NAME:
@@ -177,8 +178,9 @@ def left_out() -> Raw:
 
 
 def _unbound(item: Raw) -> Raw:
-    """A copy of an item of the model without the id that binds it to reasoning. An item that needs its id becomes a
-    placeholder."""
+    """A copy of an item of the model without the id that binds it to reasoning. A compaction stays as it is. A call of
+    a built-in tool that needs an id, and that the client answers, gets a new one; any other item that needs its id
+    becomes a placeholder."""
     if kind(item) in COMPACTIONS:  # it was made of all that went before, and R9 wants it untouched
         return item
     if kind(item) in _ID_PREFIXES and is_clients(item):  # its output stays, so it does: under an id that nothing binds

@@ -136,8 +136,8 @@ class ResponsesAccumulator(Accumulator):
         return place in self._done or (self.finished and place in self._arguments)
 
     def _item(self, place: Place, after: Place | None) -> list[Raw]:
-        """The item at this place if it is complete; else the text of its message so far. Reasoning before an unfinished
-        message is left out."""
+        """The item at this place if it is complete; else the text of its message so far. Empty if there is neither, and
+        for reasoning before an unfinished item. `after`: the place of the next item; None if there is none."""
         if place in self._done:
             item, (key, arguments) = self._done[place], self._arguments.get(place, ("", ""))
             ahead = after is not None and not self._is_done(after) and not self.finished
