@@ -66,13 +66,13 @@ class PassthroughManager(Struct, frozen=True):
 
 
 class SlidingWindowManager(Struct, frozen=True):
-    """A manager that keeps the system messages at the beginning, and the newest turns with at most `window_size`
-    messages.
+    """A manager that keeps the system messages at the beginning, and the newest messages, at most `window_size` of
+    these.
 
-    A turn is kept or left out as a whole, so there may be fewer messages. If `window_size` is 0, or less than the
-    newest turn has, only the system messages are left. (An `EngineManager` with `max_messages` always keeps the first
-    task and the newest turn.) Raises InvalidSetting for a size below 0; `curate` raises InvalidMessage if an item is
-    not an OpenAI Chat message.
+    A turn of the model with its results is kept or left out as a whole, so there may be fewer messages. If
+    `window_size` is 0, or less than the newest turn has, only the system messages are left. (An `EngineManager` with
+    `max_messages` always keeps the first task and the newest turn.) Raises InvalidSetting for a size below 0; `curate`
+    raises InvalidMessage if an item is not an OpenAI Chat message.
     """
 
     window_size: int

@@ -62,7 +62,7 @@ def policy_named(
     - `target`: how full a compaction leaves it at most. It follows the trigger: for `default` it is 0.8 of it.
 
     They may also follow the name, as on the command line: "default:keep_recent=0.3:target=0.6". A policy with settings
-    has another name, and no `choices`: with the sizes of their own, these would not keep to the settings.
+    has another name, and no `choices`, whose sizes would not follow the settings.
 
     Raises InvalidSetting for an unknown name or setting, a share that is not from 0 to 1, a `keep_recent` or `clip` for
     a policy that has none, or settings that contradict each other (a target above the trigger, or a target so low or so

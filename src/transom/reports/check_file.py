@@ -31,13 +31,14 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One thing that must be true of the windows. It demands exactly one of `contains`, `matches`, `max_tokens`,
-    `max_cost` and `min_cached_share`.
+    `max_cost` and `min_cached_share`. A call for which no window fits fails each check that looks at it.
 
     - `name`: how reports call it; by default made of what it demands.
     - `contains`: a text that the windows must contain. Blanks and line ends in a row count as one blank.
     - `matches`: a regular expression (RE2) that must match within a line of the windows.
     - `at`: for these two, the numbers of the calls to look at, from 1, or from the last one if negative. By default all
-      calls after the text was said.
+      calls after the text was said. A conversation in which it never was said is passed over, unless `conversation`
+      names it.
     - `max_tokens`: the most tokens of a window. `max_cost`: the most that the input of all calls of a conversation may
       cost, in US dollars. `min_cached_share`: the least share of the tokens of a conversation's calls that is read from
       the prompt cache.

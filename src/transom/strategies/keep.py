@@ -81,8 +81,8 @@ class KeepBest(Struct, frozen=True, kw_only=True):
     """Protects the units with the best scores, in the share `share` of what the goal leaves beside the units that must
     stay. The newest unit, which no fold takes, is not one of them.
 
-    Half of the share goes to the `newest` newest units, as far as they fit; the rest to all units by score per token. A
-    unit that does not fit is passed over, and so is one without a point.
+    Half of the share goes to the `newest` newest units, as far as they fit; the rest to the units that have points, by
+    score per token. A unit that does not fit is passed over.
 
     A unit gets a point for each name, number, request or prohibition in its author's own words. If it is older than the
     six newest, it gets two for each name that it shares with them, for three names at most. Requests and prohibitions

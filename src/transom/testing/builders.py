@@ -59,12 +59,13 @@ Item = str | Body | CallItem | TurnItem | ResultItem | HiddenItem
 
 
 def call(name: str, args: str = "{}", *, label: str | None = None) -> CallItem:
-    """A tool call. `label`: the provider's id; None: an id is made up."""
+    """A tool call. `args`: its arguments, as the model wrote them (JSON). `label`: the provider's id; None: an id is
+    made up."""
     return CallItem(name, args, label)
 
 
 def result(text: str, *, to: str | None = None) -> ResultItem:
-    """The result of the oldest open call of the newest turn, or of the call with the id `to`."""
+    """The result of the call with the id `to`; None: of the oldest open call of the newest turn."""
     return ResultItem(text, to)
 
 

@@ -78,7 +78,7 @@ class Action(Struct, frozen=True, gc=False):
 
     @property
     def is_edit(self) -> bool:
-        """Whether it changes files, or says what is to be done."""
+        """Whether its tool changes files, or writes down a plan. A shell command that changes files is no edit."""
         return self.kind in {"edit", "delete", "plan"}
 
     @property
@@ -100,7 +100,7 @@ class Action(Struct, frozen=True, gc=False):
 
     @property
     def deleted(self) -> frozenset[str]:
-        """The files that are gone after it."""
+        """The files that are gone after it, if it succeeds."""
         gone = self.changes if self.kind == "delete" else frozenset(one.file for one in self.edits if one.deletes)
         for one in self.commands:
             gone = gone | one.changes if one.role == "deletes" else gone - one.changes

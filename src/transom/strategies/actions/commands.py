@@ -60,7 +60,9 @@ class _Simple(Struct):
 
 
 def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
-    """The simple commands of a text, in order; a pipe separates commands too. `folder`: where it begins."""
+    """The simple commands of a text, in order; a pipe separates commands too. Only the first `SCANNED_COMMAND`
+    characters are read. `folder`: where the first one runs ("" if that is not known); each `cd` changes it for the
+    next."""
     commands: list[Command] = []
     for one in _simple(text[:SCANNED_COMMAND]):
         words = one.words[:_MOST_WORDS]

@@ -188,8 +188,9 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
 
 
 def _code(text: str, header: int, body: str, action: Action) -> tuple[int | None, bool]:
-    """The exit code of a call, and whether the tool states it. What shows files may show such a line of theirs: there
-    only one in front of the output or behind it counts. Else it may be what the command echoes."""
+    """The exit code of a call, None if it is not known, and whether the tool states one. What shows files may show such
+    a line of theirs: there only one in front of the output or behind it counts. Else it may be what the command echoes.
+    """
     stated = stated_code(text)
     if stated and (action.kind == "other" or (action.is_run and not action.is_view)):
         return stated[0], True

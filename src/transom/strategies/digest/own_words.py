@@ -81,7 +81,7 @@ def report_span(text: str) -> Span | None:
 
 
 def refusal_reason(text: str) -> list[Span]:
-    """The span of what the user said who refused a call, if anything."""
+    """The span of what the user said who refused a call, as a list of one; empty if the user said nothing."""
     found = _REASON.search(text)
     stop = text.find(_BEHIND_REASON, found.end()) if found else -1
     return [(found.end(), stop if stop >= 0 else len(text))] if found and text[found.end() :].strip() else []

@@ -54,7 +54,8 @@ def newest_turn(view: View, target: Target) -> Iterator[Edit]:
 
 
 def bare_omissions(view: View, target: Target) -> Iterator[Edit]:
-    """Replaces each fold by one whose text is only its reference. A fold with excerpts stays."""
+    """Replaces each fold by one whose text is only its reference. A fold with excerpts stays, and so does what the
+    provider has compacted."""
     for slot in view.slots:
         if isinstance(slot, FoldedSlot) and not slot.excerpted and not slot.sealed:
             text = texts.bare_marker(range_reference(view, target, (slot,)))

@@ -138,7 +138,8 @@ class Digest(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable, indexes, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """A summary of the turns that a compaction would fold now."""
+        """Yield the want for a summary of the turns that a compaction would fold now, or nothing: see `summary_want`.
+        Never without a share `summary`."""
         yield from self.scaled(target.policy_trigger, target.policy_target)._wants(view, target)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:

@@ -43,7 +43,7 @@ class NewSummary(Struct, frozen=True):
         self.digest.prepare(view, budget, indexes)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """The summary that the digest wants."""
+        """Yield the want for the summary that the digest wants, or nothing."""
         return self.digest.wants(view, target)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:

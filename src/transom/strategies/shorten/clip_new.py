@@ -38,10 +38,10 @@ TRIES, RETRY_SHARE = 4, 0.98
 
 class ClipNew(Struct, frozen=True, kw_only=True):
     """Clips the new results of a turn if together they take more than the share `share` of F, the longest first. F is
-    the room beside what must stay (`free_room`).
+    the room beside what must stay (`free_room`). New is what no request has carried yet.
 
-    As long as the window is below the trigger, nothing is clipped. A clipped result keeps its ends and the passages
-    with most of its names. Images stay.
+    As long as the window is below the trigger, nothing is clipped; nor are 100 tokens or less. A clipped result keeps
+    its ends and the passages with most of its names. Images stay.
 
     Two other new things are clipped in the same way, but only their ends stay; arguments stay JSON:
 

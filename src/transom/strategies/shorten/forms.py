@@ -97,7 +97,7 @@ class Clip(Struct, frozen=True, kw_only=True):
 
 class ClipToFit(Struct, frozen=True):
     """The start and the end of each text, as much of them as the goal leaves. The longest texts are clipped first, to
-    one length.
+    one length. A text that is short enough stays whole.
 
     `deep`: clip down to the deep goal (`Target.deep_goal`), so that the next request need not shorten them again, but
     to no fewer than 200 tokens each. `keep`: the share of the limit beside the head that they keep together, even if
@@ -138,7 +138,8 @@ class Stub(Struct, frozen=True):
 
 
 def line(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:
-    """One line for a tool result: the tool, how many lines it gave, and how it ended."""
+    """One line for a tool result: the tool, how many lines it gave, and how it ended. Parts of anything else stay as
+    they are."""
     for part in parts:
         unit, result = view.unit(view.unit_of[part.entry]), view.fetch(part.entry).body
         call = view.call_of(unit, part.entry)
@@ -149,8 +150,8 @@ def line(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Tri
 
 
 def marker(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
-    """What the selector says in the part's place (`ShownPart.marker`); if it says nothing, a marker with the
-    reference."""
+    """What the selector says in the part's place (`ShownPart.marker`); if it says nothing, a marker with the reference,
+    which is JSON for arguments."""
     for part in parts:
         yield Trim(entry=part.entry, part=part.part, note=part.marker or _bare(target, part))
 

@@ -130,10 +130,13 @@ class Media(Struct, frozen=True):
 class PartsOf(Struct, frozen=True):
     """All parts of one kind in some units, also of protected ones: for the last resort.
 
-    `kind`: see `PartKind`. `where`: in which units. "newest" is the newest unit; "required" the first task and the
-    newest user message; "required before newest" these without the newest unit; "others" all units but these and the
-    newest. While the newest unit belongs to a first task of several messages, "newest" and "required before newest" are
-    empty: the messages of the task are shortened together, as "required".
+    `kind`: "results" are the texts of tool results, "text" all other texts, "arguments" those of calls, "media" images
+    and files.
+
+    `where`: in which units. "newest" is the newest unit; "required" the first task and the newest user message;
+    "required before newest" these without the newest unit; "others" all units but these and the newest. While the
+    newest unit belongs to a first task of several messages, "newest" and "required before newest" are empty: the
+    messages of the task are shortened together, as "required".
 
     No part is named if only messages or images are too many: shorter texts would not help.
     """
