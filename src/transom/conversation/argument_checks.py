@@ -62,7 +62,7 @@ def model(name: object) -> str:
 
 def limits(budget: object, other_limits: Budget | None = None) -> Budget:
     """Return the Budget that was given; of a number, or a text such as "128k", the budget with that context window and
-    these other limits.
+    the limits of `other_limits`, or the defaults.
 
     Raises InvalidSetting.
     """
@@ -294,7 +294,8 @@ def _must_have_own_names(tools: Sequence[Raw]) -> None:
 
 
 def positive(name: str, value: Any, most: float) -> Any:
-    """Return a number above 0 and up to `most`, a whole number if `most` is one; or None. Raises InvalidSetting."""
+    """Return a number above 0 and up to `most`, a whole number if `most` is one. None is returned as it is. Raises
+    InvalidSetting."""
     if value is None:
         return None
     whole = type(most) is int

@@ -191,7 +191,8 @@ class Conversation:
 
     @property
     def budget(self) -> Budget:
-        """The limits of the next request. A number sets the context window, and leaves the other limits as they are."""
+        """The limits of the next request. Set a Budget; or a number, or a text such as "128k", which sets the context
+        window and leaves the other limits as they are."""
         return self._planner.settings.budget
 
     @budget.setter
@@ -396,8 +397,8 @@ class Conversation:
         """Log messages that happened elsewhere, all or none, and return the numbers of their entries.
 
         A message is a dict of the dialect, a `Fact`, a client library's message object, or a message of LangChain,
-        pydantic-ai or the OpenAI Agents SDK. Raises InvalidMessage, with nothing stored. A tool result without an open
-        call is treated as in `append`.
+        pydantic-ai or the OpenAI Agents SDK. A list with one `Fact` must have nothing else. Raises InvalidMessage, with
+        nothing stored. A tool result without an open call is treated as in `append`.
         """
         return self._append_facts(facts_of(messages, self.dialect))
 
@@ -423,14 +424,15 @@ class Conversation:
         include_hidden: bool = False,
         embedder: Embedder | None = None,
     ) -> list[SearchHit]:
-        """Find what was said: the best entries for a query, the best one first.
+        """Find what was said: the best entries for a query, the best one first, at most `limit` (1 to 1,000).
 
-        `scope`: this "conversation"; all conversations of its "user", which needs a `user_id`; or the whole "store".
-        The query is words, names, parts of names, or the text of an error, in any language; no character of it has a
-        special meaning. See SearchFilters for the filters. `embedder`: finds entries of a similar meaning, too.
+        `scope`: this "conversation"; all conversations of its "user", which needs a `user_id`; or the whole "store". A
+        conversation that was made of a log has no store: it searches itself only. The query is words, names, parts of
+        names, or the text of an error, in any language; no character of it has a special meaning. See SearchFilters for
+        the filters. `embedder`: finds entries of a similar meaning, too.
 
-        What was appended since the last search is indexed first, so the first search of a large store is slow.
-        Raises InvalidSetting, StoreUnavailable.
+        What was appended since the last search is indexed first, so the first search of a large store is slow. Raises
+        InvalidSetting, StoreUnavailable.
         """
         with self._guard.lock:
             self._guard.must_be_open()
@@ -520,8 +522,9 @@ class Conversation:
         """Set the mode of the next requests ("chat", "agent" or "run"); returns what that costs. Nothing is logged now.
 
         `profile`: what the model is told in each mode; None keeps the last one. `directive`: what a run must do; run
-        mode needs one. Set the mode again with another directive for the next step, and with a completed one at the
-        end. Every fact from now on has the mode, and the `run_id` of the directive, in its `Meta`.
+        mode needs one, the other modes take none. Set the mode again with another directive for the next step, and with
+        a completed one at the end. Every fact from now on has the mode, and the `run_id` of the directive, in its
+        `Meta`.
 
         The log and the system prompt that was sent stay as they are, so that the cached prefix holds. What is different
         is announced in notes. The system prompt is renewed when a compaction breaks the prefix; with `new_head` it is
@@ -663,9 +666,9 @@ class Conversation:
 
         `arguments`: what the tool gets in place of the model's arguments. The call stays in the log as the model wrote
         it, and the result tells the model what was changed. `why`: for people. Raises InvalidSetting if the call does
-        not wait, because it never did or somebody has decided already; and if a required argument is missing, or one
-        has a name or a plain type that the tool's schema excludes. The tool checks the rest when it runs. A sub-agent
-        that has begun takes no other arguments: that raises InvalidSetting too.
+        not wait, because it never did or somebody has decided already; if several calls have the id; and if a required
+        argument is missing, or one has a name or a plain type that the tool's schema excludes. The tool checks the rest
+        when it runs. A sub-agent that has begun takes no other arguments: that raises InvalidSetting too.
         """
         return approvals.approve(self._writer, call, arguments, why, self._home)
 
@@ -681,13 +684,14 @@ class Conversation:
     @_locked
     def require_approval(self, call_id: str) -> int:
         """In your own loop: log that an open tool call waits for a person; it is in `pending` then. It returns at once,
-        with the number of the entry. `run` does this by itself. Raises InvalidMessage if no open call has this id."""
+        with the number of the entry. `run` does this by itself. Raises InvalidMessage if no open call has this id, or
+        if that call waits or was approved already."""
         return approvals.require_approval(self._writer, check.call_id(call_id))
 
     @_locked
     def take_approved(self) -> list[ToolCalled]:
-        """In your own loop: log that the calls of `approved` are started now, and return them. Whoever logs it runs
-        them, and nobody else; then give `tool_result`."""
+        """In your own loop: log that the calls of `approved` are started now, and return them, with the arguments that
+        the tool gets. Whoever logs it runs them, and nobody else; then give `tool_result`."""
         self._writer.catch_up()
         return approvals.take_approved(self._writer)
 
@@ -793,7 +797,8 @@ class Conversation:
         return child
 
     def close(self) -> None:
-        """End a run that is not over, leave a snapshot for a fast opening, and close the store if `open` opened it.
+        """End a run that is not over, leave a snapshot for a fast opening, and close the store if `open` opened it and
+        no fork of this conversation is open.
 
         Without `close`, too, nothing is lost that a method has logged. After it, every method that reads or appends
         raises InvalidSetting; properties still show the last state.

@@ -119,7 +119,8 @@ class Replied(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ToolCalled(Struct, frozen=True, kw_only=True, tag=True):
-    """The model calls a tool: call `index` of the turn with the key `turn`. `arguments` is what it wrote; or what a
+    """The model calls a tool: call `index`, from 0, of the turn with the key `turn`. The key of a turn is the seq of
+    the `Sent` that its reply answers; without one, that of the reply. `arguments` is what the model wrote; or what a
     person put in its place, if an approved call runs now."""
 
     name: str
@@ -136,8 +137,8 @@ class ToolCalled(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):
-    """The result of a call is in the log, as this entry: call `index` of the turn with the key `turn`. `content`: as
-    the tool gave it."""
+    """The result of a call is in the log, as this entry: call `index` of the turn with the key `turn`, as in
+    `ToolCalled`. `content`: what the tool returned, as the model can read it: a text, content parts or a JSON value."""
 
     entry: int
     """The seq of the result."""
@@ -160,7 +161,7 @@ class RequestFailed(Struct, frozen=True, kw_only=True, tag=True):
     entry: int
     """The seq of the `Failure`."""
     kind: str
-    """The kind of the ProviderError."""
+    """The kind of the ProviderError; "reasoning_refused" if the provider refused the reasoning in the request."""
     error: str
     """The error in one line."""
     model: str
@@ -185,12 +186,14 @@ class Retrying(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
-    """How a run ended. `text`: the final answer. `stop`: why the model stopped; "length" if its answer was cut.
-    "tool_calls" if it waits for a person: `pending` has the calls that need approval.
+    """How a run ended. `text`: the final answer; if the run waits for a person, the text of the reply that called,
+    perhaps empty. `stop`: why the model stopped; "length" if its answer was cut. "tool_calls" if the run waits for a
+    person: `pending` has the calls that need approval.
 
-    `entries`: the first entry of the log that the run added, and the number after its last. `cost`: in US dollars, None
-    if a price is not known. `failures`: how many requests failed on the way. `summary`: the newest summary of the
-    conversation; what summaries of this run cost is part of its usage and cost.
+    `entries`: the first entry of the log that the run added, and the number after its last; entries of other writers
+    may lie between. `cost`: in US dollars, None if a price is not known. `failures`: how many requests failed on the
+    way. `summary`: the text of the newest summary of the conversation, empty if there is none; what summaries of this
+    run cost is part of its usage and cost.
     """
 
     text: str = ""

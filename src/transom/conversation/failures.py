@@ -41,7 +41,8 @@ class RetryDecision(Struct, frozen=True, kw_only=True):
 
     - `retry`: true: wait `wait` seconds, and send what `conv.request()` gives then. False: give up.
     - `why`: the reason in one line, for people.
-    - `kind`: why the request failed, as in `ProviderError.kind`; "interrupted" if it was stopped.
+    - `kind`: why the request failed, as in `ProviderError.kind`; "interrupted" if it was stopped; "reasoning_refused"
+      if the provider refused the reasoning in it.
     - `smaller`: the next request is smaller than this one, or without what the provider refused.
     - `max_tokens`: the longest answer that the next request may ask for; None leaves it as it is.
     - `error`: the failure as a ProviderError, to be raised by who gives up.

@@ -125,7 +125,8 @@ def until_free(take: Callable[[], object], wait: float) -> Generator[float]:
 
 
 def pauses(wait: float) -> Generator[float]:
-    """The pauses between two tries to take a lease, in seconds. They double, and add up to `wait` seconds."""
+    """The pauses between two tries to take a lease, in seconds. They double up to LONGEST_PAUSE, and add up to `wait`
+    seconds."""
     pause = FIRST_PAUSE
     while wait > 0:
         yield min(pause, wait)

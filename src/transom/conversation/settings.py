@@ -72,7 +72,7 @@ NO_BUDGET = f"no budget given: assuming a context window of {ASSUMED.context:,} 
 
 class ConversationOptions(TypedDict, total=False):
     """The settings of a conversation, as keywords of `Conversation.open`, `Conversation.from_messages` and `fit`. None
-    means: not given."""
+    means: not given; `policy`, `dialect` and `clock` take no None."""
 
     budget: Budget | int | str | None
     """A Budget, or the tokens of the model's context window; 128,000 with a warning if it is not given."""

@@ -230,10 +230,11 @@ class Memory:
     # ---- for a conversation
 
     def state(self) -> dict[str, Callable[[], str]]:
-        """Return a function for each block that renders it as state: `Conversation.open(…, state=memory.state())`.
+        """Return a function for each block that renders it as state: `Conversation.open(…, state=memory.state())`. The
+        keys are "memory LABEL".
 
-        The model reads a block when it changes, in a note at the end of the window, so the cached prefix stays. Blocks
-        that are added later are not in it.
+        The model reads a block when it changes, in a note at the end of the window, so the cached prefix stays. Of a
+        block that was forgotten it reads that. Blocks that are added later are not in it.
         """
         return {f"memory {label}": _BlockState(self, label) for label in self.labels()}
 

@@ -59,8 +59,7 @@ def focus_of(texts: Iterable[str]) -> Focus:
 
 def focus_of_view(view: View) -> Focus:
     """Extract the focus from a conversation: from the newest turns of its window, up to MAX_CHARACTERS, with calls and
-    results.
-    """
+    the beginnings of results. Turns that are folded do not count."""
     texts = list[str]()
     length = 0
     units = [slot for slot in view.slots if isinstance(slot, Unit)]

@@ -13,7 +13,8 @@ __all__ = ["FastEmbedder", "Model2VecEmbedder"]
 
 
 class FastEmbedder:
-    """An embedder with a model of the library fastembed (`transom[fastembed]`), by its name there.
+    """An embedder with a model of the library fastembed (`transom[fastembed]`), by its name there. Making one loads the
+    model, which the library may have to download.
 
     `settings`: passed on to `fastembed.TextEmbedding`, for example `specific_model_path`. Raises InvalidSetting if the
     library is not installed.
@@ -30,7 +31,7 @@ class FastEmbedder:
 
 class Model2VecEmbedder:
     """An embedder with a model of the library model2vec (`transom[model2vec]`): a folder, or a name of the Hugging Face
-    hub.
+    hub. Making one loads the model, which the library may have to download.
 
     Raises InvalidSetting if the library is not installed.
     """

@@ -33,6 +33,7 @@ class Section(Struct, frozen=True):
     """A part of a summary: the key that a model names it by, its heading, and what belongs there.
 
     `is_current`: it says how things are now. An answer that adds to it replaces all of it, so that nothing stale stays.
+    Only items that the same answer updates, and not to "done", stay.
     """
 
     key: str

@@ -97,13 +97,15 @@ FOCUS = """ Keep above all what concerns this: {focus}"""
 
 
 class Prompts(Struct, frozen=True, kw_only=True):
-    """The texts for a summarizer's model. Raises InvalidSetting for a placeholder that is not there to fill.
+    """The texts for a summarizer's model. Raises InvalidSetting for a placeholder that is not there to fill, and if
+    `sections` is empty or has a key twice.
 
     `sections`: of the summary; the first one is required. `system`: the system prompt of a request with flat text.
     `first`: what to do if there is no summary yet (`headings`, `words`, `focus`). `update`: what to do with an earlier
     one (`sections`, `words`, `focus`). `fork`: stands before either of them at the end of a live request. `retry`:
     after an answer that could not be used (`why`). `focus`: what the caller wants kept (`focus`). `record`: stands
-    before `first` or `update` where the window has a record beside the summary.
+    before `first` or `update` where the window has a record beside the summary. In brackets: the placeholders that a
+    text may have, such as `{words}`.
     """
 
     sections: tuple[Section, ...] = SECTIONS

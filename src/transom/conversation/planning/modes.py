@@ -213,7 +213,8 @@ def change_of(before: str, settings: ModeSettings, view: View, done: Plan) -> Mo
 
 
 def breaks_half(view: View, done: Plan) -> bool:
-    """Whether a plan breaks the prefix so early that a new head costs little more: half of it is read again anyway."""
+    """Whether a plan breaks the prefix so early that a new head costs little more: more than half of it is read again
+    anyway."""
     return done.window.breaks is not None and 2 * done.window.shared_tokens < view.sent_tokens
 
 

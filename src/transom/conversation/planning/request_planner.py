@@ -236,7 +236,8 @@ class RequestPlanner:
             raise InvalidMessage("request", f"another writer's reply, entry {said}, has answered meanwhile")
 
     def last_request(self) -> tuple[Raw, int] | None:
-        """The request that was sent last and its tokens; None if this process has sent none."""
+        """The request that was sent last and its tokens; None if this process has sent none, or none in the present
+        dialect."""
         if self._sent_window is None:
             return None
         window = self._sent_window[1]
