@@ -43,9 +43,9 @@ EXPLAIN = (
 class Replay(Struct, frozen=True, kw_only=True):
     """Replay recorded conversations: build the window of each model call, check it and count it.
 
-    The format of each file is recognised. Windows are built for the API that a conversation was recorded with. Prints a
-    table of figures for each file, and a chart of window sizes. Exit code 1 if a window is invalid or over the budget,
-    or if every call was refused.
+    The format of each file is recognised. Windows are built for the API that a conversation was recorded with, or for
+    that of --dialect. Prints a table of figures for each file, and a chart of the window sizes of one conversation.
+    Exit code 1 if a window is invalid or over the budget, or if every call was refused.
     """
 
     files: o.Files
@@ -201,10 +201,11 @@ class Log(Struct, frozen=True, kw_only=True):
     epilog=EXPLAIN,
 )
 class Explain(Struct, frozen=True, kw_only=True):
-    """Explain the window of a call: what it contains of each entry of the log, and why.
+    """Explain the window of a call, or without --at the window of the log as it is now: what it contains of each entry
+    of the log, and why.
 
-    With --html, make one page for a browser instead, which needs no store: every message as the model read it, what
-    was done to it, and why. It holds the texts of the conversation, so read it before you give it away.
+    With --html, make one page for a browser instead, which needs no store: every message as the model read it, what was
+    done to it, and why. It holds the texts of the conversation, so read it before you give it away.
     """
 
     id: o.Id
@@ -437,10 +438,12 @@ class Export(Struct, frozen=True, kw_only=True):
     "memory", "List, show and edit the memory blocks of a store.", example="memory human --user ana --store agent.db"
 )
 class Memory(Struct, frozen=True, kw_only=True):
-    """List the memory blocks of a store, or show one.
+    """List the memory blocks of a store, show or change one of them, or with --archive show, search or forget the
+    archive.
 
-    Models edit them with tools; every edit is a version that can be restored. A block belongs to a user (`--user`), and
-    nobody else sees it. Without `--user`: the blocks that belong to no user.
+    Models edit blocks with tools; every edit is a version that can be restored. A block belongs to a user (`--user`),
+    and nobody else sees it. Without `--user`: the blocks that belong to no user. Exit code 1 if --find finds nothing,
+    or if the answer to a question was no.
     """
 
     label: o.Label = None
@@ -547,9 +550,11 @@ class Fork(Struct, frozen=True, kw_only=True):
 
 @command("forget", "Remove a conversation, or everything of a user, for good.", example="forget --user ana")
 class Forget(Struct, frozen=True, kw_only=True):
-    """Remove a conversation from its store for good, with the large bodies that no other one refers to. Asks first.
+    """Remove a conversation from its store for good, with the large bodies that no other one refers to. Asks first;
+    exit code 1 if the answer was no.
 
-    With `--user`: all conversations of the user, the logs of their sub-agents, the memory blocks and the archives.
+    With `--user`, which needs --store: all conversations of the user, the logs of their sub-agents, the memory blocks
+    and the archives. A damaged conversation stays: nobody can say whose it is.
 
     Copies elsewhere (windows of `replay --out`, exports, a folder of mirrored results) are not removed.
     """
@@ -619,8 +624,8 @@ class Search(Struct, frozen=True, kw_only=True):
     """Search what was said, in all conversations of a store or in some of them: words, names, parts of names, the text
     of an error, in any language. No character of the query has a special meaning.
 
-    The best entry comes first. What was appended since the last search is indexed first, in a file beside the store.
-    Exit code 1 if nothing is found.
+    The best entry comes first. What was appended since the last search is indexed first; the index is kept with the
+    store. Exit code 1 if nothing is found.
     """
 
     query: o.Query

@@ -75,7 +75,8 @@ def short_name(name: str) -> str:
 
 
 def summary_lines(files: Sequence[tuple[str, Mapping[str, int]]]) -> Iterator[str]:
-    """Yield a line for each file: "3 conversations from session.jsonl (Claude Code session)".
+    """Yield a line for each file: "3 conversations from session.jsonl (Claude Code session)". More than
+    MAX_LISTED_FILES files have one line together.
 
     `files`: names, each with its number of conversations by format.
     """

@@ -197,7 +197,8 @@ Sizes = Sequence[int | None]
 
 
 def sawtooth(sizes: Sizes, budget: int, *, width: int, height: int = 9) -> list[str]:
-    """Return the lines of a chart with a bar for the window of each call. A line has at most `width` columns.
+    """Return the lines of a chart with a bar for the window of each call. A line has at most `width` columns, unless
+    that leaves fewer than 8 for the bars.
 
     `budget`: is drawn as a line at the top, unless a window is larger; `height`: the rows of the bars. If there are
     more calls than columns, a column shows the largest window of its calls.

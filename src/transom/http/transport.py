@@ -27,10 +27,12 @@ _BODY_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encod
 class Transport:
     """A transport for `httpx2.Client` or `httpx.Client`: requests that ask a model for a reply go through the gateway.
 
-    All other requests pass as they are. `gateway`: the store and the settings; any number of transports may share one.
-    `inner`: the transport that sends; by default a new one, which is closed with this one. `http`: the library of the
-    new one, "httpx2" or "httpx"; by default httpx2 if it is installed. `owns_gateway`: whether the gateway is closed
-    with this transport.
+    All other requests pass as they are.
+
+    - `gateway`: the store and the settings; any number of transports may share one.
+    - `inner`: the transport that sends, which is not closed with this one; by default a new one, which is.
+    - `http`: the library of the new one, "httpx2" or "httpx"; by default httpx2 if it is installed.
+    - `owns_gateway`: whether the gateway is closed with this transport.
     """
 
     def __init__(

@@ -83,7 +83,8 @@ class Recorded(Struct, frozen=True, kw_only=True):
     compactions: Mapping[int, str] = {}
 
     def facts(self) -> tuple[list[Instruction], list[Placed]]:
-        """Parse the messages: return the leading instructions, and every later fact with the position of its message.
+        """Parse the messages: return the leading instructions, and every later fact with the position of its message in
+        `messages`, from 0. The instructions begin with those of `system`.
 
         Raises InvalidMessage, naming the place, for a message that its dialect does not allow.
         """

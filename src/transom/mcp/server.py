@@ -196,10 +196,11 @@ class StoreTools:
 
 
 def make_server(store: Store, *, user_id: str | None = None, write: bool = False) -> MCPServer:
-    """A server over a store: `make_server(store).run("stdio")`.
+    """Return an MCP server over a store: `make_server(store).run("stdio")`.
 
-    `user_id`: serve the conversations and the memory of this user; None serves those that have no user. `write`: also
-    give the tools that edit the memory.
+    `user_id`: serve the conversations and the memory of this user; None serves those that have no user. All other
+    conversations are answered as if they did not exist. `write`: also give the tools that edit the memory; without it
+    the server changes nothing.
     """
     tools = StoreTools(store, user_id=user_id)
     server = MCPServer("transom", instructions="Stored conversations of agents. `list` names them.")

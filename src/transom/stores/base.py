@@ -63,18 +63,23 @@ class StoredLog(Protocol):
         ...
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        """Store all of these entries or none; they are durable when this returns.
+        """Store all of these entries or none; they are durable when this returns. The handle knows them then.
 
-        Their seqs are `expect`, `expect` + 1, ….
+        `expect` is the number of entries that the caller believes the stored log to have; so the seqs of the entries
+        are `expect`, `expect` + 1, …. Without entries only that number is checked.
 
-        `expect` is the number of entries that the caller believes the stored log to have. Raises Conflict, with nothing
-        stored, if it has another number; ValueError if the seqs are others; InvalidMessage for an entry that is not
-        JSON; StoreUnavailable if the store cannot be written now (disk full, locked, no connection).
+        Raises Conflict, with nothing stored, if the log has another number; ValueError if the seqs are others;
+        InvalidMessage for an entry that is not JSON; UnknownLog as the class says; StoreUnavailable if the store cannot
+        be written now (disk full, locked, no connection).
         """
         ...
 
     def refresh(self) -> int:
-        """Take in the entries that others have appended, and return the new number of known entries."""
+        """Take in the entries that others have appended, and return the new number of known entries.
+
+        Raises UnknownLog as the class says, StoreDamaged if entries that this handle knows are gone, and
+        StoreUnavailable.
+        """
         ...
 
     def save_snapshot(self, at: int, snapshot: bytes) -> None:
@@ -99,6 +104,8 @@ class Store(Protocol):
     Some things are optional:
 
     - A store with `forget_all(names)` forgets several conversations in one go.
+    - A store with `search_index()` or `prefix_index()` keeps its index of words, or of message prefixes (see
+      `transom.http`), for the next process. Without them these are made in memory.
     - A log with `copy_to` copies itself in one transaction (see `fork_log`).
     - A log with `wait` learns of appends at once (see `follow`).
     - A log with `take_lease` and `release_lease` lets one handle at a time run its conversation (see

@@ -20,7 +20,8 @@ from transom.stores.jsonl import JsonlStore
 from transom.stores.urls import open_store
 
 FIRST_ENTRIES = 8
-"""How many entries from the first on are read to find one that was counted, which says for which dialect."""
+"""How many entries from the first on are read for the title, and to find one that was counted, which says for which
+dialect."""
 TITLE_CHARACTERS = 80
 """The most characters of a title."""
 _CHUNK = 5_000

@@ -331,7 +331,7 @@ def _line_damaged(path: Path, problem: DamagedLine) -> StoreDamaged:
 class JsonlStore:
     """A folder of conversations, one file each. The folder is created if it does not exist.
 
-    Raises InvalidSetting if the folder can neither be created nor read.
+    Raises InvalidSetting if the folder is missing and cannot be created, or if the path is that of a file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -386,7 +386,8 @@ class JsonlStore:
         return self._prefixes
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return a stamp of every conversation, or of those with these names, in the order in which they were created.
+        """Return a stamp of every log, Transom's own too, or of those with these names, in the order in which they were
+        created. Unknown names are left out.
 
         The stamp changes with the size of the file.
         """
@@ -404,7 +405,7 @@ class JsonlStore:
         return bool(known & paths.keys())
 
     def close(self) -> None:
-        """Close the search index. Nothing else stays open."""
+        """Close the indexes of search and of message prefixes. Nothing else stays open."""
         for index in (self._index, self._prefixes):
             if index is not None:
                 index.close()

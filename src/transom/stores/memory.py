@@ -131,7 +131,7 @@ class MemoryStore:
         return self._prefixes
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return a stamp of every conversation, or of those with these names.
+        """Return a stamp of every log, Transom's own too, or of those with these names. Unknown names are left out.
 
         The stamp changes with the number of entries.
         """

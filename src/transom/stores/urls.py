@@ -40,7 +40,7 @@ def open_store(place: str | os.PathLike[str] | Store) -> Store:
 
     - `memory:`: a new store in memory.
     - `sqlite:///path`: a SQLite file. `?synchronous=normal` behind it is faster, and safe except for a loss of power.
-      Stores on the same file share one connection.
+      Stores on the same file with the same option share one connection.
     - `jsonl:///folder`: a JSON Lines store.
     - `postgresql://user@host/database`: a server; needs the extra `transom[postgres]`. Stores with the same URL share
       their connections.
