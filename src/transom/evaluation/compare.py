@@ -44,7 +44,8 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
 class Compared(Sums, frozen=True, kw_only=True):
     """Figures of one policy, summed over conversations.
 
-    Refused calls are counted as refused and are in no other sum: nothing was sent that could cost or be grounded.
+    A refused call is in `stats.calls`, `stats.refused` and `stats.seconds`, and in no other sum: nothing was sent that
+    could cost or be grounded.
 
     - `stats`: counts and tokens. `anthropic`, `openai`: cost with the prices of each; `model_cost`: with the prices
       that were given, if any.

@@ -94,10 +94,11 @@ class Explanations(list[Explanation]):
 
 
 def costs_of_call(log: StoredLog, at: int | None = None) -> CompactionCosts | None:
-    """Return the costs that were compared for the compaction at call `at`: its number from 1, or from the last one if
-    it is negative; None for the last call.
+    """Return the costs that were compared at call `at`: for its compaction, or, if their `why` is "soon", to decide
+    whether to ask for a summary.
 
-    None if no compaction was decided at that call, if no prices were given, or if the log has no call and `at` is None.
+    `at`: the number of the call from 1, or from the last one if it is negative; None for the last call. The result is
+    None if nothing was decided at that call, if no prices were given, or if the log has no call and `at` is None.
     Raises InvalidSetting if there is no call of this number.
     """
     calls = sent_requests(log)

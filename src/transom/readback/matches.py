@@ -29,8 +29,9 @@ LINE_WIDTH = 500
 class Match(Struct, frozen=True, kw_only=True):
     """A line that matches, as it is shown: escaped, and of a long line only the part around the match.
 
-    `entry`: the seq of its entry. `line`, `column`: where the first match in the line begins, both from 1, in the text
-    of `reference`. `before`, `after`: the lines around it, shown in the same way.
+    `entry`: the seq of its entry. `reference`: names the entry, or the part of it that was searched. `line`, `column`:
+    where the first match in the line begins, both from 1, in the text of `reference`. `before`, `after`: the lines
+    around it, shown in the same way.
     """
 
     entry: int
@@ -50,8 +51,8 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class GrepResult(Struct, frozen=True):
-    """The lines that match. `reference`: what was searched; `next`: where to go on if there was no room for all of
-    them, else None."""
+    """The lines that match. `reference`: what was searched; empty for an empty log. `next`: where to go on if there was
+    no room for all of them, else None."""
 
     reference: str
     matches: tuple[Match, ...]

@@ -12,7 +12,7 @@ Z = 1.959963984540054
 
 
 def wilson(count: int, total: int) -> Interval:
-    """Return the interval of the share `count / total`; (0, 1) if `total` is 0.
+    """Return the 95% interval of the share `count / total`; (0, 1) if `total` is 0.
 
     The score interval: Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference",
     Journal of the American Statistical Association 22, 209-212.
@@ -26,7 +26,8 @@ def wilson(count: int, total: int) -> Interval:
 
 
 def paired_difference(both: int, first: int, second: int, neither: int) -> Interval:
-    """Return the interval of the difference of two shares that were counted over the same cases: first minus second.
+    """Return the 95% interval of the difference of two shares that were counted over the same cases: first minus
+    second.
 
     `both`, `first`, `second`, `neither`: in how many cases both things happened, only the first, only the second,
     neither. (-1, 1) without cases. Method 10 of Newcombe, R. G. (1998), "Improved confidence intervals for the
@@ -45,7 +46,8 @@ def paired_difference(both: int, first: int, second: int, neither: int) -> Inter
 
 
 def _correlation(both: int, first: int, second: int, neither: int) -> float:
-    """Return the correlation of the two things; with the continuity correction of method 10 if it is positive."""
+    """Return the correlation of the two things, with the continuity correction of method 10 if it is positive; 0 if one
+    of them happened always or never."""
     product = (both + first) * (second + neither) * (both + second) * (first + neither)
     if not product:
         return 0.0

@@ -94,10 +94,12 @@ class Shadow(Struct, frozen=True, kw_only=True):
 
     - `answers`: these calls. `failed`: how many others were left out because the model gave no answer.
     - `chance`: the share of calls at which the two answers with the whole history differ. `window`: the share at which
-      the answer with the window differs from the first one. None if no call was compared. `chance_interval`,
-      `window_interval`: their 95% intervals (Wilson's).
+      the answer with the window differs from the first one. `chance_interval`, `window_interval`: their 95% intervals
+      (Wilson's).
     - `added`: `window` minus `chance`, what the window adds. `added_interval`: its 95% interval (Newcombe's).
     - `sentence`: what follows from it.
+
+    If no call was compared, the shares and `added` are None, and the intervals have their full width.
     """
 
     answers: tuple[ShadowAnswer, ...]

@@ -51,15 +51,15 @@ class SlotAppearance(NamedTuple):
 class Appearance(NamedTuple):
     """Everything that a view shows, as plain values that can be compared.
 
-    - `head`: the seq of the head. `open`: keys of units with open calls. `waiting`: calls of the provider's own tools
-      that wait for a later turn, each with the key of its unit.
+    - `head`: the seq of the head; None if there is none. `open`: keys of units with open calls. `waiting`: ids of calls
+      of the provider's own tools that wait for a later turn, each with the key of its unit.
     - `approvals`: calls that need a person's approval and have no result in their turn: the key of the turn, the index,
       the seq of the newest `Approval`, and its state ("answered" once the result came late). `late_results`: the seqs
       of results that came late and that no note has given.
-    - `left_out`: the seqs of facts that are in no unit, each with the reason.
-    - `restored`: keys of the visible units where the user has undone an edit.
+    - `left_out`: the seqs of facts that are in no unit, each with the reason: "stray", "empty" or "hidden".
+    - `restored`: keys of the units outside folds where the user has undone an edit.
     - `summaries`: seqs of the summaries that were not undone.
-    - `in_flight`: the seq of the request without a reply.
+    - `in_flight`: the seq of the request without a reply; None if there is none.
     - `fingerprint`: the hash of all that is shown.
     """
 

@@ -30,11 +30,13 @@ _NO_FILE = frozenset(" \t\n*?{}$`'\"\\;|&<>=")
 
 
 class Command(Struct, frozen=True, gc=False):
-    """What a simple command does: a `program` with its verb and its `role`, in a `folder`. `covers`: hashes of the
-    words that say what a check covers; of another command, of its text.
+    """What a simple command does.
 
-    `end`: the operator behind it. `changes`: the files that it changes. `title`: of what it makes. `start`,
-    `stop`: where its words stand in the text.
+    - `program`: with its verb ("git commit"); `role`: what it does. `folder`: where it runs; "" if that is not known.
+    - `covers`: what tells it from others of the program: hashes of the words that say what a check covers; for any
+      other command one hash of its text.
+    - `changes`: the files that it changes. `title`: of what it makes, such as a commit; else empty.
+    - `end`: the operator behind it. `start`, `stop`: where its words stand in the text.
     """
 
     program: str

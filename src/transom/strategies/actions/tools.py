@@ -82,8 +82,12 @@ SHORT_VERB = 20
 
 
 def verbs(tool: str, values: Sequence[tuple[str, str]]) -> set[str]:
-    """The words that say what a call does: those of the tool's name. If the tool does several things, those of the
-    argument that says which (`command`): an editor with the command "view" changes nothing."""
+    """The words that say what a call does: those of the tool's name.
+
+    If the name says that the tool changes something, and it is no shell, it may do several things: then the words of
+    the argument that says which (`command`), if the tables know one of them. An editor with the command "view" changes
+    nothing.
+    """
     words = tool_words(tool)
     if words & SHELL or not words & CHANGING:
         return words

@@ -59,8 +59,8 @@ class OwnWords(Struct, frozen=True, gc=False):
 
 
 def is_by_program(text: str) -> bool:
-    """Whether a message in the user's place looks like one that a program wrote: a notice, the output of a command, or
-    a skill that was called without words of the user."""
+    """Whether a message in the user's place looks like one that a program wrote: all of it is between tags, or a JSON
+    object, or it is a skill that was called without words of the user."""
     return bool(_BY_PROGRAM.fullmatch(text)) or (_is_skill(text) and _ARGUMENTS not in text)
 
 

@@ -58,7 +58,8 @@ class PassageChoice:
         left_of = left.__getitem__
 
         def rank(at: int) -> int:
-            """Gain per token, the lower the better, and the position: one number is sorted faster than a pair."""
+            """The gain per token, negative so that the best comes first, and the position, in one number: it is sorted
+            faster than a pair."""
             gain = sum(map(left_of, items[at]))
             return int(-FINE * (gain * factors[at] if factors else gain) / prices[at]) * count - at
 

@@ -48,7 +48,8 @@ def _large_results(view: View, target: Target) -> Iterator[ShownPart]:
 def _long_texts(view: View, target: Target) -> Iterator[ShownPart]:
     """The texts of more than `OUTLINED_FROM` tokens, also those of the newest unit and of protected ones.
 
-    Those of required units and of units that a person pinned are named only if the window does not fit.
+    Those of required units and of units that a person pinned are named only if the window does not fit; those of units
+    that the user restored never.
     """
     for unit in view.visible_units():
         if target.over_limit:

@@ -80,7 +80,8 @@ def whole_room(view: View, target: Target) -> float:
 
 def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: float) -> Iterator[Edit]:
     """Yield the edits after which these folds show the newest summary of their turns: in place of the summary that they
-    show now, else in front of the newest record that has room for it. Nothing if they show it already, or no fold can.
+    show now, else in front of the newest record that has room for it. Nothing if they show it already, if it has more
+    than `most` tokens, or if no fold can show it.
 
     A fold must be shorter than what it stands for, and a newer summary may be longer than the older one. So the folds
     of the same turns are undone first, and the new one stands for the turns themselves.
