@@ -207,7 +207,7 @@ def stub_size(preview: int) -> int:
 
 
 MERGED = 0.42
-"""The share of the free room (`free_room`) of a record that stands for all old turns."""
+"""The share of the free room (`free_room`) that a record of all old turns may have."""
 
 
 def free_room(limit: float, fixed: float) -> float:

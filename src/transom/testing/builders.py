@@ -55,7 +55,7 @@ class HiddenItem(Struct, frozen=True):
 
 
 Item = str | Body | CallItem | TurnItem | ResultItem | HiddenItem
-"""One item of a log, as `talk` takes it."""
+"""One item of a log, as `talk` takes it. A string is a user message."""
 
 
 def call(name: str, args: str = "{}", *, label: str | None = None) -> CallItem:

@@ -74,7 +74,7 @@ class Appearance(NamedTuple):
     first_task: tuple[int, ...]
     """The keys of the first task."""
     newest_user: int | None
-    """The key of the newest user message."""
+    """The key of the newest user message; None if there is none."""
     restored: tuple[int, ...]
     summaries: tuple[int, ...]
     in_flight: int | None
