@@ -54,8 +54,8 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="pin"):
-    """Keep the unit of an entry visible: a fold over the unit shows it whole behind the text of the fold. The exception
-    is a unit of which that text has an excerpt (`Fold.excerpted`).
+    """Keep the unit of an entry visible: a fold over the unit shows the unit itself, with its trims, behind the text of
+    the fold. The exception is a unit of which that text has an excerpt (`Fold.excerpted`).
 
     `entry`: the seq of any entry of the unit. `implied`: true if a plan has set the pin; then plans may take it back.
     """

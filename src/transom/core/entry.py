@@ -90,7 +90,8 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
 
     include_in_context: bool = True
     evaluation_id: str = ""
-    """One run of `Conversation.run`: "run " and the number of the first entry after it began."""
+    """Names the run of `Conversation.run` that the entry is of: "run " and the number of the first entry after the run
+    began, for example "run 12". Empty if it is of none."""
     sequence: int = 0
     """The position within the run `evaluation_id`, from 1; 0 if the entry is of no run."""
     mode: str = ""
@@ -164,7 +165,7 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     tokens: tuple[int, ...] = ()
     counter: str = ""
     meta: Meta | None = None
-    """Where a fact belongs; None if nothing is known of that."""
+    """What is known of a fact beside what it says; None if nothing is."""
     plan: int | None = None
 
     @property

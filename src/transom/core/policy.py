@@ -156,9 +156,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     - `choices`: ways to compact that a budget with prices chooses from: all of them are tried, and of those that bring
       the window below the trigger the one that is cheapest for each call is taken (docs/why/prices.md). Without prices,
       or if none does, the `pressure` strategies run.
-    - `recall`: steps that bring back old entries for the newest turn. The first fact that one of them gives is added at
-      the end of the window, once for each turn. A compaction makes room for it if it must; if there is no room, nothing
-      is recalled.
+    - `recall`: steps that bring back old entries for the newest message of the user or turn of the model. The first
+      fact that one of them gives is added at the end of the window, once for each of these. A compaction makes room for
+      it if it must; if the window is not below the trigger with it, nothing is recalled.
 
     Raises InvalidSetting if a list of steps is not a tuple of callables or holds a class instead of an instance, if
     `choices` is not a tuple of `Choice` with different names, if a share is not a number from 0 to 1 (a trigger may be

@@ -112,8 +112,8 @@ class SlotTable:
         return self.path_to(key)[1]
 
     def units(self, keys: Iterable[int]) -> list[Unit]:
-        """The units with these keys, visible or folded, in order of their keys. One descent finds all of them, however
-        deep folds are nested."""
+        """The units with these keys, visible or folded, in order of their keys; a key that is given twice gives its
+        unit twice. One descent finds all of them, however deep folds are nested."""
         rising, found = sorted(keys), dict[int, Unit]()
         stack: list[tuple[Sequence[Slot], int, int]] = [(self.slots, 0, len(rising))]
         while stack:
@@ -153,7 +153,8 @@ class SlotTable:
     # ---- entries
 
     def fetch(self, seq: int) -> Entry:
-        """The entry with this seq, from the log, with this table's token counts."""
+        """The entry with this seq, from the log. It must be there. Its token counts are those of `counter` (see
+        `counted`)."""
         return self.counted(self.log[seq])
 
     def entries_of(self, unit: Unit) -> tuple[Entry, ...]:
@@ -170,7 +171,8 @@ class SlotTable:
         return self.fetch(seq) if unit.entries is None else unit.entries[bisect_left(unit.seqs, seq)]
 
     def counted(self, entry: Entry) -> Entry:
-        """The entry with this table's token counts: counted now if it has none, or another tokenizer's."""
+        """The entry with token counts by `counter`: counted now if it has none, or those of another tokenizer or
+        dialect."""
         if entry.counter == self.counter.name or isinstance(entry.body, _UNCOUNTED):
             return entry
         return replace(entry, tokens=self.token_counts(entry.body), counter=self.counter.name)
@@ -192,7 +194,7 @@ class SlotTable:
     def compaction_of(self, fold: Fold) -> Assistant | None:
         """The provider's own compaction that a fold shows in place of its text; None if it shows its text (most do).
 
-        It is the compaction in the summary that the fold names, if that is in the dialect of this table.
+        It is the compaction in the summary that the fold names, if that is in the dialect of `counter`.
         """
         seq = fold.summary
         if seq is None or fold.summary_end or not 0 <= seq < self.length:

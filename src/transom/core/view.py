@@ -45,6 +45,9 @@ class View(SlotTable, Struct, frozen=True, eq=False):
     `log`: where entries are read from. `counter`: counts tokens in the dialect. `prefix_fingerprint`: caches the hash
     of the first slots, for `fingerprint`. The fields of `calls`, `prefix` and `landmarks` that are read often are also
     properties of the view.
+
+    A method with a parameter `key` or `keys` takes keys of units that exist; it does not check them. (`slot_index` says
+    what it returns for others.)
     """
 
     log: Log
@@ -114,8 +117,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
 
     @property
     def late_results(self) -> Mapping[int, tuple[int, int]]:
-        """By seq, rising: the real results that came after a synthetic one, until a note gives them. Each with the key
-        of the turn and the index of the call."""
+        """The real results that came after a synthetic one and that no note has given to the model yet: by the seq of
+        the result, rising, the key of the turn and the index of the call."""
         return self.calls.late_results
 
     @property
@@ -132,7 +135,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
 
     @property
     def shared_slots(self) -> int:
-        """How many slots, from the first on, are as the last request had them; -1 if the head has changed."""
+        """How many slots, from the first on, are as the last request had them; 0 before the first request, and -1 if
+        the head has changed."""
         return self.prefix.shared_slots
 
     @property
@@ -153,18 +157,20 @@ class View(SlotTable, Struct, frozen=True, eq=False):
 
     @property
     def learned_limits(self) -> Mapping[str, int]:
-        """The tokens that a request to a model may have, by "provider:model", for models that have refused a longer
-        one."""
+        """The tokens, as the provider counts them, that a request to a model may have: by "provider:model", for models
+        that have refused a longer one."""
         return self.prefix.learned_limits
 
     @property
     def first_task(self) -> tuple[int, ...]:
-        """The keys of the user's messages before the model's first answer, the first eight of them."""
+        """The keys of the user's messages before the model's first answer, the first eight of them. Messages that a
+        program injected do not count. Where the provider has compacted, only what is behind its compaction counts."""
         return self.landmarks.first_task
 
     @property
     def newest_user(self) -> int | None:
-        """The key of the newest user message; None if there is none."""
+        """The key of the newest user message; None if there is none. A message that a program injected does not count,
+        nor one that the provider has compacted."""
         return self.landmarks.newest_user
 
     @property
@@ -188,7 +194,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
 
     @property
     def fixed_slots(self) -> int:
-        """How many slots, from the first on, no fold takes: the provider's own compaction, and what precedes it."""
+        """How many slots, from the first on, no fold takes: the provider's own compaction, and what precedes it. 0 if
+        the provider has compacted nothing."""
         return 0 if self.compaction is None else self.slot_index(self.compaction) + 1
 
     @property
@@ -260,7 +267,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
         return turn.calls[index] if isinstance(turn, Assistant) else None
 
     def entry_tokens(self, unit: Unit, seq: int) -> tuple[int, int]:
-        """The raw tokens of one entry of a unit: without trims, and as its trims show it."""
+        """The raw tokens of one entry of a unit, by its seq: without trims, and as its trims show it. Reasoning that is
+        hidden without a trim counts in both."""
         entry = self.entries_of(unit)[bisect_left(unit.seqs, seq)]
         whole = shown = sum(entry.tokens)
         for (_, address), trim in effective_trims(trims_of_entry(unit.trims, seq)).items():

@@ -16,8 +16,8 @@ from transom.core.view import View
 
 
 class Break(Struct, frozen=True):
-    """Where a window first differs from the window before. `slot`: the index of the slot (-1: the head). `entry`: the
-    seq of the entry that changed it. `why`: the reason."""
+    """Where a window first differs from the window of the request before. `slot`: the index of the slot (-1: the head).
+    `entry`: the seq of the entry that changed it. `why`: the reason."""
 
     slot: int
     entry: int
@@ -25,11 +25,11 @@ class Break(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True, eq=False):
-    """What the model sees in one call: a view, and how it compares with the call before.
+    """What the model sees in one call: a view, and how it compares with the window of the request before.
 
     `fingerprint`: the hash of all that it shows. `tokens`: its tokens, calibrated, as the budget compares them.
     `limit`: the maximum number of tokens for which it was planned. `breaks`: where it first differs from the window
-    before; None if it begins with the whole of that.
+    before; None if it begins with the whole of that window, or if there is none.
     """
 
     view: View

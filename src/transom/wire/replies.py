@@ -106,7 +106,7 @@ def usage_of_reply(reply: object, where: UsageFields) -> Usage | None:
 
 
 MOST_TOKENS = 2**53
-"""The most tokens that a usage may claim; a larger number is no count, and no float could hold it."""
+"""The most tokens that a usage may claim. A larger number is no count, and a float could not hold it exactly."""
 
 _USAGE_FIELDS = Usage.__struct_fields__
 

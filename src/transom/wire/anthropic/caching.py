@@ -20,10 +20,10 @@ _MARKABLE = frozenset({"text", "image", "document", "search_result", "tool_use",
 def breakpoints(request: Raw, ends: Sequence[int]) -> Raw:
     """A copy of a request with cache marks at the end of its system prompt and of the messages at the indexes `ends`.
 
-    Marks that the request has stay, and count towards the four. The system prompt is marked first, then the last
-    messages, but nothing before a mark of an hour (A19). An index may be negative; an index without a message is
-    ignored. Reasoning and blank texts take no mark: it is put on the block before them. The copy shares what is not
-    marked with the request.
+    A request may have four marks; those that it has already stay, and count. The system prompt is marked first, then
+    the messages from the last one back, until there are four. Nothing is marked in front of a mark with the lifetime of
+    an hour (A19). An index may be negative; an index without a message is ignored. Reasoning and blank texts take no
+    mark: it is put on the block before them. The copy shares what is not marked with the request.
     """
     messages: list[Raw] = list(request["messages"])
     size = len(messages)

@@ -101,7 +101,7 @@ class AnthropicDialect(Dialect, frozen=True):
     """Messages that are lists of blocks, with the system prompt beside them.
 
     - `bound`: reasoning is bound to its prefix, and never sent on another (A15), unless its reply names a model that
-      takes it back anywhere (`wire.bound_reasoning`). False: every model does.
+      takes it back on any prefix (`wire.bound_reasoning`). False: reasoning of every model is sent back on any prefix.
     - `user_first`: the API refuses a conversation that begins with the model's message, as Amazon Bedrock does. A short
       user message is put before it.
     - `unsigned`: the API gives thinking without a signature and wants it back, as DeepSeek's and Kimi's endpoints do.
