@@ -51,7 +51,7 @@ class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", 
 
 
 class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="media"):
-    """An image, or a file of any other kind (document, audio). `media`: which of both.
+    """An image, or a file of any other kind (document, audio). `media`: "image" or "file".
 
     `raw` is the provider's own part, unchanged.
     """
@@ -147,7 +147,8 @@ class User(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="u
 
 
 class Instruction(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="instruction"):
-    """A system or developer message: part of a head, or a message in the middle of a conversation. `role`: which."""
+    """A system or developer message: part of a head, or a message in the middle of a conversation. `role`: "system" or
+    "developer"."""
 
     role: Literal["system", "developer"] = "system"
 
@@ -161,9 +162,11 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
       dropped reasoning, because the prefix had changed (OpenAI's Responses).
     - `order`: the order of its content in the provider's format, as letters (r reasoning, p part, c call), with a bar
       where another message of the same turn begins. Empty if the order is reasoning, parts, calls.
-    - `pending_calls`: the ids of calls of the provider's own tools whose results come in a later turn.
+    - `pending_calls`: the ids of calls of the provider's own tools whose results come in a later turn. In OpenAI's
+      Responses, of its requests for an approval that a later turn answers.
     - `continued_calls`: the ids of such calls of earlier turns that this turn goes on with: it has their results, or
-      their code has made the calls of this turn.
+      their code has made the calls of this turn. In OpenAI's Responses, of the requests for an approval that it
+      answers.
     - `container`: the id of the provider's container in which such code runs; empty if there is none.
     """
 

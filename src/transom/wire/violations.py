@@ -21,8 +21,9 @@ from transom.wire.fields import as_dict, as_list
 class Violation(Struct, frozen=True):
     """A rule of an API that a request breaks.
 
-    `rule`: its number in the list of that API's rules, or a word for a rule without a number. `index`: the index of the
-    message that breaks it; -1 for the request as a whole, or its tools. `why`: how the request breaks it.
+    `rule`: the number that the API's `rules.py` (in its folder of `transom/wire`) gives to the rule, such as A1, or a
+    word for a rule without a number. `index`: the index of the message that breaks it; -1 for the request as a whole,
+    or its tools. `why`: how the request breaks it.
     """
 
     rule: str

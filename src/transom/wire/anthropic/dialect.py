@@ -98,7 +98,8 @@ COMPACTION_PROMPT = (
 
 
 class AnthropicDialect(Dialect, frozen=True):
-    """Messages that are lists of blocks, with the system prompt beside them.
+    """Messages that are lists of blocks, with the system prompt beside them. (A1 to A19 are the rules of this API, see
+    `transom/wire/anthropic/rules.py`.)
 
     - `bound`: reasoning is bound to its prefix, and never sent on another (A15), unless its reply names a model that
       takes it back on any prefix (`wire.bound_reasoning`). False: reasoning of every model is sent back on any prefix.
