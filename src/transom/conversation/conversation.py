@@ -186,7 +186,8 @@ class Conversation:
 
     @property
     def dialect(self) -> Dialect:
-        """The provider API this conversation speaks. A run speaks its provider's."""
+        """The provider API this conversation speaks. A run changes it to its provider's, also for the time after the
+        run."""
         return self._planner.settings.dialect
 
     @property

@@ -178,7 +178,8 @@ class RequestFailed(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Retrying(Struct, frozen=True, kw_only=True, tag=True):
-    """The request is sent again after `wait` seconds, as attempt number `attempt`, to `model`."""
+    """The request is sent again after `wait` seconds, as attempt number `attempt` (2 or more) at this reply, to
+    `model`, which may be a fallback."""
 
     attempt: int
     wait: float

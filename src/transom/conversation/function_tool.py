@@ -91,7 +91,7 @@ class FunctionTool:
         return self.tool.name
 
     def renamed(self, name: str) -> FunctionTool:
-        """A copy that the model calls by another name."""
+        """A copy that the model calls by another name. The name is not checked."""
         renamed = copy(self)
         renamed.tool = replace(self.tool, name=name)
         return renamed
@@ -100,7 +100,8 @@ class FunctionTool:
         return f"FunctionTool({self.name!r})"
 
     def arguments(self, written: str) -> Arguments:
-        """The arguments of a call, checked and converted. Raises InvalidMessage with what is wrong, for the model."""
+        """The arguments of a call, checked and converted. `written`: the JSON that the model wrote. An argument with a
+        default that is not in it is left out. Raises InvalidMessage with what is wrong, for the model."""
         return self._arguments.read(read_call(written))
 
     def needs_approval(self, arguments: Arguments) -> bool:

@@ -149,9 +149,11 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
 
     @classmethod
     def of(cls, settings: Settings | None = None, /, **changes: Unpack[ConversationOptions]) -> Settings:
-        """The settings with these changes, of which each is checked. `settings`: the defaults if not given.
+        """The settings with these changes, of which each is checked. `settings`: the defaults if not given. A change of
+        None leaves what `settings` have.
 
-        Raises InvalidSetting; InvalidMessage for a system prompt that the dialect refuses.
+        Raises InvalidSetting; InvalidMessage for a system prompt that the dialect refuses; TypeError for a setting that
+        there is not.
         """
         if settings is not None and not isinstance(cast("object", settings), Settings):
             raise InvalidSetting(f"settings: must be Settings, not {quote(settings)}")

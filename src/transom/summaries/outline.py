@@ -109,7 +109,7 @@ def stored(outline: Outline) -> Raw:
 
 
 def item_text(text: str) -> str:
-    """The text of an item: one line, in which nothing passes for a marker of ours."""
+    """The text of an item: a line of about `ITEM_CHARACTERS` at most, in which nothing passes for a marker of ours."""
     return quoting.disarmed(_shortened(text, ITEM_CHARACTERS))
 
 

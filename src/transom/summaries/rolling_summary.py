@@ -69,7 +69,7 @@ def _without_unused_values(outline: Outline, want: Summarise) -> Outline:
 
 
 def notes_of(want: Summarise) -> tuple[str, ...]:
-    """The notes of the summary before, and the new ones."""
+    """The notes of the summary before, and the new ones, each once."""
     return unique((*(want.prior.notes if want.prior is not None else ()), *want.notes))
 
 

@@ -75,9 +75,11 @@ class RunOptions(TypedDict, total=False):
     max_steps: int | None
     """Replies in this run: 50 if not given, None for no limit."""
     max_total_tokens: int
-    """Tokens of prompts and answers in this run. It is looked at before each request."""
+    """Tokens of prompts and answers in this run, those of summaries and sub-agents included. It is looked at before
+    each request."""
     max_cost: float
-    """US dollars for this run, as far as prices are known. It is looked at before each request."""
+    """US dollars for this run, summaries and sub-agents included. It is looked at before each request. If the cost of
+    something is not known, the run is stopped too: give `prices`."""
     prices: TokenPrices
     """What the model's tokens cost. Without them `transom[prices]` knows those of the usual models."""
     timeout: float
