@@ -264,9 +264,9 @@ def _synthetic(builder: LogBuilder, step: Step) -> None:
 def _approval(builder: LogBuilder, step: Step) -> None:
     """A step of an approval, or a result by its place. a: which call, the newest first.
 
-    b % 4: which step: 0 that it waits, else approved, started or rejected. After 0 and below 8 any call is meant, else
-    one that had a step, if there is one. c: from 8 on, the step has other arguments. d: 3 to 6, in place of a step the
-    result by its place, with d = 6 a synthetic one; 7, a fork; from 13 on, any place.
+    b % 4: which step: 0 that it waits, else approved, started or rejected. With b = 0 or 4 any call is meant, with any
+    other b one that had a step, if there is one. c: from 8 on, the step has other arguments. d: 3 to 6, in place of a
+    step the result by its place, with d = 6 a synthetic one; 7, a fork; from 13 on, any place.
     """
     turns = [(entry.seq, entry.body) for entry in builder.facts() if isinstance(entry.body, Assistant)]
     places = [(builder.view.key_of(seq), index) for seq, turn in turns for index in range(len(turn.calls))]

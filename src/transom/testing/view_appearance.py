@@ -33,9 +33,9 @@ class UnitAppearance(NamedTuple):
 class SlotAppearance(NamedTuple):
     """A slot: one unit (`fold` and `text` are None), or a fold with its text and the pinned units shown behind it.
 
-    `first`, `last`: the keys of the first and the last unit that the slot covers; `keys`: those of all of them. `fold`:
-    the seq of the fold. `units`: those that are shown. `compaction`: the provider's own, which a fold shows in place of
-    its text.
+    `first`, `last`: the keys of the first and the last unit that the slot covers. `keys`: the keys of all units that it
+    covers. `units`: those that are shown. `fold`: the seq of the fold. `compaction`: the provider's own, which a fold
+    shows in place of its text.
     """
 
     first: int

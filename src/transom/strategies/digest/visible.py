@@ -45,7 +45,7 @@ def visible_names(index: Index, view: View, one: Visible) -> frozenset[str]:
 
 def covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:
     """The names of `one` that need no other quote. If a call has changed something since a fold quoted it, the name of
-    that needs a quote again."""
+    what was changed needs a quote again."""
     names = visible_names(index, view, one)
     return names - index.changed_after(view.unit(one.last).seqs[0]) if isinstance(one, FoldedSlot) else names
 

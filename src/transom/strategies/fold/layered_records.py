@@ -138,8 +138,8 @@ class Digest(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable, indexes, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """Yield the want for a summary of the turns that a compaction would fold now, or nothing: see `summary_want`.
-        Never without a share `summary`."""
+        """Yield the want for a summary of the turns that a compaction would fold now, or nothing (see `summary_want`);
+        nothing if the share `summary` is 0."""
         yield from self.scaled(target.policy_trigger, target.policy_target)._wants(view, target)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:

@@ -43,9 +43,9 @@ class Duplicates(Struct, frozen=True):
 class Superseded(Struct, frozen=True, kw_only=True):
     """Results of reads, and arguments of writes, that later calls have made useless.
 
-    - The result of a read is useless if the same call with the same arguments was made again, or if its file was
-      written and then read again. If the later result of the same call has less than half of its tokens ("unchanged"),
-      it stays. Two reads of one file without a write between them both stay, since each may have its own range.
+    - The result of a read is useless if the same call with the same arguments was made again; but not if the later
+      result has less than half of its tokens, such as "unchanged". It is useless too if its file was written and then
+      read again. Two reads of one file without a write between them both stay, since each may have its own range.
     - The arguments of a write or a change are useless if its file was later written as a whole.
     - Failed calls are ignored: they have done nothing.
 
