@@ -89,8 +89,8 @@ def _fields(leaves: list[tuple[str, str | int]]) -> dict[str, int]:
 
 
 def _parsed(body: object) -> object:
-    """The JSON object in a text or in bytes; a list of the object and the texts around it, if there are any. A value
-    without such an object is returned as it is."""
+    """The JSON object in a text or in bytes; a list of the object and the texts around it, if there are any. Without
+    such an object, the text (bytes are decoded). Any other value is returned as it is."""
     if isinstance(body, (bytes, bytearray)):
         body = bytes(body[: CHARACTERS * 40]).decode("utf-8", "replace")
     if not isinstance(body, str) or (start := body.find("{")) < 0:

@@ -97,9 +97,12 @@ _JSON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def schema_violations(schema: Raw, given: Mapping[str, object]) -> list[str]:
-    """What is wrong with arguments by a JSON schema, as far as that is plain: a name that is required and missing, a
-    name that the schema excludes, and the plain `type` of a value. A null for what may be missing is no fault: models
-    write it for "not given"."""
+    """What is wrong with arguments by a JSON schema, one sentence for each fault; empty if nothing is.
+
+    Only what is plain at the top level is checked: a name that is required and missing, a name that the schema
+    excludes, and the `type` of a value; nothing inside the values. A null for what may be missing is no fault: models
+    write it for "not given".
+    """
     known, required = as_dict(schema.get("properties")), as_list(schema.get("required"))
     wrong = [f"{quote(each)} is missing" for each in required if each not in given]
     if schema.get("additionalProperties") is False and not schema.get("patternProperties"):

@@ -161,7 +161,8 @@ def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
 
 
 def require_own_parts(parts: object, where: str, dialect: str) -> None:
-    """Raise InvalidMessage if one of these content parts is another dialect's, so that its content would be lost."""
+    """Raise InvalidMessage if one of these content parts is another dialect's, so that its content would be lost.
+    `dialect`: "gemini", whose parts have no `type`, or "responses"."""
     for kind in _types_of_parts(parts):
         if dialect == "gemini":  # a part of Gemini's has no type
             raise _in_other_words(where, "openai", dialect)

@@ -70,8 +70,9 @@ def as_assistant(fact: Fact, message: Raw) -> Assistant:
 class UsageFields(Struct, frozen=True, kw_only=True):
     """Where a dialect's usage has each number of `Usage`.
 
-    Each field is a list of paths, with blanks between them, whose values are added up. A path may be a choice (`a|b`):
-    the first that is above 0 counts. `of_reply`: the keys under which a reply may have its usage.
+    Each field is a text with one path or several, with blanks between them; their values are added up. A path is keys
+    with dots between them (`details.cached`), or a choice of such (`a|b`): the first that is above 0 counts. An empty
+    text: the API does not report this number. `of_reply`: the keys under which a reply may have its usage.
     """
 
     prompt: str

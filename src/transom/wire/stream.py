@@ -201,9 +201,12 @@ def _must_be_read(reply: object) -> None:
 
 
 def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistant:
-    """The turn of a list of chunks. Raises InvalidMessage if the list is empty, holds an error, or has nothing of a
-    reply: no part, no call and no reason for its end. Then its chunks are of another API, or the stream broke off at
-    once."""
+    """The turn of a list of chunks.
+
+    Raises InvalidMessage if the list is empty, holds an error, or has nothing of a reply: no content, no call, not even
+    one that has only begun, and no reason for its end. (Reasoning alone is nothing.) Then its chunks are of another
+    API, or the stream broke off at once.
+    """
     empty = True
     for chunk in chunks:
         accumulator.feed(chunk)

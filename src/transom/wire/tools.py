@@ -35,7 +35,8 @@ def rendered_tools(schemas: Iterable[Raw], form: ToolFormat) -> list[Raw]:
 
 
 def tools_in(schema: Raw) -> list[Tool]:
-    """The tools that a schema in any format declares: several for a Gemini schema, none for a provider's own tool.
+    """The tools that a schema in any format declares: several for a Gemini schema, none for a provider's own tool. A
+    function without a name is left out.
 
     OpenAI's `custom` tool, which takes a free text, becomes one with a single argument `input`; its grammar is lost.
     """
