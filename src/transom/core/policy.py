@@ -1,7 +1,7 @@
 """How a window is kept small: a policy, and the strategies that it runs in order.
 
 A strategy is a callable with frozen settings that proposes edits. It never sees a provider and keeps no state. The
-planner appends the proposed edits that apply, and stops as soon as there is room.
+planner appends the proposed edits that apply; under pressure, it stops as soon as the target is met.
 """
 
 from __future__ import annotations

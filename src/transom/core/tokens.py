@@ -1,7 +1,8 @@
 """Counts sizes: tokens, bytes, images, messages. And applies trims to parts, because a trimmed part has another size.
 
-Each text is counted by itself. A message adds 4 tokens, a request 3. An image or file counts as 1,000 tokens; its
-base64 is never counted as text. Sizes are raw: they are calibrated only where they are compared with a limit.
+Each text is counted by itself. A message adds 4 tokens, a request 3. An image or file counts as 1,000 tokens,
+unless the counter of a dialect knows better; its base64 is never counted as text. Sizes are raw: they are calibrated
+only where they are compared with a limit.
 """
 
 from __future__ import annotations

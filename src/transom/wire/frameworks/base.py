@@ -1,11 +1,11 @@
-"""What the message formats of agent frameworks have in common: LangChain, pydantic-ai, the OpenAI Agents SDK.
+"""What the message formats of agent frameworks have in common, for example of LangChain and pydantic-ai.
 
 A framework has messages of its own, and a provider never sees them. So a format is no dialect: it reads the messages as
 facts of one dialect, remembers the object that each fact came from, and writes a window as messages again. What the
 window shows unchanged is the original object, so that its id and its metadata survive; what it shows changed is a copy
 with another content.
 
-The types of a framework are imported by `write`, and only there: whoever has such messages has the framework.
+The types of a framework are imported only in the functions that need them: whoever has such messages has the framework.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Reads OpenAI chat messages and replies as facts. Nothing is lost: fields without a place stay in `extra`.
+"""Reads OpenAI chat messages and replies as facts. Of a message that the caller wrote nothing is lost: fields without a
+place stay in `extra`. Of a reply, only the fields that an API takes as input are kept (`TAKEN`).
 
 A field that is null, empty or missing where a text belongs reads as an empty text. It stays in `extra` as it was, so
 that it comes out the same. Input is copied, so that later changes by the caller do not reach the log.
