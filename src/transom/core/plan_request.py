@@ -31,7 +31,8 @@ class WindowOptions(Struct, frozen=True, kw_only=True):
     """What the caller wants in a window beside the conversation.
 
     - `head`: system prompt and tools, before everything else, as they were given.
-    - `state`: texts by key (mode, goal, todo). Each is announced in a note when it changes.
+    - `state`: texts by key (mode, goal, todo). Each is announced in a note when it changes, and again when its note is
+      not visible any more. When a key is gone, a note says so.
     - `redact`: applied to the text of every fold, summary request and recalled text; None redacts nothing.
     - `required_user_turn`: for providers that refuse a window that ends with a turn of the model. It is called with
       that turn, and returns the text of the user turn to add; an empty text if none is needed. None: never needed.
@@ -47,10 +48,12 @@ class PlanRequest(Struct, frozen=True, eq=False):
     """Everything that a plan depends on. The same request gives the same plan.
 
     - `view`: what the log shows now. `options`: what the caller wants beside it.
+    - `budget`: the limits of the window. `policy`: how the window is kept within them.
     - `at`: the time of the new entries, in seconds since 1970. `meta`: stored with the facts that the plan adds.
     - `ref`: how texts name an entry. `indexes`: what earlier plans have computed from the log, to save work.
     - `summary_options`: None if nobody can make a summary; then `Plan.wants` is empty.
-    - `summary`: a finished one that the request waited for; it becomes the first entry of the plan.
+    - `summary`: a finished one that the request waited for; it becomes the first entry of the plan. None: there is
+      none.
     """
 
     view: View

@@ -85,11 +85,11 @@ def tokens_spent(usage: Usage | None) -> int:
 class SummaryOptions(Struct, frozen=True, kw_only=True):
     """Tells a plan that summaries can be made, and what the caller wants of them.
 
-    - `waits`: true if the request waits for it; false if it is made in the background.
+    - `waits`: true if the request waits for the summary; false if the summary is made in the background.
     - `can_be_made`: true if a model, a summarizer of the caller, or code that keeps the `notes` can make one. If false,
       only the provider's own compaction can be asked for.
     - `may_replace`: true if, when no turns are new, another summary of the turns that the newest one covers is wanted.
-    - `focus`: what it should keep above all. `notes`: words that it must keep verbatim.
+    - `focus`: what the summary should keep above all. `notes`: words that it must keep verbatim.
     - `least`: a summary is not asked for if its maximum length is below this number of tokens.
     """
 
@@ -116,22 +116,22 @@ class SourceTurn(Struct, frozen=True, kw_only=True):
 
 
 class Summarise(Struct, frozen=True, kw_only=True, eq=False):
-    """A want: a summary of everything up to the unit with key `last`. It holds all that its worker needs, so that no
-    view crosses a thread.
+    """A want: asks for a summary of everything up to the unit with key `last`. The want holds all that the summarizer
+    needs, so that no view crosses a thread.
 
     - `turns`: the units that `prior` does not cover, in order. `prior`, `prior_seq`: the summary to go on from, and its
       seq; both None if there is none.
     - `exact`: values that the summary must have unchanged: paths, ids, numbers, quoted errors. `typed`: those of them
       that the user wrote by hand; if not all values fit, these are the last to be left out.
-    - `notes`: new ones, to be kept verbatim. `focus`: what to keep above all. `max_tokens`: the maximum length of its
-      text, in tokens.
-    - `waits`: true if the request waits for it. `beside_record`: true if the window shows it in front of a record of
-      the same turns.
+    - `notes`: new ones, to be kept verbatim. `focus`: what to keep above all. `max_tokens`: the maximum length of the
+      summary's text, in tokens.
+    - `waits`: true if the request waits for the summary. `beside_record`: true if the window shows the summary in front
+      of a record of the same turns.
     - `by_provider`: true if the provider itself is to compact `request`; then there are no `turns`.
-    - `request`: the live request. A request for the summary that begins with it reads that prefix from the cache. None
-      if there is none.
+    - `request`: the live request; None if there is none. A request for the summary that begins with the live one reads
+      that prefix from the cache.
     - `request_tokens`: the tokens of `request` as the provider counts them. 0 if not known: then no request for the
-      summary begins with it.
+      summary begins with `request`.
     """
 
     last: int

@@ -153,6 +153,9 @@ class Scripted:
         """Make an HTTP client whose requests this provider answers: the SDK around it is the real one.
 
         client = openai.OpenAI(api_key="none", http_client=Scripted("It is sunny.").http_client())
+
+        Gemini's SDK gets whole answers only, no streams. A `Fault` in a stream is answered as an error, without the
+        chunks before it.
         """
         return http_client(self, "Client")
 
@@ -258,7 +261,8 @@ def http_client(provider: Provider, kind: str) -> Any:
     """Make an HTTP client whose requests the provider answers: for `http_client=` of an SDK.
 
     `kind`: "Client" or "AsyncClient". Newer SDKs are made on `httpx2`, older ones on `httpx`: the newer one is taken
-    where it is installed.
+    where it is installed. A request is answered as a stream if its body asks for one with `stream`, as those of OpenAI,
+    Mistral and Anthropic do; Gemini's does not.
     """
     http: Any = import_module("httpx2" if find_spec("httpx2") else "httpx")
 
