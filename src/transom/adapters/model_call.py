@@ -29,8 +29,9 @@ _WAY_OUT = "another run of this session has not ended: try again when it has, or
 class ModelCall:
     """One model call of a framework, until its reply is logged or it has failed.
 
-    It is made with a plan: `window` is what the next attempt sends, and the log says that it is sent. `tools`, `model`:
-    as for `Session.begin`. Raises BudgetImpossible, ConversationBusy.
+    It is made with a plan: `window` is what the next attempt sends, and the log says that it is sent. `branch`: the
+    conversation that the call is a part of. `tools`, `model`: as for `Session.begin`. Raises BudgetImpossible,
+    ConversationBusy.
     """
 
     def __init__(self, branch: Branch, tools: Sequence[Raw | Tool], model: str) -> None:
@@ -89,7 +90,8 @@ class ModelCall:
             return answer
 
     def observe(self, reply: Any) -> None:
-        """Log the reply, with its usage if the framework reports it; nothing for None. Raises InvalidMessage."""
+        """Log the reply, with its usage if the framework reports it. For None nothing is logged, and the call stays
+        open. Raises InvalidMessage."""
         if reply is None:
             return
         turn, name = self._branch.format.read_reply(reply), self._model

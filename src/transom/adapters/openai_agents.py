@@ -86,7 +86,7 @@ class TransomProvider(ModelProvider):
 
 
 class SessionProvider(ModelProvider):
-    """Gives each model call of one session the window of its conversation."""
+    """Gives each model call of one session the window of its conversation. `session_id`: the conversation's name."""
 
     def __init__(self, sessions: Sessions, session_id: str, provider: ModelProvider) -> None:
         self.sessions, self._id, self._provider = sessions, session_id, provider

@@ -115,10 +115,11 @@ def exchange_of(
 def count_tokens(
     gateway: Gateway, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = "", host: str = ""
 ) -> int | None:
-    """How many tokens the window has that would be sent in place of these messages: the answer to a request to count.
+    """Return how many tokens the window has that would be sent in place of these messages: the answer to a request to
+    count.
 
-    None if that window leaves nothing out, or if the conversation is not known or cannot be read: then the provider
-    counts better. The path must be one of `COUNTING`.
+    None if that window has no fold, if the conversation is not known or cannot be read, or if another request has it
+    now: then the provider counts better. The path must be one of `COUNTING`.
     """
     api = api_of(path, COUNTING)
     assert api is not None

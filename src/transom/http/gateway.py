@@ -292,8 +292,9 @@ class Gateway:
             self.leave(opened)
 
     def budget_of(self, body: CallBody) -> Budget:
-        """The budget of a request: the gateway's, or the context size of the model. If it has no reserve, the request's
-        own limit of the answer is kept free, at most a quarter of the context."""
+        """Return the budget of a request: the gateway's; without one the context size of the request's model, or if
+        that is not known 128,000 tokens, with a warning. If it has no reserve, the request's own limit of the answer is
+        kept free, at most a quarter of the context."""
         budget = self.budget
         if budget is None:
             size = _context_size(f"{body.dialect.name}:{body.model}")

@@ -73,8 +73,12 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class MadeEdit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An edit that was made since the call before.
 
-    `about`: what it edits, in words. `saved_tokens`: how many fewer every later request has. `broken_tokens`: those of
-    the cached prefix that are lost once. `plan`: the number of the plan that made it; None for an edit of the user.
+    - `entry`: the entry that the edit is. `kind`: "fold", "trim", "pin" or "undo". `about`: what it edits, in words.
+      `why`: the reason that it gives.
+    - `saved_tokens`: how many fewer every later request has. `broken_tokens`: those of the cached prefix that are lost
+      once.
+    - `plan`: the seq of the first entry of the plan that decided it; None if a person, a program or the client that
+      shortened a message decided it.
     """
 
     entry: int
@@ -117,10 +121,13 @@ class Left(Struct, frozen=True, kw_only=True):
 class WindowData(Struct, frozen=True, kw_only=True):
     """One window, and a page of its rows.
 
+    - `entries`: how many entries the log had. `messages`: how many messages the window has.
     - `tokens`: its size, as the provider counts. `limit`: the most tokens, for which it was planned; 0 if none.
+      `shared_tokens`: those of the prefix that it shares with the window before. `breaks`: where that prefix ends; None
+      if it has the whole window before.
     - `costs`: with prices, those by which the compaction for this call was chosen; of the window as it is now, those of
       the last call.
-    - `change`: None if the window was not compared with the one before.
+    - `change`: None if the window was not compared with the one before. `left`: what is not in the window.
     - `sizes`: of every row the tokens, the state, whether it is cached, and whether it is new or changed, for a picture
       of the whole.
     - `first_row`: the index of the first of `rows`. `changed_row`: the index of the first row that is new or changed;

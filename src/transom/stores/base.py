@@ -83,8 +83,8 @@ class StoredLog(Protocol):
         ...
 
     def save_snapshot(self, at: int, snapshot: bytes) -> None:
-        """Store the snapshot of a view of the first `at` entries, in place of the snapshot before. A store may lose it,
-        or keep none.
+        """Store the snapshot of a view of the first `at` entries, in place of the snapshot before: bytes that the store
+        does not read. A store may lose it, or keep none.
 
         Raises ValueError unless 0 <= `at` <= len(self).
         """

@@ -42,11 +42,13 @@ def fork_log(
     """Make a conversation in `store` that begins with the entries of `source` up to and including `at`, and return its
     log.
 
-    `source`: a log of `store`; it is refreshed, and otherwise not changed. `at`: None for its last entry. `name`: of
-    the new conversation; None for one made of the source's name and `at`, such as "trip@41", or if that is taken
-    "trip@41 (2)", and so on.
+    - `source`: a log of `store`; it is refreshed, and otherwise not changed.
+    - `at`: None for its last entry.
+    - `name`: of the new conversation; None for one made of the source's name and `at`, such as "trip@41", or if that is
+      taken "trip@41 (2)", and so on.
+    - `clock`: gives the time of the new entry.
 
-    The copied entries equal the source's and have the same seqs. One more entry, `Forked`, follows them and names the
+    The copied entries equal the source's and have the same seqs. One new entry, `Forked`, follows them and names the
     source. All of it is stored in one transaction. Forgetting one of the two conversations leaves the other whole.
 
     If the call of a sub-agent waits at `at` (nobody has decided, or it is approved and not started), the sub-agent's

@@ -412,9 +412,9 @@ class JsonlStore:
 
     @contextmanager
     def lock(self, *, shared: bool = False) -> Generator[None]:
-        """Hold the lock of the folder during the block, alone or together with others that share it.
+        """Hold the lock of the folder during the block: alone, or with `shared` together with others that share it.
 
-        Waits for its holders.
+        Waits until its holders release it.
         """
         with private_files.opened(self.path / ".lock", "ab", 0) as file, locked(file, shared=shared):
             yield

@@ -218,7 +218,8 @@ class PostgresLog:
             raise Conflict(0, len(self._store.open(name)))
 
     def take_lease(self, holder: str, seconds: float) -> str:
-        """Take or renew the lease of this conversation, and return who has it then. The server's time counts."""
+        """Take or renew the lease of this conversation for `seconds`, unless another holder has it. Return who has it
+        then. The server's clock counts."""
         key = sha256(raw_name(self.name)).digest()
         while True:  # another one may give it back between the two halves of the statement
             if found := self._store.database.fetch(_TAKE_LEASE, key, holder, seconds, key):

@@ -149,9 +149,9 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
 def open_view(log: StoredLog, counter: TokenCounter) -> View:
     """Return the view of all entries that this handle of a log knows.
 
-    It begins with the view that was kept when the conversation was closed in this process, else with the snapshot of
-    the log, and applies the entries behind it. If there is neither, or if the snapshot does not belong to this log,
-    token counter and version, it applies all entries.
+    It begins with the view that this store object has kept when the conversation was closed, else with the snapshot of
+    the log, and applies the entries behind it. If there is neither, or if it does not belong to this log, token counter
+    and version, it applies all entries.
     """
     if (cache := view_cache(log)) is not None and (known := cache.find(log, counter)) is not None:
         return apply(known, log.read(known.length))
