@@ -131,7 +131,7 @@ class ToolCalled(Struct, frozen=True, kw_only=True, tag=True):
     turn: int
     index: int
     needs_approval: bool = False
-    """Whether the tool says that a person must approve this call."""
+    """Whether the tool says that a person must approve this call; true in `pending` and `approved`."""
     conversation: str = ""
     """The conversation of the sub-agent that this call has begun, if calls in it wait for approval; else empty."""
 
@@ -150,7 +150,8 @@ class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):
     index: int
     content: object
     failed: bool = False
-    """The tool raised, was refused or took too long."""
+    """True if the tool raised, reported an error or took too long, or if the call was refused, had wrong arguments, or
+    named no tool."""
     duration: float | None = None
     """Seconds that the tool took; None if it was not run."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from transom.core.view import View
 
 ROOT = ".memory"
-"""The beginning of the names of memory logs. A log whose name begins with a dot is no conversation."""
+"""The beginning of the names of memory logs. A log below ".memory/" or ".memory-archive/" is no conversation."""
 
 
 class Memory:

@@ -15,7 +15,8 @@ from transom.strategies.text.one_line import one_line
 from transom.summaries.outline import Item, Outline, Section
 
 LITERAL_SHARE = 0.75
-"""The share of the cap that notes and exact values may take. If they need more, the oldest leave."""
+"""The share of the cap that notes and exact values may take. If they need more, the oldest notes and the last values
+leave."""
 
 OLD_VALUES_SHARE = 0.35
 """The share of the cap that exact values of earlier rounds may take."""

@@ -44,7 +44,8 @@ class RunOptions(TypedDict, total=False):
     `provider` again."""
     tools: Sequence[Any]
     """Functions (sync or async), FunctionTools, toolsets such as an `McpServer`, schemas of tools that the provider
-    runs. A schema of any other tool is refused. None: the last schemas."""
+    runs. A schema of any other tool is refused, except of those that a run answers itself
+    (`CONTEXT_MANAGER`, `transom.readback.TOOLS`). None: the last schemas."""
     readback: bool
     """Whether the model has the tools that read back what its window leaves out (`transom.readback.TOOLS`), which the
     run answers itself. Not given: it has them if the conversation's last request had them. The first request has them
