@@ -1,7 +1,8 @@
 """The event bus of a conversation: whoever subscribes is called when something happens.
 
-A callback is called in the thread where it happens, after it is in the log, while the conversation is locked. So it may
-read the conversation, and must be quick. What it raises is logged with `logging` and changes nothing.
+A callback is called in the thread where it happens, after it is in the log. For the events of this file the
+conversation is locked meanwhile; for those of a run it is not. A callback may read the conversation, and must be quick.
+What it raises is logged with `logging` and changes nothing.
 """
 
 from __future__ import annotations

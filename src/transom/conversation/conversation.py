@@ -738,9 +738,10 @@ class Conversation:
         """Call `callback` with each event of the class `kind`. Returns a function that ends the subscription.
 
         The events are those of `transom.conversation.bus`, and those of runs except the two deltas; the class `object`
-        means all of them. The callback is called after the event was logged, in the same thread, while the conversation
-        is locked. It may read the conversation, and must be quick. An exception that it raises is reported with
-        `logging`, and changes nothing.
+        means all of them. The callback is called after the event was logged, in the thread where it happened. For the
+        events of the bus the conversation is locked meanwhile; for those of a run it is not, and the run goes on after
+        the callback. A callback may read the conversation, and must be quick. An exception that it raises is reported
+        with `logging`, and changes nothing. Raises InvalidSetting if `kind` is no class, or `callback` no function.
         """
         return self._bus.subscribe(kind, callback)
 

@@ -75,7 +75,8 @@ class ConversationOptions(TypedDict, total=False):
     means: not given; `policy`, `dialect` and `clock` take no None."""
 
     budget: Budget | int | str | None
-    """A Budget, or the tokens of the model's context window; 128,000 with a warning if it is not given."""
+    """A Budget, or the tokens of the model's context window, as a number or a text such as "128k". Not given: 128,000,
+    with a warning; a run takes the size of its model in its place, if that is known."""
     policy: str | Policy
     """How the window is kept small: a Policy or its name, which settings may follow ("default:keep_recent=0.3", see
     `transom.policies.policy_named`)."""

@@ -72,7 +72,7 @@ class RunOptions(TypedDict, total=False):
     """Whether a forced tool call is left out after the first reply; true if not given. If false, each reply must call a
     tool, so that only a limit ends the run."""
     max_tokens: int
-    """The longest answer."""
+    """The longest answer, in tokens."""
     max_steps: int | None
     """Replies in this run: 50 if not given, None for no limit."""
     max_total_tokens: int
@@ -84,9 +84,9 @@ class RunOptions(TypedDict, total=False):
     prices: TokenPrices
     """What the model's tokens cost. Without them `transom[prices]` knows those of the usual models."""
     timeout: float
-    """Seconds without a byte from the provider."""
+    """Seconds without a byte from the provider, after which a request counts as failed."""
     tool_timeout: float
-    """Seconds for each tool call, unless the tool has its own limit."""
+    """Seconds for each tool call, unless the tool has its own limit. A call that takes longer fails."""
     wait: float
     """Seconds to wait while somebody else runs this conversation; 0 if not given. Then ConversationBusy is raised."""
     retry: Retry

@@ -141,7 +141,8 @@ Work = CallModel | Approve | RunTools | NextTool | Sleep | AwaitSummary
 
 
 class PublishedSteps(Generator[Any, Any, Any]):
-    """The steps of a run as its conversation hands them out: events are published too, and `stop` can end them."""
+    """The steps of a run as its conversation hands them out: events are published too, without the conversation's lock,
+    and `stop` can end them."""
 
     def __init__(self, steps: Generator[Any, Any, Any], bus: EventBus) -> None:
         self._steps, self._bus = steps, bus
