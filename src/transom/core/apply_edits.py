@@ -121,7 +121,8 @@ def _undo_pin(builder: ViewBuilder, entry: Entry, pin: Pin, seq: int, why: str) 
 
 
 def _undo_trim(builder: ViewBuilder, entry: Entry, trim: Trim, seq: int, why: str) -> None:
-    """Remove a trim from its unit. The unit remembers it in `undone_trims`, so that plans leave the part alone."""
+    """Remove a trim from its unit. The unit remembers it in `undone_trims`, so that plans leave the unit alone while
+    the window fits (see `View.user_restored`)."""
     trimmed = builder.unit_entry(trim.entry)
     assert trimmed is not None
     place: Place = (trim.entry, trim.part)

@@ -329,7 +329,8 @@ class BudgetEnforcer:
     # ---- steps
 
     def _ask_keep_rules(self) -> dict[int, KeptUnit]:
-        """The units that the keep rules name, by key. Where several rules name a unit, the first one counts."""
+        """The units that the keep rules name, by key. Where several rules name a unit, the first one counts. The rules
+        are asked without the units that were kept before: these are forgotten here (`_kept_units`)."""
         self._kept_units, kept = {}, dict[int, KeptUnit]()
         target = self.targets.under_pressure(self._kept_units, over_limit=False)
         for rule in self.policy.keep:

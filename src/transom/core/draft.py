@@ -27,8 +27,8 @@ from transom.core.view import View
 class Draft:
     """Collects the entries of one plan (`entries`), and keeps `view` as it would be after them.
 
-    The view that it starts at is not changed. `at`: the time of the entries, in seconds since 1970. `meta`: stored with
-    every fact among them.
+    The view that it starts at is not changed. `log`: the log without these entries. `first`: the seq that the first of
+    them has. `at`: the time of the entries, in seconds since 1970. `meta`: stored with every fact among them.
     """
 
     def __init__(self, view: View, at: float, meta: Meta | None = None) -> None:

@@ -137,7 +137,7 @@ def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
 
 def apply_trim(part: Addressed, trim: Trim) -> Addressed | None:
     """The part as a trim shows it: of a text some pieces and the note; of a call the call with the note as its
-    arguments; of any other part a text, the note. None for reasoning, which is dropped."""
+    arguments; of reasoning None, because it is dropped; of any other part a text, the note."""
     if isinstance(part, Text):
         return Text(trimmed_text(part.text, trim.keep, trim.note), part.extra)
     if isinstance(part, Call):

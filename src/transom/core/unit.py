@@ -68,12 +68,12 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
 
     @property
     def first(self) -> int:
-        """The key of the first unit in this slot: its own. (In a `FoldedSlot`, `first` and `last` differ.)"""
+        """The key of the first unit in this slot: its own. (In a `FoldedSlot`, `first` and `last` may differ.)"""
         return self.key
 
     @property
     def last(self) -> int:
-        """The key of the last unit in this slot: its own. (In a `FoldedSlot`, `first` and `last` differ.)"""
+        """The key of the last unit in this slot: its own. (In a `FoldedSlot`, `first` and `last` may differ.)"""
         return self.key
 
     @property

@@ -254,7 +254,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
     # ---- entries
 
     def entry(self, body: Body, at: float, meta: Meta | None = None, plan: int | None = None) -> Entry:
-        """Make the entry that would be the next one of the log, with its token counts. Nothing is appended."""
+        """Make the entry that would be the next one of the log, with its token counts. Nothing is appended, and it is
+        not checked whether an edit applies."""
         shows_others = isinstance(body, (Fold, Trim))  # what an edit shows may be in other entries
         tokens = self.token_counts(body) if shows_others else self.counter.count_body(body)
         return Entry(seq=self.length, at=at, body=body, tokens=tokens, counter=self.counter.name, meta=meta, plan=plan)
