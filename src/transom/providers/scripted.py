@@ -110,7 +110,7 @@ class Scripted:
     def complete(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
-        """Play the next step as a response.
+        """Play the next step as a response: a dict in the format of the API. `max_tokens` counts towards `context`.
 
         Raises ProviderError for a Fault, for a request that the API would refuse, and if the step's delay exceeds
         `timeout`.
@@ -122,7 +122,8 @@ class Scripted:
     def stream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> Iterator[object]:
-        """Play the next step as chunks. Raises ProviderError as `complete` does."""
+        """Play the next step as chunks. Raises ProviderError as `complete` does; for a Fault with `after`, only after
+        that number of chunks."""
         step, prompt = self._next(request, max_tokens)
         time.sleep(_delay(step, timeout))
         yield from self._chunks(step, prompt)

@@ -86,15 +86,18 @@ class SdkProvider:
     def complete(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
-        """Send the request and return the whole reply. Raises ProviderError for whatever the SDK raises."""
+        """Send the request and return the whole reply, as the SDK's object. `max_tokens` and `timeout`: as `Provider`
+        explains them; a timeout of None or 0 is that of this provider. Raises ProviderError for whatever the SDK
+        raises."""
         return self._answer(partial(self._call, is_stream=False), request, max_tokens, timeout)
 
     def stream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> Iterator[object]:
-        """Send the request and yield the chunks of the reply. Raises ProviderError for whatever the SDK raises.
+        """Send the request and yield the chunks of the reply, as the SDK's objects. `max_tokens` and `timeout`: as for
+        `complete`. Raises ProviderError for whatever the SDK raises, also between two chunks.
 
-        Closing the iterator closes the connection.
+        The request is sent when the first chunk is asked for. Closing the iterator closes the connection.
         """
         chunks: Any = None
         try:
