@@ -6,10 +6,11 @@ import json
 
 import transom
 from transom.core.message import Call
-from transom.strategies.actions.action import action_of
-from transom.strategies.digest.passages import call_text
+from transom.strategies.actions.action import UNKNOWN, action_of
+from transom.strategies.digest.passages import call_text, unquoted_spans
 from transom.strategies.digest.plans import change_task, items_text, plan_items
 from transom.strategies.digest.quotes import argument_quotes, text_quotes
+from transom.strategies.text.spans import without
 
 OLD = "def run(job):\n    return job.start()" + "  # as before" * 12
 NEW = "def run(job):\n    return job.start_at(now())" + "  # and later" * 12
@@ -53,6 +54,15 @@ def test_one_or_two_characters_or_a_number_are_no_quote_of_a_call_or_its_result(
         assert text_quotes(text, [(0, len(text))], is_result=True) == []
     assert text_quotes("40412", [(0, 5)], is_result=True) == ["40412"], "it may be an id"
     assert text_quotes("1", [(0, 1)], is_result=False) == ["1"], "the reply of a user"
+
+
+def test_the_limits_of_a_call_are_neither_quoted_nor_read():
+    args = {"order": 48213, "yield_time_ms": 1000, "max_output_tokens": 12000, "limit": "all", "offset": 2400}
+    look = Call(name="look_up", args=json.dumps(args), id="c")
+    text = call_text(look)
+    assert argument_quotes(look, UNKNOWN, [(0, len(text))]) == ["48213", "all"]
+    left = [text[start:end] for start, end in without((0, len(text)), unquoted_spans(look))]
+    assert "".join(left).split() == ["look_up", "order:", "48213", "limit:", "all"], "their names are no names either"
 
 
 def text_of(messages):

@@ -43,9 +43,9 @@ from transom.strategies.digest.passages import (
     is_readable,
     is_repeated,
     readable,
-    replaced_spans,
     sentences,
     split,
+    unquoted_spans,
 )
 from transom.strategies.text.identifiers import all_names, names_in
 from transom.strategies.text.spans import without
@@ -270,7 +270,7 @@ class Index:
             rate, talk = entry.tokens[position] / max(1, len(text)), from_turn and position <= len(fact.parts)
             at = number - len(sources) + len(calls)
             whole = report or skill_arguments(text) or (0, len(text))
-            left_out = [*unreadable(text), *(replaced_spans(calls[at]) if at >= 0 else ())]
+            left_out = [*unreadable(text), *(unquoted_spans(calls[at]) if at >= 0 else ())]
             for start, end in without(whole, left_out) if left_out else (whole,):
                 pieces = sentences if talk and not calls and len(text) <= MOST else split
                 found = pieces(text[start:end], rate)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from transom.core.edit import Span
 from transom.core.message import Call, Fact, Note, Recalled, Text, addressed_parts, own_text
-from transom.strategies.actions.arguments import REPLACED, arguments
+from transom.strategies.actions.arguments import REPLACED, arguments, is_limit
 from transom.texts import cut_line_mark, gap_in_line, gap_mark
 
 WHOLE = 480
@@ -120,11 +120,15 @@ def arguments_in_text(call: Call) -> Iterator[Argument]:
         at = start + len(value) + 1
 
 
-def replaced_spans(call: Call) -> list[Span]:
-    """The spans of a call's text that it replaces."""
-    if not any(f'"{name}"' in call.args for name in REPLACED):
-        return []
-    return [(one.start, one.start + len(one.value)) for one in arguments_in_text(call) if one.name in REPLACED]
+def unquoted_spans(call: Call) -> list[Span]:
+    """The spans of a call's text that are never quoted, in order, each with the name of its argument."""
+    left_out = filter(is_unquoted, arguments_in_text(call))
+    return [(one.start - len(one.name) - 2 if one.name else one.start, one.start + len(one.value)) for one in left_out]
+
+
+def is_unquoted(one: Argument) -> bool:
+    """Whether an argument is never quoted: an edit takes it away, or it only says how long or how much."""
+    return one.name in REPLACED or is_limit(one.name, one.value)
 
 
 def split(text: str, rate: float = 0.25) -> Iterator[Span]:

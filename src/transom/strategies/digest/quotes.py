@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from transom.core.edit import Span
 from transom.core.message import Call
 from transom.strategies.actions.action import Action
-from transom.strategies.actions.arguments import DESCRIBES, NUMBER, REPLACED, SETTINGS
+from transom.strategies.actions.arguments import DESCRIBES, NUMBER, SETTINGS
 from transom.strategies.actions.outcome import HEADER
-from transom.strategies.digest.passages import Argument, arguments_in_text, quoted_spans
+from transom.strategies.digest.passages import Argument, arguments_in_text, is_unquoted, quoted_spans
 from transom.strategies.text.identifiers import names_of
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.spans import joined
@@ -28,12 +28,12 @@ def text_quotes(text: str, spans: Sequence[Span], *, is_result: bool) -> list[st
 
 def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[str]:
     """The quotes of these spans of a call's text (`call_text`), one for each argument. Not of arguments that its line
-    says at length, not of what an edit replaces, and not of the words that describe a command."""
+    says at length, not of those that are never quoted (`is_unquoted`), and not of the words that describe a command."""
     found: list[str] = []
     is_command = bool(action.commands)
     for one in arguments_in_text(call):
         if (
-            one.name in REPLACED
+            is_unquoted(one)
             or _is_said(one, action.text, is_command=is_command)
             or (is_command and one.name in DESCRIBES)
         ):
