@@ -9,6 +9,7 @@ from transom.core.entry import Sent
 from transom.errors import InvalidSetting
 from transom.evaluation import call_views
 from transom.evaluation.call_figures import CallTable
+from transom.evaluation.call_numbers import call_number
 from transom.evaluation.call_views import CallViews
 from transom.stores import MemoryStore
 from transom.testing import WordCounter
@@ -97,3 +98,9 @@ def test_the_figures_of_calls_are_those_of_their_requests():
     assert sum(call.folds for call in table.calls) == edits.count("Fold") > 0
     assert all(call.answered and not call.failure for call in table.calls)
     assert (table.length, table.total) == (len(entries), conv.view.usage)
+
+
+@pytest.mark.parametrize("at", [True, False, 0, 4, -4, "1", 1.0, None])
+def test_only_a_whole_number_in_the_log_names_a_call(at):
+    with pytest.raises(InvalidSetting, match="there is no call"):
+        call_number(at, 3, "trip")

@@ -93,6 +93,13 @@ def test_each_line_is_found_once_over_several_answers(texts, limit):
     ]
 
 
+def test_the_line_to_begin_at_is_of_the_first_entry_that_is_searched():
+    log = log_of(hidden("secret"), "a\nb\na", "a")
+    assert [(match.entry, match.line) for match in grep(log, "a", "entries 0-2", 2).matches] == [(1, 3), (2, 1)]
+    with pytest.raises(InvalidSetting, match="line 9"):
+        grep(log, "a", "entries 0-2", 9)
+
+
 def test_a_long_line_is_shown_around_its_match():
     found = grep(log_with_result("汉" * 300_000 + "needle" + "x" * 700_000), "needle")
     (match,) = found.matches

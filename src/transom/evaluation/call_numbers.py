@@ -25,7 +25,7 @@ def call_number(at: object, calls: int, name: str) -> int:
     `calls`: how many calls the log has. `name`: of the conversation, for the error. Raises InvalidSetting if `at` is no
     whole number, 0, or beyond the first or the last call.
     """
-    if isinstance(at, int):
+    if isinstance(at, int) and not isinstance(at, bool):
         number = at if at > 0 else calls + 1 + at
         if at and 1 <= number <= calls:
             return number

@@ -86,25 +86,29 @@ def grep(
     - `pattern`: in RE2 syntax, matched within a line.
     - `reference`: None for the whole log. In more than one entry, calls of the readback tools and their results are not
       searched.
-    - `start`: the line of the first entry to begin at, from 1. `context`: lines to return before and after each match,
-      at most 10.
+    - `start`: the line of the first entry that is searched to begin at, from 1. `context`: lines to return before and
+      after each match, at most 10.
     - `max_bytes`: of all matches in UTF-8; below 200 it counts as 200, and a first match is always given.
     - `include_hidden`: also search entries that are kept out of context.
 
     Time is linear in the text. No match, and an empty log, give a result without matches. Raises InvalidSetting if the
     pattern does not compile (see `compile_pattern`), if `reference` is no reference or names no entry of the log, if
-    its first entry has no line `start`, or if one of its entries lacks the part that it names.
+    the first entry that is searched has no line `start`, or if one of its entries lacks the part that it names.
     """
     compiled = compile_pattern(pattern)
     if not len(log) and reference is None:
         return GrepResult("", ())
     where = resolve(log, reference or Reference(0, len(log) - 1))
     context = min(context, MAX_CONTEXT)
-    found = (
-        match
+    searched = (
+        readable
         for readable in readable_entries(log, where, include_hidden=include_hidden)
         if where.first == where.last or not _is_readback(readable)
-        for match in _matches(readable, compiled, start if readable.entry.seq == where.first else 1, context)
+    )
+    found = (
+        match
+        for at, readable in enumerate(searched)
+        for match in _matches(readable, compiled, start if at == 0 else 1, context)
     )
     matches, left_over = take_fitting(found, limit, max_bytes)
     next_start = None if left_over is None else Start(str(where.starting_at(left_over.entry)), left_over.line)
