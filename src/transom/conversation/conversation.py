@@ -708,8 +708,9 @@ class Conversation:
     def run(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> RunResult:  # noqa: A002
         """Run an agent until the model answers: model calls, tool calls, retries, compactions. Every step is logged.
 
-        `input`: what the user says, or `messages` of which the last is the user's; with neither, the run goes on where
-        the last one ended. `provider` is a name ("openai:gpt-5", "anthropic:claude-sonnet-5-5",
+        `input`: what the user says, or `messages` of which the last is the user's. With neither, the run goes on where
+        the last one ended; if the model has answered already and nothing is left to do, its answer is the result, and
+        no request is sent. `provider` is a name ("openai:gpt-5", "anthropic:claude-sonnet-5-5",
         "openai:qwen3@http://localhost:8000/v1") or a provider. `tools` are functions, `FunctionTool`s, or schemas. See
         RunOptions for the rest.
 
