@@ -17,10 +17,12 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     - `context`: the tokens of the model's context window.
     - `reserve`: how many of these stay free for the answer.
-    - `max_messages`: the maximum number of messages that are sent, those of the head included. Calls belong to their
-      message, also where an API has them as items of their own. A message that a dialect adds counts: OpenAI Chat's for
-      the images and files of a turn's results.
-    - `max_bytes`: the maximum number of UTF-8 bytes, base64 included, with 32 for each message beside its texts.
+    - `max_messages`: the maximum number of messages, those of the head included. They are counted before a dialect
+      joins neighbours, so fewer may be sent. A call belongs to its message; but in OpenAI's Responses each text,
+      reasoning and call of a turn is an item, and counts. So does a message that a dialect adds, such as OpenAI Chat's
+      for the images and files of a turn's results.
+    - `max_bytes`: the maximum number of UTF-8 bytes, base64 included, with 32 for each message and call beside its
+      texts.
     - `max_images`: the maximum number of images.
     - `prices`: with prices, a compaction may come before the window is full, as soon as that is cheaper.
 

@@ -30,7 +30,7 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     - `fingerprint`: the hash of what the window shows.
     - `limit`: the tokens that the window was planned for.
     - `tokens`: the raw size of the window, not calibrated.
-    - `messages`: how many messages it has.
+    - `messages`: how many messages it has, counted as for `Budget.max_messages`.
     - `shared_tokens`: the raw tokens of the prefix that it shares with the window before, head included.
     - `breaks`: the index of the first slot that differs from the window before (-1: the head), the seq of the entry
       that changed it, and why. None if this window begins with the whole window before.

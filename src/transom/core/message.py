@@ -127,7 +127,8 @@ class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind"):
-    """The base class of all facts: what happened, as content parts.
+    """The base class of all facts: what happened, as content parts. (Notes, recalled texts, handoffs and failures have
+    no parts, but a text of their own.)
 
     - `parts`: the content. `shape`: its form in the provider's format.
     - `extra`: the message's other fields.
@@ -243,7 +244,8 @@ class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
       "provider:model".
     - `usage`: the tokens that the provider reported for the request, although no usable reply came; None if nothing.
     - `limit`: for a request that was too long, the tokens that a request to this model may have from now on, as the
-      provider counts. `used`: the tokens of this request. Both are 0 if they are not known.
+      provider counts. `used`: the tokens of this request, as the provider counts. Each is 0 if it is not known, and for
+      other failures.
     """
 
     failure: str
@@ -306,7 +308,8 @@ def addressed_parts(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
 
 
 def parts_of(fact: Fact) -> tuple[Addressed, ...]:
-    """Every part of a fact, in the order of `addressed_parts`, without the addresses."""
+    """Every part of a fact: its content, and of a turn of the model then its calls and its reasoning. The order is that
+    of `Entry.tokens`."""
     return (*fact.parts, *fact.calls, *fact.reasoning) if isinstance(fact, Assistant) else fact.parts
 
 
