@@ -103,7 +103,7 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     agent_id: str = ""
     """The agent, for example the name of a sub-agent."""
     tool_name: str = ""
-    """The tool that a result is from; empty for other entries."""
+    """The tool that a result is from; empty if it is not known, and for other entries."""
     duration: float | None = None
     """The seconds that the tool took; None if it is not known, and for entries that are no result."""
     model: str = ""

@@ -61,10 +61,11 @@ class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part",
 
 
 class Other(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="other"):
-    """A part of a kind that we do not know. It is kept unchanged (`raw`), and its strings are counted as text.
+    """A part that is neither text nor an image or file, for example of the provider's own tools, or of a kind that we
+    do not know. It is kept unchanged (`raw`), and its strings are counted as text.
 
-    `compaction`: true for a part of the provider's own compaction. The compaction stands for everything before its
-    turn, and no edit changes it.
+    `compaction`: true for a part of the provider's own compaction. In windows of its dialect, the compaction stands for
+    everything before its turn, and no edit changes it.
     """
 
     raw: Raw
@@ -183,7 +184,7 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
 
     @property
     def is_compaction(self) -> bool:
-        """Whether the turn holds the provider's own compaction: no window shows what precedes it."""
+        """Whether the turn holds the provider's own compaction: windows of its dialect do not show what precedes it."""
         return any(isinstance(part, Other) and part.compaction for part in self.parts)
 
 
@@ -193,7 +194,7 @@ class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
     - `call`: the provider's id of the call; empty if the result came without one.
     - `place`: the call itself: the key of the turn's unit, and the index of the call in the turn. Every synthetic
       result has one, and every result of a run or of an approval. None: the call is found by its id or name.
-    - `synthetic`: true if we wrote it. `failed`: true if the tool reported an error.
+    - `synthetic`: true if we wrote it. `failed`: true if the tool reported an error, or a person rejected the call.
     - `legacy`: true for the result of a call that has no id (OpenAI's `function_call`).
     """
 
