@@ -193,8 +193,8 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
 
 def _was_run(result: ToolResult, meta: Meta) -> bool:
     """Whether a result counts as a call that was run. One that did not come from a run (its `meta` names no tool): if
-    it is real. One from a run: if it has the call's place, and a duration or a synthetic text, because the run gave the
-    tool up. A late result of the same call has no place, so that it does not count again."""
+    it is real. One from a run: if it has the call's place, and a duration, or a synthetic text because the run gave the
+    tool up."""
     if not meta.tool_name:
         return not result.synthetic
     return result.place is not None and (meta.duration is not None or result.synthetic)
