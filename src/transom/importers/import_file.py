@@ -54,7 +54,8 @@ class Imported(Struct, frozen=True, kw_only=True):
       many facts of the file the user had taken back: they are stored, and never sent.
     - `remarks`: one line for each kind of thing that was stored and no window shows, or that was not stored because it
       is no message, and for a file that is shorter than what was imported before.
-    - `skipped`: one line for each thing that could not be read and was left out.
+    - `skipped`: one line for each thing that could not be read and was left out since the conversation before. What
+      follows the last conversation of a file is only reported to `on_skip`.
     """
 
     conversation: str
@@ -90,7 +91,7 @@ def import_file(
       id, or the name of the file where there is none.
     - `counter`: counts the tokens that entries are stored with (default: o200k). `clock`: gives the time of entries
       whose messages have none.
-    - `on_skip`: called with one line of text for everything that is left out. The lines of a conversation are in its
+    - `on_skip`: called with one line of text for everything that is left out. Most of these lines are in
       `Imported.skipped` too.
     - `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the file.
 
