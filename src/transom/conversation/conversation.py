@@ -621,9 +621,10 @@ class Conversation:
         that this summary and all later ones repeat word for word.
 
         The edits and the summary are one plan, so `undo` without a number takes all of them back. If the policy never
-        compacts, or finds nothing to take away, no edits are made, and the result's `edits` are empty. The
-        conversation's model is not called. If the model of the summary fails or is late, the record stands alone,
-        behind the notes if there are any, and `failure` of the result says why.
+        compacts, or finds nothing to take away, no edits are made, and the result's `edits` are empty. What an undo has
+        brought back is not taken away again while the window fits. The conversation's model is not called. If the model
+        of the summary fails or is late, the record stands alone, behind the notes if there are any, and `failure` of
+        the result says why.
 
         Raises InvalidSetting while a run is at work, also if it began while the summary was made, and for a focus or
         notes that no summary can have; ConversationBusy if somebody else runs this conversation; BudgetImpossible.
