@@ -76,18 +76,21 @@ class Dialect(Struct, frozen=True):
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         """Read the messages of a request as facts, in order; each fact comes with the index of its message.
 
-        A message is a dict, or an object of a client library, and may hold several facts. `where`: what errors say
-        before the index of the message.
+        A message is a dict, or an object of a client library, and may hold several facts. (OpenAI's Responses also
+        takes a text in place of the list: a message of the user.) `where`: what errors say before the index of the
+        message.
         """
         raise NotImplementedError
 
     def parse_system(self, value: object) -> list[Instruction]:
-        """Read the instructions of a request: a text, or what the API has beside the messages (`system`,
-        `instructions`, `systemInstruction`)."""
+        """Read the instructions of a request: a text, or what else the API may have beside the messages. That is a list
+        of text blocks in Anthropic's `system`, a content in Gemini's `systemInstruction`, and null for none in the
+        `instructions` of OpenAI's Responses."""
         raise NotImplementedError
 
     def parse_user(self, content: object) -> Fact:
-        """Read the content of a user message: a text, or a list of this dialect's content parts."""
+        """Read the content of a user message: a text, a list of this dialect's content parts, or None for an empty
+        message."""
         raise NotImplementedError
 
     def parse_tool_result(self, call: str, content: object) -> Fact:
@@ -104,8 +107,8 @@ class Dialect(Struct, frozen=True):
         raise NotImplementedError
 
     def usage_of(self, reply: object) -> Usage | None:
-        """The usage that a reply reports; None if it reports none. Never raises, also for a reply that `parse_reply`
-        refuses."""
+        """The usage that a reply reports; None if it reports none. `reply`: what `parse_reply` takes, but also any
+        other value. Never raises."""
         try:
             if isinstance(reply, (list, tuple)):
                 chunks, accumulator = cast("Sequence[object]", reply), self.accumulator()

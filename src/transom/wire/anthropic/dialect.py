@@ -157,8 +157,8 @@ class AnthropicDialect(Dialect, frozen=True):
         return cast("list[Instruction]", parse(message, "system"))
 
     def parse_user(self, content: object) -> Fact:
-        """Read a user message: a text or a list of blocks. Raises InvalidMessage for a `tool_result` block: that is for
-        `parse_tool_result`."""
+        """Read a user message: a text, a list of blocks, or None for an empty message. Raises InvalidMessage for a
+        `tool_result` block: that is for `parse_tool_result`."""
         fact = parse({"role": "user", "content": content}, "user")[0]
         if not isinstance(fact, m.User):
             raise InvalidMessage("user", "a tool_result is no part of what the user says")
