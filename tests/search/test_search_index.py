@@ -342,7 +342,7 @@ def test_of_common_words_those_that_are_together_come_first(monkeypatch):
 
 def test_long_logs_are_indexed_in_batches(monkeypatch, store):
     for module in (sqlite_index, postgres_search):
-        monkeypatch.setattr(module, "BATCH", 7)
+        monkeypatch.setattr(module, "BATCH_ENTRIES", 7)
     append(store, "trip", talk(*(f"word{n} said" for n in range(50))))
     index = search_index(store)
     assert index.update(most=10) == 14

@@ -22,31 +22,32 @@ class DueRecall:
     never counts towards the limit: the last resort removes nothing to make room for it.
     """
 
-    def __init__(self, policy: Policy, redact: Redact | None, target: Callable[[], Target]) -> None:
-        """`target`: makes the target of recall steps. Only called if the steps are asked."""
-        self._policy, self._redact, self._target = policy, redact, target
+    def __init__(self, policy: Policy, redact: Redact | None) -> None:
+        self._policy, self._redact = policy, redact
         self._asked: View | None = None
         self._recalled: Recalled | None = None
         self._size = ZERO
 
-    def of(self, view: View) -> Recalled | None:
+    def of(self, view: View, target: Callable[[], Target]) -> Recalled | None:
         """The fact to recall into this view. None if no step gives one, or if something was recalled for its newest
         unit already.
 
-        Raises InvalidEdit if a step gives a value that is not a Recalled with a text.
+        `target`: makes the target of recall steps. Only called if the steps are asked. (Kept in this object, it would
+        make a circle of references, and the plan would be freed late.) Raises InvalidEdit if a step gives a value that
+        is not a Recalled with a text.
         """
         if not self._policy.recall:
             return None
         if self._asked is not view:
             self._asked, self._size = view, ZERO
-            self._recalled = None if _has_recall_for_newest_unit(view) else self._ask(view, self._target())
+            self._recalled = None if _has_recall_for_newest_unit(view) else self._ask(view, target())
             if self._recalled is not None:
                 self._size = fact_size(self._recalled, view.counter.count_body(self._recalled))
         return self._recalled
 
-    def size(self, view: View) -> Size:
+    def size(self, view: View, target: Callable[[], Target]) -> Size:
         """The size of the fact to recall; zero if there is none."""
-        self.of(view)
+        self.of(view, target)
         return self._size
 
     def _ask(self, view: View, target: Target) -> Recalled | None:

@@ -30,7 +30,7 @@ class Targets:
 
     def __init__(self, draft: Draft, request: PlanRequest) -> None:
         self.draft, self._request, self._policy, self._budget = draft, request, request.policy, request.budget
-        self.due_recall = DueRecall(request.policy, request.options.redact, self.recall)
+        self.due_recall = DueRecall(request.policy, request.options.redact)
         self.limit = request.budget.limits(draft.view.calibration)
         self.lowered_limit = policy_limit(request.budget, request.policy, draft.view.calibration)
         self.may_replace_summary = False
@@ -71,7 +71,7 @@ class Targets:
 
         It counts at the trigger only. At the limit nothing is removed to make room for recalled text.
         """
-        return self.used().plus(self.due_recall.size(self.draft.view))
+        return self.used().plus(self.due_recall.size(self.draft.view, self.recall))
 
     def has_room_below_trigger(self, size: Size) -> bool:
         """Whether a window of this size would be below the trigger."""
@@ -121,7 +121,7 @@ class Targets:
         notes, fixed = self._due_size(), self.draft.view.fixed_size
         share = self._policy.target_share
         if not over_limit:
-            notes = notes.plus(self.due_recall.size(self.draft.view))
+            notes = notes.plus(self.due_recall.size(self.draft.view, self.recall))
         goal = self.limit if over_limit else between(fixed, self.lowered_limit, share)
         limit = self.limit if over_limit else self.lowered_limit
         return Target(

@@ -47,7 +47,7 @@ from transom.stores.postgres_search_query import (
 )
 from transom.stores.postgres_search_vectors import nearest, update_vectors
 
-BATCH = 500
+BATCH_ENTRIES = 500
 """Entries that one transaction indexes. Another process that indexes or forgets waits for as long as it takes."""
 PART_WORDS = 3_500
 """Words in one row: PostgreSQL keeps positions up to 16,383, and at most 1 MB of words."""
@@ -210,7 +210,7 @@ class PostgresIndex:
         with suppress(UnknownLog):  # forgotten meanwhile
             log = self._store.open(changed.name)
             while log.id == changed.log and length < len(log) and (most is None or done < most):
-                entries = list(log.read(length, length + BATCH))
+                entries = list(log.read(length, length + BATCH_ENTRIES))
                 if not self._add(log, length, entries):
                     break
                 length, done = length + len(entries), done + len(entries)

@@ -18,9 +18,10 @@ from transom.strategies.summary.wants import summary_cap
 from transom.testing import WordCounter
 
 BUDGET, ROUNDS = 4_000, 50
-FULL = 0.84
+FULL = 0.86
 """How full a window is at most that was compacted: the policy leaves a fifth of the room beside the head and the
-required messages free, and a record may be a twentieth larger than planned."""
+required messages free, but less where a record can hold nearly all of the talk, and a record may be a thirtieth larger
+than planned."""
 ROUNDS_DONE = 3
 """So many rounds an item stays that is done."""
 LIMITS = SummaryLimits(strikes=1_000, spend=9.0)
