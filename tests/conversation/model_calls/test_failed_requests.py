@@ -257,6 +257,14 @@ def test_a_log_without_a_refusal_takes_the_ratio_of_the_refused_request_until_it
         assert planned(wish(other)).limit == 1_000
 
 
+def test_a_short_request_that_is_refused_without_a_limit_teaches_none() -> None:
+    with asked(opened()) as conv:
+        decision = conv.failed(413, body="<html>too large</html>", model="small")
+        assert (decision.kind, decision.retry) == ("overflow", False)
+        assert conv.view.learned_limits == {}
+        assert conv.request().window.tokens == conv.window().tokens
+
+
 def test_a_limit_without_the_name_of_a_model_is_not_shared() -> None:
     with asked(opened()) as conv:
         conv.failed(400, body=OVERFLOW)

@@ -32,6 +32,9 @@ after the other."""
 REASONING_ATTEMPTS = 2
 """How often, for one reply, a request is sent again because of its reasoning: first without the reasoning before the
 newest user message, then without any."""
+LEAST_GUESSED = 500
+"""The smallest limit that is concluded from a refusal without a limit, in tokens. No model in use takes fewer: so a
+server that refuses a shorter request (with status 413, for example) means something else than its tokens."""
 MOST_CLAIMED = 4.0
 """Tokens of a provider for one of ours, at most. A server that claims more has counted what is not in our request: what
 the caller sends beside it, or the images of another request."""
@@ -182,7 +185,8 @@ def _has_reasoning(window: Window) -> bool:
 
 def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
     """The tokens that the next request may have, as the planner will count them; less than this one had. 0 if not even
-    the head fits them: such a limit is not learned, because the conversation could only stay below it.
+    the head fits them: such a limit is not learned, because the conversation could only stay below it. 0 too if the
+    provider named no limit, and these are fewer than `LEAST_GUESSED`.
 
     The planner's ratio goes up with this refusal (`Calibration.refused`), but not above `MAX_RATIO`: what is beyond
     that is taken from the limit. If the provider did not say how many tokens the request had, its limit alone proves
@@ -203,7 +207,8 @@ def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
         ratio = max(known, min(MAX_RATIO, seen))
         smaller = int(share * raw * ratio)
         limit = smaller if said.limit is None else min(smaller, int(said.limit * ratio / max(ratio, seen)))
-    return limit if limit > window.view.head_size.tokens * ratio else 0
+    least = 0 if said.limit else LEAST_GUESSED
+    return limit if limit > max(least, window.view.head_size.tokens * ratio) else 0
 
 
 def _has_more_beside(said: Overflow, window: Window) -> bool:
