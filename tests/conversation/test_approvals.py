@@ -592,6 +592,8 @@ def test_a_call_of_ones_own_loop_waits_and_is_run_once() -> None:
     with pytest.raises(InvalidMessage, match="no open call has the id 'c2'; open calls: 'c1'"):
         conv.require_approval("c2")
     conv.require_approval("c1")
+    with pytest.raises(InvalidMessage, match="the call 'c1' has an approval already: pending"):
+        conv.require_approval("c1")
     conv.close()
     there = opened(store)
     assert [call.id for call in there.pending()] == ["c1"]

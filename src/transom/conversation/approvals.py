@@ -79,6 +79,10 @@ def require_approval(writer: LogWriter, call_id: str) -> int:
         waiting = [_call_at(view, place) for place in places if place not in view.approvals]
         found = next((call for call in waiting if call.id == call_id), None)
         if found is None:
+            of_id = (place for place in places if _call_at(view, place).id == call_id)
+            if (place := next(of_id, None)) is not None:
+                _, state = view.approvals[place]
+                raise InvalidMessage("approval", f"the call {quote(call_id)} has an approval already: {state}")
             ids = ", ".join(quote(call.id) for call in waiting[:MOST_NAMED]) or "none"
             raise InvalidMessage("approval", f"no open call has the id {quote(call_id)}; open calls: {ids}")
         return list(_entries(view, at, None, [_step(found, "pending")]))

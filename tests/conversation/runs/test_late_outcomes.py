@@ -67,6 +67,7 @@ def test_a_result_after_the_timeout_is_logged_and_told(run: Callable[..., str]) 
         assert conv.run("And now?", provider=provider).text == "Nine files."
         note = "[late result of copy, entry 7; it came after the call was given up]\n9 files copied"
         assert facts(conv, Note) == [note]
+        assert conv.view.usage.tool_calls == 1
         assert [each["content"] for each in provider.requests[-1]["messages"] if each["role"] == "user"][-1] == note
         assert provider.violations == []
 

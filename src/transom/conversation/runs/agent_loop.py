@@ -526,7 +526,7 @@ class AgentLoop:
         job.is_logged = True
         called, outcome = job.call, readable(job.outcome)
         fact = replace(self._fact_of(called, outcome), synthetic=outcome.given_up)
-        entry = self._log_outcome(fact, called, outcome)
+        entry = self._log_outcome(fact, called, outcome, outcome.duration)
         if outcome.given_up:
             job.log_late(partial(self._log_late, called))
         return ToolReturned(
@@ -555,7 +555,8 @@ class AgentLoop:
 
     def _log_late(self, called: ToolCalled, outcome: ToolOutcome) -> None:
         """Log what a tool came to after it was given up, in the tool's own thread. The model reads it in a note with
-        the next request. Of a sub-agent that was told to stop, only its usage is logged: it has nothing to say."""
+        the next request. Of a sub-agent that was told to stop, only its usage is logged: it has nothing to say. No
+        duration is logged, by which a result counts as a call: this one counted when it was given up."""
         stopped = outcome.failed and bool(outcome.log)
         if stopped and outcome.usage is None:
             return
@@ -570,11 +571,11 @@ class AgentLoop:
             what = f"the late result of {called.name} (call {called.turn}.{called.index} {quote(called.id)})"
             _logger.warning("conversation %s: %s is lost: %s", quote(self._conv.log.name), what, error)
 
-    def _log_outcome(self, fact: Fact, called: ToolCalled, outcome: ToolOutcome) -> int:
+    def _log_outcome(self, fact: Fact, called: ToolCalled, outcome: ToolOutcome, duration: float | None = None) -> int:
         return self._log(
             fact,
             tool_name=called.name,
-            duration=outcome.duration,
+            duration=duration,
             extra={"log": outcome.log} if outcome.log else None,
             usage=outcome.usage,
             cost=outcome.cost,
