@@ -72,7 +72,7 @@ def test_of_what_was_forgotten_no_row_is_left(stores):
 
 
 def test_processes_that_index_and_forget_at_once_agree(stores, monkeypatch):
-    monkeypatch.setattr(postgres_search, "BATCH", 5)
+    monkeypatch.setattr(postgres_search, "BATCH_ENTRIES", 5)
     store, _ = stores
     names = [f"trip {n}" for n in range(6)]
     for name in names:
