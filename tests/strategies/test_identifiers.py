@@ -23,11 +23,13 @@ def test_any_other_number_is(text: str):
     assert "1302" in found(text)
 
 
-@pytest.mark.parametrize("text", ['{"user_id": "mia"}', '{\\"user_id\\": 1}', '"user_id" : 1', '"max output": 12'])
+@pytest.mark.parametrize(
+    "text", ['{"user_id": "mia"}', '{"user_id":"mia","n":1}', '{\\"user_id\\": 1}', '"user_id" : 1', '"max output": 12']
+)
 def test_a_key_of_json_is_no_name(text: str):
     assert not {"user_id", "max output"}.intersection(found(text))
 
 
-@pytest.mark.parametrize("text", ['{"id": "user_id"}', '["user_id", "x"]', "user_id: 1", '"user_id":x'])
+@pytest.mark.parametrize("text", ['{"id": "user_id"}', '["user_id", "x"]', "user_id: 1", '"user_id"::text'])
 def test_what_is_no_key_of_json_is_a_name(text: str):
     assert "user_id" in found(text)

@@ -287,9 +287,8 @@ def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> s
     if outcome.receipt:
         return "launched"
     if outcome.session:
-        ended = (
-            "still running" if action.about.endswith(outcome.session) else f"still running, session {outcome.session}"
-        )
+        is_named = action.kind == "type" and action.about.endswith(outcome.session)
+        ended = "still running" if is_named else f"still running, session {outcome.session}"
         return f"{ended}: {own}" if own else ended
     if action.is_edit:
         line = quoting.in_a_line(action.edited_line)

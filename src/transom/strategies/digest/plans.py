@@ -6,6 +6,7 @@ Some tools get the whole plan at every call (`PLAN_TOOLS`). With others an agent
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import cast
 
@@ -63,16 +64,28 @@ def is_done(status: str) -> bool:
 def plan_items(call: Call) -> Items:
     """The items of a plan that one call gives as a whole.
 
-    The words are the values under the first key of `WORDS` that the call has. Each gets its status if there are as many
-    statuses as words; otherwise every status is empty. If the call has none of the keys, each of its values is an item
-    without a status. Empty for a call without arguments.
+    An item is an object among the arguments, at any depth, that has words (under one of the keys `WORDS`) and a status,
+    or words and no object or list in it. Without a status of its own it has a blank (shown
+    as "[ ]"). If the call has no such
+    object, each of its values is an item without a status. Empty for a call without arguments.
     """
-    given = list(arguments(call))
-    words = next((found for key in WORDS if (found := [value for name, value in given if name == key])), None)
-    states = [value for name, value in given if name == "status"]
-    if words is None or len(states) != len(words):
-        return [("", one) for one in words or [value for _, value in given]]
-    return list(zip(states, words, strict=True))
+    items: Items = []
+    try:
+        stack: list[object] = [json.loads(call.args)]
+    except (ValueError, RecursionError):
+        stack = []
+    while stack:
+        value = stack.pop()
+        inner: list[object] = cast("list[object]", value) if isinstance(value, list) else []
+        if isinstance(value, dict):
+            item = cast("dict[str, object]", value)
+            inner = [one for one in item.values() if isinstance(one, (dict, list))]
+            words = next((one for key in WORDS if isinstance(one := item.get(key), str) and one), "")
+            status = item.get("status")
+            if words and (isinstance(status, str) or not inner):
+                items.append((status if isinstance(status, str) else " ", words))
+        stack.extend(reversed(inner))
+    return items or [("", value) for _, value in arguments(call)]
 
 
 def items_text(items: Items, most: int) -> str:

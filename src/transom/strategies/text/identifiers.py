@@ -23,8 +23,8 @@ _QUOTED = re.compile(
     r"""["'`](?<![A-Za-z0-9].)(?:(?<=")([^"\n]{4,80})"|(?<=')([^'\n]{4,80})'|(?<=`)([^`\n]{4,80})`)(?![A-Za-z0-9])"""
 )
 """The pattern begins with the quote, which makes the search fast; the text before it is checked by looking back."""
-_KEY_ENDS = re.compile(r'\\?"\s?:\s')
-"""What stands behind a key of JSON: a quote, also an escaped one, and a colon."""
+_KEY_ENDS = re.compile(r'\\?"\s?:(?!:)')
+"""What stands behind a key of JSON: a quote, also an escaped one, and a colon, with or without a blank."""
 _TITLE = re.compile(r"[《「『]([^《》「」『』，。！？；\s]{2,40})[》」』]")
 """What is in quotes of a script without blanks: a title, or a word that is named. A sentence of somebody has marks in
 it."""
