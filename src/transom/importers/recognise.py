@@ -26,7 +26,9 @@ from transom.importers.formats import (
     unread_format,
 )
 from transom.importers.recorded import FORMATS, Recorded, format_list
-from transom.importers.sessions import claude_code, codex, pi
+from transom.importers.sessions import codex
+from transom.importers.sessions.claude_code import ClaudeCodeReader
+from transom.importers.sessions.pi import PiReader
 from transom.importers.sessions.session_reader import Said, SessionReader, SystemPrompt, is_taken_back, taken_messages
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, kind_of
@@ -36,22 +38,8 @@ OnSkip = Callable[[str], None]
 """A function that is called with one line of text for each thing that is left out: what it is, and where."""
 
 
-class SessionFormat(Struct, frozen=True):
-    """A format of session files.
-
-    `is_line`: true for a value that is an event of such a session; `reader`: makes its reader.
-    """
-
-    is_line: Callable[[object], bool]
-    reader: Callable[[], SessionReader]
-
-
-SESSIONS = {
-    "claude_code": SessionFormat(claude_code.is_line, claude_code.ClaudeCodeReader),
-    "codex": SessionFormat(codex.is_line, codex.CodexReader),
-    "pi": SessionFormat(pi.is_line, pi.PiReader),
-}
-"""The formats of session files, by name."""
+SESSIONS: dict[str, type[SessionReader]] = {"claude_code": ClaudeCodeReader, "codex": codex.CodexReader, "pi": PiReader}
+"""The readers of session files, by the name of the format."""
 
 UNDECIDED = 100
 """How many values are looked at to recognise the format of a file."""
@@ -204,7 +192,7 @@ def session(kind: str, values: Iterable[object], where: str, name: str, settings
     Messages that were taken back, or that their API would refuse, are left out, and reported to `settings.on_skip`. The
     whole session is in memory; an import reads it line by line instead (`logs/import_session.py`).
     """
-    reader = SESSIONS[kind].reader()
+    reader = SESSIONS[kind]()
     dialect = dialect_named(FORMATS[kind].dialect)
     said: dict[str, list[Said]] = {}
     system: str | None = None

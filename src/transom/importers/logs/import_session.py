@@ -56,7 +56,7 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
 
 def scan(path: Path, format_name: str, progress: Callable[[float], None]) -> ScannedSession:
     """Read a session file once without storing anything. Lines that are not JSON are passed over."""
-    reader = SESSIONS[format_name].reader()
+    reader = SESSIONS[format_name]()
     branches = set[str]()
     with opened(path) as file:
         for line in whole_lines(file, lambda _: None, progress):
@@ -111,7 +111,7 @@ class SessionFacts:
         self.lines = self.read = self.size = self.taken_back = 0
         self._scanned, self._ends, self._on_skip = scanned, ends, on_skip
         self._dialect = dialect_named(FORMATS[scanned.format].dialect)
-        self._reader = SESSIONS[scanned.format].reader()
+        self._reader = SESSIONS[scanned.format]()
         self._roles: dict[str, str] = {}  # of the last message of each branch
 
     def of_lines(self, lines: Iterable[FileLine]) -> Iterator[BranchFacts]:

@@ -34,7 +34,7 @@ from msgspec.structs import replace
 
 from transom.core.message import Raw
 from transom.importers.sessions.injected import is_command
-from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, add_range, seconds_of
+from transom.importers.sessions.session_reader import Said, SessionEvent, SessionReader, seconds_of
 from transom.wire.fields import as_dict, objects_in, plain_text, text
 
 _LINE_KEYS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid", "isSidechain", "messageId"})
@@ -69,21 +69,13 @@ _TEXT_KEYS = frozenset({"content", "snippet", "text", "message", "prompt", "plan
 """The keys of an attachment under which it has texts for the model."""
 
 
-def is_line(value: object) -> bool:
-    """True if a value is a line of a Claude Code session file."""
-    fields = as_dict(value)
-    return bool(text(fields, "type")) and not _LINE_KEYS.isdisjoint(fields) and "payload" not in fields
-
-
-class ClaudeCodeReader:
-    """Reads the lines of a Claude Code session: see `SessionReader`."""
+class ClaudeCodeReader(SessionReader):
+    """Reads the lines of a Claude Code session."""
 
     def __init__(self) -> None:
-        self._count = 0
-        self.ids: dict[str, None] = {}
-        self.taken_back: dict[str, Ranges] = {}
+        super().__init__()
         self._known = _Lines()
-        self._held: dict[str, list[Said]] = {}  # the newest turn of each branch, with the id of its message
+        self._turns: dict[str, list[Said]] = {}  # the newest turn of each branch, with the id of its message
         self._turn: dict[str, str] = {}
         self._answered: dict[str, int] = {}  # the number of the last line of the model in each branch
         self._prompts: dict[tuple[str, int, int], int] = {}  # the last prompt behind a message, between compactions
@@ -94,6 +86,11 @@ class ClaudeCodeReader:
         self._taken: list[str] = []  # said because the queue says so: an attachment may repeat it
         self._version: tuple[int, ...] = ()
 
+    @staticmethod
+    def is_line(value: object) -> bool:
+        fields = as_dict(value)
+        return bool(text(fields, "type")) and not _LINE_KEYS.isdisjoint(fields) and "payload" not in fields
+
     @property
     def left_out(self) -> list[str]:
         if not self._queue:
@@ -102,10 +99,6 @@ class ClaudeCodeReader:
         words = "1 message that the user typed" if many == 1 else f"{many:,} messages that the user typed"
         size = f"{sum(map(len, self._queue)):,} characters"
         return [f"left out {words} while the model worked ({size}): taken back, dropped or not yet read at the end"]
-
-    @property
-    def count(self) -> int:
-        return self._count
 
     def feed(self, line: object) -> list[SessionEvent]:
         fields = as_dict(line)
@@ -122,7 +115,7 @@ class ClaudeCodeReader:
         before = self._last.get(branch, -1) if known is None else known[0]
         events: list[SessionEvent] = []
         if message is not None:
-            number, self._count = self._count, self._count + 1
+            number, self.count = self.count, self.count + 1
             events = self._add(branch, fields, message, number, before if known is not None else -1)
             before = number
         if uuid:
@@ -132,7 +125,7 @@ class ClaudeCodeReader:
 
     def flush(self) -> list[SessionEvent]:
         events: list[SessionEvent] = []
-        for branch in list(self._held):
+        for branch in list(self._turns):
             events += self._release(branch)
         return events
 
@@ -186,16 +179,16 @@ class ClaudeCodeReader:
         if message["role"] == "assistant":
             self._answered[branch] = number
             turn = text(message, "id")
-            held = self._held.get(branch, [])
+            held = self._turns.get(branch, [])
             begins = not turn or turn != self._turn.get(branch) or len(held) > _MOST_HELD
             events = self._release(branch) if begins else []
             self._turn[branch] = turn
         else:
-            events = self._take_back(branch, line, message, number, parent)
-        self._held.setdefault(branch, []).append(said)
+            events = self._replaced(branch, line, message, number, parent)
+        self._turns.setdefault(branch, []).append(said)
         return events
 
-    def _take_back(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
+    def _replaced(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
         """If a message of the user replaces an earlier prompt, record the messages from that prompt on as taken back,
         and return the messages of the branch that were held back. Else return an empty list.
 
@@ -209,11 +202,11 @@ class ClaudeCodeReader:
         earlier, self._prompts[place] = self._prompts.get(place), number
         if earlier is None or self._answered.get(branch, -1) < earlier:
             return []
-        add_range(self.taken_back.setdefault(branch, []), earlier, number)
+        self._take_back(earlier, number, branch)
         return self._release(branch)
 
     def _release(self, branch: str) -> list[SessionEvent]:
-        return list(_merged(self._held.pop(branch, [])))
+        return list(_merged(self._turns.pop(branch, [])))
 
     def _branch(self, line: Raw, parent: str) -> str:
         """Return the name of the branch that a line belongs to: a subagent's id, or empty for the session itself.

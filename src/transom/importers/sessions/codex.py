@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, SystemPrompt, add_range, seconds_of
+from transom.importers.sessions.session_reader import Said, SessionEvent, SessionReader, SystemPrompt, seconds_of
 from transom.wire.fields import as_dict, objects_in, plain_text, text
 from transom.wire.responses.parse import is_models
 
@@ -47,18 +47,6 @@ _ADDED = ("<environment_context", "<user_instructions", "<turn_aborted", "<INSTR
 """How messages begin that Codex adds in the user's name. Such a message begins no turn."""
 
 
-def is_line(value: object) -> bool:
-    """True if a value is a line that only rollout files have.
-
-    False for an item without its envelope: other files have such items too.
-    """
-    fields = as_dict(value)
-    if text(fields, "type") in _ENVELOPES:
-        return isinstance(fields.get("payload"), dict)
-    header = {"id", "timestamp"} <= fields.keys() and not {"instructions", "git"}.isdisjoint(fields)
-    return bool(fields) and "type" not in fields and ("record_type" in fields or (header and "messages" not in fields))
-
-
 def is_document(value: object) -> bool:
     """True if a value is a whole rollout of the oldest kind: one object with `session` and `items`."""
     fields = as_dict(value)
@@ -71,18 +59,29 @@ def lines_of(document: Raw) -> Iterator[object]:
     yield from cast("list[object]", document["items"])
 
 
-class CodexReader:
-    """Reads the lines of a rollout: see `SessionReader`. It holds back the newest turn of the model."""
+class CodexReader(SessionReader):
+    """Reads the lines of a rollout of Codex. It holds back the newest turn of the model."""
 
     def __init__(self) -> None:
-        self._count = 0
-        self.ids: dict[str, None] = {}
-        self.taken_back: dict[str, Ranges] = {}
-        self._held: list[Said] = []
+        super().__init__()
         self._turns: deque[int] = deque(maxlen=_MOST_ROLLED_BACK)  # where the user's turns begin
         self._begun = self._ends_with_model = False
         self._texts = set[int]()  # of the messages so far, hashed
         self._encrypted = 0
+
+    @staticmethod
+    def is_line(value: object) -> bool:
+        """True if a value is a line that only rollout files have.
+
+        False for an item without its envelope: other files have such items too.
+        """
+        fields = as_dict(value)
+        if text(fields, "type") in _ENVELOPES:
+            return isinstance(fields.get("payload"), dict)
+        if not fields or "type" in fields:
+            return False
+        header = {"id", "timestamp"} <= fields.keys() and not {"instructions", "git"}.isdisjoint(fields)
+        return "record_type" in fields or (header and "messages" not in fields)
 
     @property
     def left_out(self) -> list[str]:
@@ -90,10 +89,6 @@ class CodexReader:
             return []
         many = "1 compaction" if self._encrypted == 1 else f"{self._encrypted:,} compactions"
         return [f"left out the summaries of {many}: they are encrypted, and everything before them is kept"]
-
-    @property
-    def count(self) -> int:
-        return self._count
 
     def feed(self, line: object) -> list[SessionEvent]:
         fields = as_dict(line)
@@ -113,14 +108,10 @@ class CodexReader:
             return [] if item is None else self._add(item, seconds_of(fields))
         return self._event(kind, as_dict(payload), seconds_of(fields))
 
-    def flush(self) -> list[SessionEvent]:
-        held, self._held = self._held, []
-        return [*held]
-
     def _add(self, item: Raw, at: float | None, *, injected: bool = False, left_with: str = "") -> list[SessionEvent]:
         """Take an item and hold it back. Return what was held back before, if this is the first item of the model after
         one of somebody else: then a new turn begins."""
-        number, self._count = self._count, self._count + 1
+        number, self.count = self.count, self.count + 1
         if _begins_turn(item):
             self._turns.append(number)
         if item.get("type") == "message":
@@ -141,12 +132,12 @@ class CodexReader:
             for summary in self._summaries(payload):
                 content = [{"type": "input_text", "text": summary}]
                 message = {"type": "message", "role": "user", "content": content}
-                out += self._add(message, at, injected=self._count > 0, left_with=left_with)
+                out += self._add(message, at, injected=self.count > 0, left_with=left_with)
                 left_with = ""  # the first message of a compaction has it
             return out
         if payload.get("type") == "thread_rolled_back" and isinstance(turns, int) and turns > 0 and self._turns:
             first = [self._turns.pop() for _ in range(min(turns, len(self._turns)))][-1]
-            add_range(self.taken_back.setdefault("", []), first, self._count)
+            self._take_back(first, self.count)
             return self.flush()
         return []
 

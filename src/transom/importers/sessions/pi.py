@@ -14,7 +14,7 @@ from array import array
 from typing import cast
 
 from transom.core.message import Raw
-from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, seconds_of
+from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, SessionReader, seconds_of
 from transom.wire.fields import as_dict, as_text, compact_json, objects_in, text
 
 _BESIDE = frozenset(
@@ -37,31 +37,24 @@ _ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "custom"
 _SUMMARIES = frozenset({"compaction", "branch_summary"})
 
 
-def is_line(value: object) -> bool:
-    """True if a value is a line of a session file of pi."""
-    fields = as_dict(value)
-    kind = text(fields, "type")
-    if kind == "message":
-        return text(as_dict(fields.get("message")), "role") in _ROLES
-    if kind == "session":
-        return {"id", "cwd"} <= fields.keys()
-    return kind in _BESIDE and "timestamp" in fields
-
-
-class PiReader:
-    """Reads the lines of a session: see `SessionReader`. It holds back the newest turn of the model."""
+class PiReader(SessionReader):
+    """Reads the lines of a session of pi. It holds back the newest turn of the model."""
 
     def __init__(self) -> None:
-        self.ids: dict[str, None] = {}
-        self.left_out: list[str] = []
-        self._held: list[Said] = []
+        super().__init__()
         self._before = array("q")  # the number of the message before each; -1 for the first of a branch
         self._known: dict[int, int] = {}  # the last message up to each entry, by the hash of its id
         self._newest = -1  # the last message on the path to the newest entry; -1 if there is none
 
-    @property
-    def count(self) -> int:
-        return len(self._before)
+    @staticmethod
+    def is_line(value: object) -> bool:
+        fields = as_dict(value)
+        kind = text(fields, "type")
+        if kind == "message":
+            return text(as_dict(fields.get("message")), "role") in _ROLES
+        if kind == "session":
+            return {"id", "cwd"} <= fields.keys()
+        return kind in _BESIDE and "timestamp" in fields
 
     @property
     def taken_back(self) -> dict[str, Ranges]:
@@ -89,14 +82,10 @@ class PiReader:
             self._known[hash(label)] = self._newest
         return events
 
-    def flush(self) -> list[SessionEvent]:
-        held, self._held = self._held, []
-        return [*held]
-
     def _add(self, message: Raw, at: float | None, *, injected: bool) -> list[SessionEvent]:
         """Take a message and hold it back. Return what was held back before, if this is a message of the model or goes
         back in the tree: then a new turn begins."""
-        number = self.count
+        number, self.count = self.count, self.count + 1
         ends = message["role"] == "assistant" or self._newest != number - 1
         events = self.flush() if ends else []
         self._before.append(self._newest)

@@ -7,11 +7,10 @@ several lines. Numbers of lines count the lines that hold a message, from 0.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from operator import itemgetter
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -51,47 +50,58 @@ Ranges = list[tuple[int, int]]
 """Ranges of line numbers, in rising order. A pair has the first line, and the line after the last one."""
 
 
-class SessionReader(Protocol):
-    """Reads the lines of one session.
+class SessionReader:
+    """Reads the lines of one session. A subclass reads those of one program.
 
     A message is held back until its turn is complete. What one call of `feed` or `flush` returns for a branch are whole
     turns. A message is taken back if the user has replaced it later, by another prompt or by going back in the session;
     that may become known only after the message was returned.
+
+    `count`: how many lines with a message were read: the number, from 0, of the next one. `ids`: those that the lines
+    read so far give to the session, in the order in which they came up. There may be several: a session that was
+    resumed or forked may repeat lines of another one.
     """
 
-    @property
-    def count(self) -> int:
-        """How many lines with a message were read: the number, from 0, of the next one."""
-        ...
+    def __init__(self) -> None:
+        self.count = 0
+        self.ids: dict[str, None] = {}
+        self._held: list[Said] = []  # of the newest turn
+        self._ranges: dict[str, Ranges] = {}
+
+    @staticmethod
+    def is_line(value: object) -> bool:
+        """True if a value is a line that only sessions of this program have."""
+        raise NotImplementedError
 
     @property
     def taken_back(self) -> Mapping[str, Ranges]:
         """For each branch, the lines whose messages were taken back, as far as the lines read so far say."""
-        ...
-
-    @property
-    def ids(self) -> Collection[str]:
-        """The ids that the lines read so far give to the session, in the order in which they came up.
-
-        There may be several: a session that was resumed or forked may repeat lines of another one.
-        """
-        ...
+        return self._ranges
 
     @property
     def left_out(self) -> Sequence[str]:
         """What the lines read so far hold for the model, and no message has. A line of text each, with its size."""
-        ...
+        return ()
 
     def feed(self, line: object) -> list[SessionEvent]:
         """Take the next line, parsed; return the events that it completes, often none."""
-        ...
+        raise NotImplementedError
 
     def flush(self) -> list[SessionEvent]:
         """Return all messages that are held back, although their turn may be incomplete.
 
         None is held back afterwards.
         """
-        ...
+        held, self._held = self._held, []
+        return [*held]
+
+    def _take_back(self, first: int, end: int, branch: str = "") -> None:
+        """Note that the messages from the line `first` to before `end` were taken back. Ranges that begin at `first` or
+        later go."""
+        ranges = self._ranges.setdefault(branch, [])
+        while ranges and ranges[-1][0] >= first:
+            ranges.pop()
+        ranges.append((first, end))
 
 
 def taken_messages(
@@ -123,16 +133,9 @@ def is_taken_back(said: Said, ranges: Ranges) -> bool:
     return at >= 0 and said.first < ranges[at][1]
 
 
-def add_range(ranges: Ranges, first: int, end: int) -> None:
-    """Add the range from `first` to before `end` to `ranges`, in place. Ranges that begin at `first` or later go."""
-    while ranges and ranges[-1][0] >= first:
-        ranges.pop()
-    ranges.append((first, end))
-
-
-def seconds_of(line: Raw, key: str = "timestamp") -> float | None:
-    """Return the time of a line in seconds since the epoch; None if it has no ISO 8601 time under this key."""
+def seconds_of(line: Raw) -> float | None:
+    """Return the time of a line in seconds since the epoch; None if it has no ISO 8601 `timestamp`."""
     try:
-        return datetime.fromisoformat(text(line, key)).timestamp()
+        return datetime.fromisoformat(text(line, "timestamp")).timestamp()
     except (ValueError, OverflowError):
         return None
