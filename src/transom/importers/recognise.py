@@ -176,7 +176,7 @@ def _contained(container: Container, value: Raw, where: str, name: str, settings
         record = conversation(fields, at, body.id or title, inner, whole=False)
         kept.append([record.messages, record.system, record.tools])
         if number == len(bodies):
-            _report_left_out(where, left_out_texts(container.texts(value), kept, container.labels), settings)
+            _report_left_out(where, left_out_texts(container.said_in(value, bodies), kept, container.labels), settings)
         yield replace(record, format=container.name or record.format)
 
 

@@ -52,7 +52,7 @@ _WRITTEN = {
 _READ = {
     each.name: Format(name=each.name, title=each.title, dialect="openai", written=False)
     for each in (*MESSAGE_FORMATS.values(), *CONTAINERS)
-    if each.name and each.name not in _WRITTEN
+    if each.title and each.name not in _WRITTEN
 }
 FORMATS = {**_WRITTEN, **_READ}
 """All formats, by name."""

@@ -3,7 +3,8 @@
 A format is recognised by the shape of its values, never by a file's name. There are two kinds:
 
 - `MessageFormat`: how a library writes a message. Most are a table (`Shape`) in `message_formats.py`.
-- `Container` (`containers.py`): a file in which conversations lie within other things.
+- `Container`: a file in which conversations lie within other things: `chat_exports.py`, `message_lists.py`,
+  `traces.py`, `exchanges.py`.
 
 To add one, write its table or its functions, and put it into `MESSAGE_FORMATS` or `CONTAINERS`. The list of formats,
 the errors and `--format` take it from there. `unread.py` names formats that are refused.
@@ -11,25 +12,32 @@ the errors and `--format` take it from there. `unread.py` names formats that are
 
 from __future__ import annotations
 
-from transom.importers.formats.containers import CONTAINERS, Body, Container, container_of
+from transom.importers.formats.chat_exports import CHAT_EXPORTS
+from transom.importers.formats.containers import Container
+from transom.importers.formats.exchanges import EXCHANGES
 from transom.importers.formats.left_out import LeftOutTexts, left_out_texts
 from transom.importers.formats.message_formats import LANGCHAIN, MESSAGES, PYDANTIC_AI
+from transom.importers.formats.message_lists import MESSAGE_LISTS
 from transom.importers.formats.openhands import OPENHANDS
 from transom.importers.formats.shapes import MessageFormat
-from transom.importers.formats.unread import UnreadFormat, unread_format
+from transom.importers.formats.traces import TRACES
+from transom.importers.formats.unread import unread_format
+from transom.wire.fields import as_dict
 
 MESSAGE_FORMATS = {each.name: each for each in (LANGCHAIN, PYDANTIC_AI, OPENHANDS, *MESSAGES)}
 """The message formats of libraries, by name. The first one that recognises a message decides its format, so those with
 the most particular signs come first."""
 
+CONTAINERS = (*CHAT_EXPORTS, *MESSAGE_LISTS, *TRACES, *EXCHANGES)
+"""All kinds of containers. The first one that recognises a value opens it, so those with the most particular keys come
+first."""
+
 __all__ = [
     "CONTAINERS",
     "MESSAGE_FORMATS",
-    "Body",
     "Container",
     "LeftOutTexts",
     "MessageFormat",
-    "UnreadFormat",
     "container_of",
     "left_out_texts",
     "message_format",
@@ -40,3 +48,9 @@ __all__ = [
 def message_format(value: object) -> str:
     """Return the name of the message format that a value is written in; empty if it is no message of a library."""
     return next((name for name, each in MESSAGE_FORMATS.items() if each.is_message(value)), "")
+
+
+def container_of(value: object) -> Container | None:
+    """Return the kind of container that a value is; None if it is no container."""
+    fields = as_dict(value)
+    return next((each for each in CONTAINERS if fields and each.is_one(fields)), None)

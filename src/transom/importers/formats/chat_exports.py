@@ -12,6 +12,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
+from transom.importers.formats.containers import Body, Container
 from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, parsed_text, result_text
 from transom.wire.fields import as_dict, objects_in, text
 
@@ -121,3 +122,36 @@ def _pieces(content: Raw) -> Iterator[Piece]:
     for key in _TEXT_KEYS:
         if said := text(content, key):
             yield Text(said)
+
+
+def _branches(left_out: int) -> tuple[str, ...]:
+    if not left_out:
+        return ()
+    return (f"left out {'1 message' if left_out == 1 else f'{left_out:,} messages'} of branches that were taken back",)
+
+
+def _chatgpt(value: Raw) -> Iterator[Body]:
+    path = chatgpt_path(value)
+    yield Body(
+        id=text(value, "conversation_id") or text(value, "id"),
+        messages=list(chatgpt_messages(path.messages)),
+        format="openai",
+        notes=_branches(path.left_out),
+    )
+
+
+def _claude_ai(value: Raw) -> Iterator[Body]:
+    path = claude_ai_path(value)
+    yield Body(id=text(value, "uuid"), messages=path.messages, format="claude_ai", notes=_branches(path.left_out))
+
+
+CHAT_EXPORTS = (
+    Container(
+        name="chatgpt",
+        title="ChatGPT export",
+        is_one=lambda value: isinstance(value.get("mapping"), dict),
+        bodies=_chatgpt,
+        texts=lambda value: [each.get("content") for each in chatgpt_path(value).messages],
+    ),
+    Container(name="claude_ai", is_one=lambda value: isinstance(value.get("chat_messages"), list), bodies=_claude_ai),
+)
