@@ -37,7 +37,7 @@ from transom.core.entry import Sent
 from transom.core.message import Failure
 from transom.http import Gateway
 from transom.http.drive import drive
-from transom.http.exchange import Answer, exchange_of
+from transom.http.exchange import Answer, ClientRequest, exchange_of
 from transom.proxy.app import ProxySettings
 from transom.proxy.serve import serving
 from transom.stores import open_store
@@ -205,7 +205,7 @@ def cpu(messages: int, stored: int) -> float:
             body = json.dumps({"model": "m", "max_tokens": 9, "messages": talk}).encode()
             if len(talk) >= messages or len(talk) < 3:
                 begun = time.process_time()
-                exchange = exchange_of(gateway, "POST", "/v1/messages", {}, body)
+                exchange = exchange_of(gateway, ClientRequest("POST", "/v1/messages", {}, body))
                 assert exchange is not None
                 drive(exchange, upstream)
                 times.append(1_000 * (time.process_time() - begun))

@@ -11,7 +11,7 @@ import pytest
 
 from transom.http.apis import api_of
 from transom.http.drive import drive
-from transom.http.exchange import Answer, exchange_of
+from transom.http.exchange import Answer, ClientRequest, exchange_of
 from transom.http.gateway import Gateway
 
 
@@ -36,7 +36,7 @@ def sent(path: str, messages: object, **fields: object) -> list[object]:
     content = msgspec.json.encode({"model": "m", **fields, api.messages: messages})
     server = Server(content)
     gateway = Gateway("memory:", budget=10_000, on_error="fail")
-    exchange = exchange_of(gateway, "POST", path, {}, content)
+    exchange = exchange_of(gateway, ClientRequest("POST", path, {}, content))
     assert exchange is not None
     drive(exchange, server)
     (body,) = server.bodies

@@ -82,50 +82,51 @@ class Model(Struct, frozen=True):
     dialect: str
 
 
-class Figures:
+class Figures(Struct):
     """What became of one request, for the metrics of the proxy.
 
     `passed`: why it was sent as it came; empty if it was not. `overflows`: how often it was refused as too long and
     sent again. `usage`: of its reply, as the provider says; None if there is none.
     """
 
-    def __init__(self) -> None:
-        self.passed = ""
-        self.overflows = 0
-        self.usage: Usage | None = None
+    passed: str = ""
+    overflows: int = 0
+    usage: Usage | None = None
 
 
-def exchange_of(
-    gateway: Gateway,
-    method: str,
-    path: str,
-    headers: Mapping[str, str],
-    content: bytes,
-    *,
-    tenant: str = "",
-    host: str = "",
-) -> Exchange | None:
-    """The exchange of a request; None if the request does not ask a model for a reply. `host`: where it is sent to."""
-    api = api_of(path) if method.upper() == "POST" else None
-    if api is None:
-        return None
-    return Exchange(gateway, api, path, headers, content, tenant=tenant, host=host)
+class ClientRequest(NamedTuple):
+    """A request as a client sent it. `tenant`: whose conversations it may go on with. `host`: where it is sent to."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    content: bytes
+    tenant: str = ""
+    host: str = ""
+
+    def body(self, gateway: Gateway, api: Api) -> CallBody:
+        """The body, read as this API's. Raises InvalidMessage if it is no such body."""
+        return CallBody(api, dialect_of(api, gateway.dialect, self.host), self.path, self.content)
 
 
-def count_tokens(
-    gateway: Gateway, path: str, headers: Mapping[str, str], content: bytes, *, tenant: str = "", host: str = ""
-) -> int | None:
+def exchange_of(gateway: Gateway, request: ClientRequest) -> Exchange | None:
+    """The exchange of a request; None if the request does not ask a model for a reply."""
+    api = api_of(request.path) if request.method.upper() == "POST" else None
+    return None if api is None else Exchange(gateway, api, request)
+
+
+def count_tokens(gateway: Gateway, request: ClientRequest) -> int | None:
     """Return how many tokens the window has that would be sent in place of these messages: the answer to a request to
     count.
 
     None if that window has no fold, if the conversation is not known or cannot be read, or if another request has it
     now: then the provider counts better. The path must be one of `COUNTING`.
     """
-    api = api_of(path, COUNTING)
+    api = api_of(request.path, COUNTING)
     assert api is not None
     try:
-        body = CallBody(api, dialect_of(api, gateway.dialect, host), path, content)
-        return gateway.count_tokens(body, gateway.caller_of(tenant, headers, body))
+        body = request.body(gateway, api)
+        return gateway.count_tokens(body, gateway.caller_of(request.tenant, request.headers, body))
     except TransomError:
         return None
 
@@ -134,24 +135,11 @@ class Exchange:
     """One request, from its arrival to the end of its reply.
 
     Run `steps` first. If the reply is a stream, give its chunks to `feed`, call `whole` when that says so, and
-    `broke_off` at the end. `drive` and `relayed` do all of it. `tenant`: whose conversations the request may go on
-    with. `host`: where it is sent to.
+    `broke_off` at the end. `drive` and `relayed` do all of it.
     """
 
-    def __init__(
-        self,
-        gateway: Gateway,
-        api: Api,
-        path: str,
-        headers: Mapping[str, str],
-        content: bytes,
-        *,
-        tenant: str = "",
-        host: str = "",
-    ) -> None:
-        self._gateway, self._api = gateway, api
-        self._path, self._headers, self._content = path, headers, content
-        self._tenant, self._host = tenant, host
+    def __init__(self, gateway: Gateway, api: Api, request: ClientRequest) -> None:
+        self._gateway, self._api, self._request = gateway, api, request
         self.figures = Figures()
         self._opened: OpenConversation | None = None
         self._stream: StreamReply | None = None
@@ -183,7 +171,7 @@ class Exchange:
 
     def _body(self) -> CallBody | None:
         """The body; None if the provider keeps the conversation: such a request passes as it came."""
-        body = CallBody(self._api, dialect_of(self._api, self._gateway.dialect, self._host), self._path, self._content)
+        body = self._request.body(self._gateway, self._api)
         if field := body.kept_by_provider():
             self.figures.passed = field
             self._gateway.warn_once(
@@ -231,8 +219,8 @@ class Exchange:
 
     def _enter(self, body: CallBody) -> Conversation:
         """Enter the conversation. Log what the client says that is new, and the head if it has changed."""
-        gateway = self._gateway
-        opened, match = gateway.enter(body, gateway.caller_of(self._tenant, self._headers, body))
+        gateway, request = self._gateway, self._request
+        opened, match = gateway.enter(body, gateway.caller_of(request.tenant, request.headers, body))
         self._digest, self._outline, new = match.digest, match.outline, match.new
         self._opened, conv = opened, opened.conv
         conv.budget = gateway.budget_of(body)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from transom.http.drive import drive, drive_async, relayed, relayed_async
-from transom.http.exchange import Answer, Exchange, Reply, exchange_of
+from transom.http.exchange import Answer, ClientRequest, Exchange, Reply, exchange_of
 from transom.http.gateway import SESSION_HEADERS, Gateway
 
 OWN_HEADERS = frozenset({SESSION_HEADERS[0]})
@@ -189,7 +189,8 @@ def is_stream(status: int, headers: Any) -> bool:
 
 
 def _exchange(gateway: Gateway, request: Any, content: bytes) -> Exchange | None:
-    return exchange_of(gateway, request.method, request.url.path, request.headers, content, host=request.url.host)
+    url = request.url
+    return exchange_of(gateway, ClientRequest(request.method, url.path, request.headers, content, host=url.host))
 
 
 def _forwarded(request: Any, body: bytes | None) -> Any:

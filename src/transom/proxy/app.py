@@ -11,10 +11,9 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from hashlib import sha256
-from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -22,20 +21,19 @@ import httpx2
 from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
+from starlette.types import Receive, Scope, Send
 
 from transom.conversation.threads import in_thread
 from transom.errors import InvalidSetting, quote
 from transom.http.apis import COUNTING, api_of, error_body
-from transom.http.exchange import Exchange, count_tokens, exchange_of
+from transom.http.exchange import ClientRequest, Exchange, count_tokens, exchange_of
 from transom.http.gateway import Gateway
 from transom.http.transport import OWN_HEADERS, AsyncTransport
 from transom.proxy.bodies import RequestRefused, read_body
 from transom.proxy.metrics import Metrics
-
-Scope = Mapping[str, Any]
 
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 _HEADERS_NOT_SENT = frozenset(
@@ -82,7 +80,7 @@ class Proxy:
     """The proxy of one upstream server. Closing it closes its connections and the gateway, which it owns."""
 
     def __init__(self, gateway: Gateway, settings: ProxySettings) -> None:
-        self._gateway, self._settings = gateway, settings
+        self.gateway, self.settings = gateway, settings
         self.host = urlsplit(settings.upstream).hostname or ""
         limits = httpx2.Limits(max_connections=settings.concurrency, max_keepalive_connections=64)
         self._inner = httpx2.AsyncHTTPTransport(limits=limits)
@@ -104,17 +102,17 @@ class Proxy:
     async def aclose(self) -> None:
         """Close the connections and the gateway."""
         await self._inner.aclose()
-        await in_thread(self._gateway.close)
+        await in_thread(self.gateway.close)
 
-    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request and count it. When the client goes away, the request is given up."""
         if scope["type"] != "http":
             return
-        if self._at_work >= self._settings.concurrency:
-            headers = {"retry-after": "1"}
-            await _error(send, 503, f"{self._at_work:,} requests at once, which is the limit (--concurrency)", headers)
-            return
         call = _Call(self, scope, receive, send)
+        if self._at_work >= self.settings.concurrency:
+            why = f"{self._at_work:,} requests at once, which is the limit (--concurrency)"
+            await call.refuse(503, why, {"retry-after": "1"})
+            return
         self._at_work += 1
         self.metrics.in_flight.inc()
         begun = time.perf_counter()
@@ -129,20 +127,10 @@ class Proxy:
 
     # ---- for one call
 
-    @property
-    def settings(self) -> ProxySettings:
-        """The settings of this proxy."""
-        return self._settings
-
-    @property
-    def gateway(self) -> Gateway:
-        """The gateway: the store, the settings and the conversations."""
-        return self._gateway
-
     def tenant(self, headers: Headers, query: str) -> str:
         """The tenant of a request: "key-" and a hash of its API key. Empty if it has no key, or if keys do not
         count."""
-        if not self._settings.by_key:
+        if not self.settings.by_key:
             return ""
         key = next((value for name in _KEY_HEADERS if (value := headers.get(name))), "")
         if not key and query:
@@ -155,14 +143,14 @@ class Proxy:
     def forwarded(self, scope: Scope, headers: Headers, body: bytes) -> httpx2.Request:
         """The request for the upstream server: the same method, path, query and body. A beginning of the path that the
         upstream's URL ends with ("/v1") is there once."""
-        base, path = self._settings.upstream.rstrip("/"), scope["raw_path"].decode("latin-1").partition("?")[0]
+        base, path = self.settings.upstream.rstrip("/"), scope["raw_path"].decode("latin-1").partition("?")[0]
         ends = urlsplit(base).path
         if ends and path.startswith(f"{ends}/"):  # both have the /v1
             base = base[: -len(ends)]
         query = scope["query_string"].decode("latin-1")
         url = f"{base}{path}"
         kept = [(name, value) for name, value in headers.items() if name not in _HEADERS_NOT_SENT]
-        timeout = dict.fromkeys(("connect", "read", "write", "pool"), self._settings.timeout)
+        timeout = dict.fromkeys(("connect", "read", "write", "pool"), self.settings.timeout)
         return httpx2.Request(
             scope["method"],
             f"{url}?{query}" if query else url,
@@ -183,7 +171,7 @@ class Proxy:
 class _Call:
     """One request at the proxy. `status`: of the answer; 499 until there is one, as if the client had gone away."""
 
-    def __init__(self, proxy: Proxy, scope: Scope, receive: Any, send: Any) -> None:
+    def __init__(self, proxy: Proxy, scope: Scope, receive: Receive, send: Send) -> None:
         self._proxy, self._scope, self._receive, self._send = proxy, scope, receive, send
         self._headers = Headers(raw=scope["headers"])
         self.exchange: Exchange | None = None
@@ -192,12 +180,12 @@ class _Call:
     async def answer(self) -> None:
         """Read the request, send it, and give the answer to the client."""
         try:
-            body = await read_body(self._chunks(), self._headers, self._proxy.settings.max_body)
+            chunks = Request(self._scope, self._receive).stream()
+            body = await read_body(chunks, self._headers, self._proxy.settings.max_body)
         except RequestRefused as refused:
-            self.status = refused.status
-            await _error(self._send, refused.status, str(refused))
+            await self.refuse(refused.status, str(refused))
             return
-        except _GoneError:
+        except ClientDisconnect:
             return
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch, tasks.cancel_scope)
@@ -206,32 +194,30 @@ class _Call:
 
     async def _exchanged(self, body: bytes) -> None:
         """Refuse the request, count its tokens, or send it to the upstream server; and answer the client."""
-        proxy, path = self._proxy, self._scope["path"]
+        proxy, scope, path = self._proxy, self._scope, self._scope["path"]
         if "upgrade" in self._headers:  # Codex tries a WebSocket first, and goes on with HTTP after this status
-            await self._failed(426, "this proxy speaks HTTP, and no WebSocket")
+            await self.refuse(426, "this proxy speaks HTTP, and no WebSocket")
             return
         if _LEAVES_BASE.search(path):  # the upstream's base path is the operator's choice
-            await self._failed(400, "the path has a segment . or .., which would lead out of the upstream's base path")
+            await self.refuse(400, "the path has a segment . or .., which would lead out of the upstream's base path")
             return
-        tenant = proxy.tenant(self._headers, self._scope["query_string"].decode("latin-1"))
+        tenant = proxy.tenant(self._headers, scope["query_string"].decode("latin-1"))
+        request = ClientRequest(scope["method"], path, self._headers, body, tenant, proxy.host)
         if api_of(path, COUNTING) is not None:
-            tokens = await in_thread(
-                partial(count_tokens, proxy.gateway, path, self._headers, body, tenant=tenant, host=proxy.host)
-            )
+            tokens = await in_thread(partial(count_tokens, proxy.gateway, request))
             if tokens is not None:
-                await self._whole(200, json.dumps({"input_tokens": tokens}).encode())
+                await self._answer(200, json.dumps({"input_tokens": tokens}).encode())
                 return
-        method = self._scope["method"]
-        self.exchange = exchange_of(proxy.gateway, method, path, self._headers, body, tenant=tenant, host=proxy.host)
+        self.exchange = exchange_of(proxy.gateway, request)
         try:
-            response = await proxy.send(proxy.forwarded(self._scope, self._headers, body), self.exchange)
+            response = await proxy.send(proxy.forwarded(scope, self._headers, body), self.exchange)
         except httpx2.TimeoutException as error:
-            await self._failed(504, f"the upstream server is silent: {type(error).__name__}")
+            await self.refuse(504, f"the upstream server is silent: {type(error).__name__}")
         except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError) as error:
             what = f"{type(error).__name__}: {error}".removesuffix(": ")
-            await self._failed(502, f"the upstream server closed the connection before it answered: {what}")
+            await self.refuse(502, f"the upstream server closed the connection before it answered: {what}")
         except (httpx2.HTTPError, OSError) as error:
-            await self._failed(502, f"the upstream server cannot be reached: {type(error).__name__}: {error}")
+            await self.refuse(502, f"the upstream server cannot be reached: {type(error).__name__}: {error}")
         else:
             await self._respond(response)
 
@@ -253,23 +239,14 @@ class _Call:
             with anyio.CancelScope(shield=True):
                 await response.aclose()
 
-    async def _failed(self, status: int, message: str) -> None:
-        self.status = status
-        await _error(self._send, status, message)
+    async def refuse(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
+        """Answer with an error of ours."""
+        await self._answer(status, error_body(status, "transom_proxy_error", status, why), headers)
 
-    async def _whole(self, status: int, content: bytes) -> None:
+    async def _answer(self, status: int, content: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.status = status
-        await _answer(self._send, status, content)
-
-    async def _chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body of the request as it comes. Raises _GoneError if the client goes away before its end."""
-        more = True
-        while more:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise _GoneError
-            more = message.get("more_body", False)
-            yield message.get("body", b"")
+        answer = Response(content, status, headers, media_type="application/json")
+        await answer(self._scope, self._receive, self._send)
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
         """Wait until the client goes away, and cancel the request then."""
@@ -278,21 +255,5 @@ class _Call:
         scope.cancel()
 
 
-class _GoneError(Exception):
-    """The client went away before its whole request had come."""
-
-
 class _BrokeOffError(Exception):
     """The upstream server broke off its answer."""
-
-
-async def _error(send: Any, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-    """Answer with an error of ours."""
-    await _answer(send, status, error_body(status, "transom_proxy_error", status, message), headers)
-
-
-async def _answer(send: Any, status: int, content: bytes, headers: Mapping[str, str] | None = None) -> None:
-    given = {"content-type": "application/json", "content-length": str(len(content)), **(headers or {})}
-    raw = [(name.encode(), value.encode()) for name, value in given.items()]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": content})
