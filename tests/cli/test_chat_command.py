@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from chat_process import LONG, ChatTerminal
 
-from transom.cli.commands import SLASH_COMMANDS
+from transom.cli.commands.programs import SLASH_COMMANDS
 from transom.conversation.conversation import Conversation
 from transom.core.edit import Fold, Pin, Undo
 from transom.core.message import Failure, Note, Text, ToolResult

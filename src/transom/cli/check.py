@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transom.cli.commands import Check
+from transom.cli.commands.recorded import Check
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from transom.cli.commands import Clean
+from transom.cli.commands.programs import Clean
 from transom.cli.confirm import is_confirmed
 from transom.cli.folder import DEMO, FOLDER, IMPORTS, MAP_CACHE, REPLAYS, url_of
 from transom.cli.stores import LAST_STORE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from transom.cli.commands import Compact
+from transom.cli.commands.stored import Compact
 from transom.cli.open_conversation import budget_of, open_conversation
 from transom.cli.progress import at_work
 from transom.cli.stores import open_log

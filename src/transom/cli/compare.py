@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import asdict, replace
 
 from transom.cache_prices import Prices
-from transom.cli.commands import Compare
+from transom.cli.commands.recorded import Compare
 from transom.cli.compare_summaries import WITH_MODEL, rows_of, settings_for, summaries_line, with_summaries
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines
 from transom.cli.next_commands import program_name

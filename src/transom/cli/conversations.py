@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transom.cli.commands import Conversations
+from transom.cli.commands.stored import Conversations
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import counted, minute_of, one_line, print_notice

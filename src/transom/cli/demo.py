@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from transom.cli import folder
-from transom.cli.commands import Demo, Replay
+from transom.cli.commands.programs import Demo
+from transom.cli.commands.recorded import Replay
 from transom.cli.explain import explained, print_explained
 from transom.cli.next_commands import print_next, program_name
 from transom.cli.replay import replayed

@@ -13,7 +13,7 @@ from itertools import takewhile
 from msgspec import Struct
 from rich.console import Console
 
-from transom.cli.commands import Doctor
+from transom.cli.commands.programs import Doctor
 from transom.cli.found import stores_here
 from transom.cli.next_commands import program_name
 from transom.cli.progress import ProgressBar

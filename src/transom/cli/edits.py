@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transom.cli import commands
+from transom.cli.commands import stored as commands
 from transom.cli.log import kind_of, text_of
 from transom.cli.open_conversation import last_limit, open_conversation
 from transom.cli.options import entry_number

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from transom.cache_prices import CompactionCosts
-from transom.cli.commands import Explain
+from transom.cli.commands.stored import Explain
 from transom.cli.log import kind_of
 from transom.cli.next_commands import command_for, print_next, program_name
 from transom.cli.output_file import STDOUT, output_file

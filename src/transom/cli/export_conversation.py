@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from transom.cli.commands import Export
+from transom.cli.commands.recorded import Export
 from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import open_log

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from transom.cli.commands import Forget
+from transom.cli.commands.stored import Forget
 from transom.cli.confirm import is_confirmed
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar

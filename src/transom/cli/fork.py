@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transom.cli.commands import Fork
+from transom.cli.commands.stored import Fork
 from transom.cli.options import entry_number
 from transom.cli.progress import at_work
 from transom.cli.stores import existing_store, find_name, store_url

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from transom.cli.commands import Import
+from transom.cli.commands.recorded import Import
 from transom.cli.folder import IMPORTS, url_of
 from transom.cli.inputs import STDIN, check_files
 from transom.cli.lock_notice import LockNotice

@@ -7,7 +7,7 @@ import sys
 import webbrowser
 from importlib.util import find_spec
 
-from transom.cli.commands import Inspect
+from transom.cli.commands.stored import Inspect
 from transom.cli.progress import at_work
 from transom.cli.stores import existing_store, find_name, store_url
 from transom.cli.streams import one_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from transom.cli.commands import Log
+from transom.cli.commands.stored import Log
 from transom.cli.progress import at_work
 from transom.cli.stores import current_view, open_log
 from transom.cli.streams import counted, one_line

@@ -6,7 +6,7 @@ import os
 import secrets
 from itertools import islice
 
-from transom.cli.commands import Mcp
+from transom.cli.commands.stored import Mcp
 from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import print_notice
 from transom.core.log import owner_of

@@ -3,7 +3,7 @@ archive."""
 
 from __future__ import annotations
 
-from transom.cli.commands import Memory as Options
+from transom.cli.commands.stored import Memory as Options
 from transom.cli.confirm import is_confirmed
 from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import counted, minute_of, one_line, print_notice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
-from transom.cli.commands import Proxy
+from transom.cli.commands.programs import Proxy
 from transom.cli.stores import remember_store
 from transom.cli.terminal import print_wrapped, terminal
 from transom.errors import InvalidSetting

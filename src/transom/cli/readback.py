@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from transom.cli.commands import Grep, Read
+from transom.cli.commands.stored import Grep, Read
 from transom.cli.next_commands import command_for
 from transom.cli.progress import at_work
 from transom.cli.stores import open_log

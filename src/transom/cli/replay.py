@@ -10,7 +10,7 @@ from typing import IO, Any
 from msgspec.structs import replace
 
 from transom.cache_prices import Prices
-from transom.cli.commands import Replay
+from transom.cli.commands.recorded import Replay
 from transom.cli.folder import REPLAYS, url_of
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations
 from transom.cli.lock_notice import LockNotice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from transom.cli.commands import Map
+from transom.cli.commands.programs import Map
 from transom.cli.folder import FOLDER, MAP_CACHE
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import print_notice

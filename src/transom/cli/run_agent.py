@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from transom.cli.commands import Run
+from transom.cli.commands.programs import Run
 from transom.cli.next_commands import program_name
 from transom.cli.proxy import needs_proxy, opened_gateway
 from transom.cli.streams import one_line, print_notice

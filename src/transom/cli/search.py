@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from transom.cli.commands import Search
+from transom.cli.commands.stored import Search
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import existing_store, find_name, store_url

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from transom.cache_prices import Prices
-from transom.cli.commands import Shadow
+from transom.cli.commands.recorded import Shadow
 from transom.cli.confirm import is_confirmed
 from transom.cli.inputs import check_files, read_input, readable_conversations
 from transom.cli.progress import ProgressBar

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from rich.table import Column, Table
 
-from transom.cli.commands import Usage
+from transom.cli.commands.stored import Usage
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import existing_store, find_name, store_url
 from transom.cli.streams import counted, one_line, print_notice

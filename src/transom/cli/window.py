@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transom.cache_prices import Prices
-from transom.cli.commands import Window
+from transom.cli.commands.stored import Window
 from transom.cli.explain import edit_costs_text, explained_window, print_rows
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.open_conversation import budget_of, open_conversation

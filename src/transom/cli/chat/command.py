@@ -10,7 +10,7 @@ from pathlib import Path
 from transom.cli.chat.session import ChatSession
 from transom.cli.chat.slash import SlashCommands
 from transom.cli.chat.tools import ChatTools
-from transom.cli.commands import Chat
+from transom.cli.commands.programs import Chat
 from transom.cli.folder import CHATS
 from transom.cli.stores import store_to_fill
 from transom.conversation.conversation import Conversation

@@ -10,7 +10,7 @@ from typer import BadParameter
 
 from transom import texts
 from transom.cli.chat.session import ChatSession
-from transom.cli.commands import SLASH_COMMANDS
+from transom.cli.commands.programs import SLASH_COMMANDS
 from transom.cli.explain import explained, print_explained
 from transom.cli.options import entry_number
 from transom.cli.streams import counted, one_line
