@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from transom.evaluation.compare import Compared
-from transom.evaluation.cost import Cost
+from transom.evaluation.compare import Compared, UserRequests
 from transom.evaluation.grounding import Grounding
-from transom.evaluation.replay_stats import ReplayStats
-from transom.evaluation.requests_kept import UserRequests
+from transom.evaluation.replay_stats import Cost, ReplayStats
 from transom.reports.verdict import verdict
 
 

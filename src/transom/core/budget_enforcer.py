@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from transom import texts
 from transom.cache_prices import CompactionCosts, Prices
 from transom.core.apply_redaction import redacted_want
-from transom.core.bill import impossible
 from transom.core.budget import between, fits, pressure
 from transom.core.choices import PricedWindow, choice_cost, compaction_costs, price_of_summary, try_choices
 from transom.core.draft import Draft, pin_before_fold, pin_required
@@ -25,7 +24,7 @@ from transom.core.message import Note
 from transom.core.plan_request import PlanRequest
 from transom.core.policy import Choice, KeptUnit, Strategy, Target, name_of, naming, policy_limit, wants_of
 from transom.core.summary import Summarise, Summary, SummaryOptions
-from transom.core.targets import Targets
+from transom.core.targets import Targets, impossible
 from transom.core.tokens import Size
 from transom.core.unit import Unit
 from transom.core.view import View

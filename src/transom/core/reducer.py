@@ -31,14 +31,13 @@ from transom.core.message import (
 from transom.core.pairing import call_label_size, is_open, open_call, result_label_size
 from transom.core.persistent import appended, vector, with_value, without_key
 from transom.core.prefix_fingerprint import prefixes
-from transom.core.reasoning_refusals import ALWAYS, after_refusal, after_reply
 from transom.core.slot_table import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
 from transom.core.tokens import ZERO, TokenCounter, head_size
 from transom.core.unit import REFUSED, FoldedSlot, Unit, new_unit, units_in, with_result, with_signature_stale
 from transom.core.view import View
 from transom.core.view_builder import ViewBuilder
-from transom.core.view_parts import MOST_TASK_MESSAGES, Landmarks, with_range
+from transom.core.view_parts import ALWAYS, MOST_TASK_MESSAGES, Landmarks, after_refusal, after_reply, with_range
 
 _UNKNOWN = "?"
 """The `signed_prefix` of a turn that was made on a prefix we do not know. It equals no real fingerprint, so the turn's

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from transom.cache_prices import SinceBreak
 from transom.core.entry import CallPlace, Entry
-from transom.core.persistent import without_key
+from transom.core.persistent import with_value, without_key
 from transom.core.usage import Calibration
 
 _NO_LIMITS: Mapping[str, int] = {}
@@ -80,7 +80,7 @@ class Prefix(Struct, frozen=True, gc=False):
     the provider did not say its limit, it is derived from the size of what was refused."""
     refused_reasoning: Mapping[str, int] = _NO_LIMITS
     """By "provider:model": what is known of a model that refused reasoning and has taken none since. See
-    `core/reasoning_refusals.py`."""
+    `after_refusal`."""
 
 
 MOST_TASK_MESSAGES = 8
@@ -113,3 +113,37 @@ def with_range(ranges: tuple[tuple[int, int], ...], first: int, last: int) -> tu
     if start < stop:
         first, last = min(first, ranges[start][0]), max(last, ranges[stop - 1][1])
     return (*ranges[:start], (first, last), *ranges[stop:])
+
+
+# ---- which models refuse all reasoning
+# After a refusal, windows hide the reasoning that is in the log (`REASONING_REFUSED` in core/message.py), and the
+# request is sent again. That is enough if the reasoning was bound to another prefix. But some servers refuse any
+# reasoning: there each reply brings new reasoning, and each step of a run would be refused once. So this is the rule:
+# if a model makes new reasoning after a refusal, and refuses that too before it has taken any, it refuses all. From
+# then on its replies are shown without reasoning from the start.
+SOME_LEFT = 0
+"""It refused reasoning, and other reasoning is still in the window: if it answers now, it has accepted that."""
+NONE_LEFT = 1
+"""It refused reasoning, and none is left."""
+NEW_REASONING = 2
+"""It has made new reasoning since: its next answer, or refusal, decides."""
+ALWAYS = 3
+"""It refuses all reasoning."""
+
+
+def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -> Mapping[str, int]:
+    """What is known after a model refused reasoning: one of the four values above for each model. `model`:
+    "provider:model"; if it is empty, nothing changes. `is_some_left`: the log has reasoning that no refusal hides."""
+    if not model:
+        return known
+    if known.get(model) in (NEW_REASONING, ALWAYS):
+        return with_value(known, model, ALWAYS)
+    return with_value(known, model, SOME_LEFT if is_some_left else NONE_LEFT)
+
+
+def after_reply(known: Mapping[str, int], model: str, *, has_reasoning: bool) -> Mapping[str, int]:
+    """What is known after a model has answered. `has_reasoning`: whether its reply has any."""
+    found = known.get(model)
+    if found in (SOME_LEFT, NEW_REASONING):  # it has taken reasoning
+        return without_key(known, model)
+    return with_value(known, model, NEW_REASONING) if found == NONE_LEFT and has_reasoning else known

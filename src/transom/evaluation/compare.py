@@ -17,11 +17,8 @@ from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.unit import Unit
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
-from transom.evaluation.cost import Cost, cost
 from transom.evaluation.grounding import Grounding, History, grounding, texts_of
-from transom.evaluation.replay_stats import ReplayStats, newest_fold, replay_stats
-from transom.evaluation.requests_kept import UserRequests
-from transom.evaluation.sums import Sums, share
+from transom.evaluation.replay_stats import Cost, ReplayStats, Sums, cost, newest_fold, replay_stats, share
 from transom.wire.openai import OPENAI_CHAT
 
 
@@ -183,3 +180,33 @@ class Judge:
         self._intact = {key for at, key in turns if at <= changed and (key in self._intact or key >= self._seen)}
         self._seen = view.length
         return sum(key > (view.newest_user or -1) for key in self._intact)
+
+
+PIECE = 40
+"""Characters of a piece of a message. A window has the piece if it has these characters in a row."""
+MOST_PIECES = 40
+"""The most pieces that are looked for, spread evenly over a long message."""
+
+
+class UserRequests:
+    """The messages of the user so far, cut into pieces of 40 characters, which are looked for in windows. Blanks and
+    line ends count as one blank, since records join lines."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[str, ...]] = []
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Add a message, by its texts. A message without a text is not counted."""
+        text = " ".join(" ".join(texts).split())
+        if text:
+            starts = range(0, max(1, len(text) - PIECE + 1), PIECE)
+            step = -(-len(starts) // MOST_PIECES)
+            self._pieces.append(tuple(text[at : at + PIECE] for at in starts[::step]))
+
+    def kept(self, window: Sequence[str]) -> int:
+        """Count the messages of which the texts of a window have at least half of the pieces."""
+        shown = " ".join(" ".join(window).split())
+        return sum(2 * sum(piece in shown for piece in pieces) >= len(pieces) for pieces in self._pieces)

@@ -29,7 +29,7 @@ from transom.inspector.parts import CHARACTERS_OF_ENTRY, MessagePiece, pieces_fr
 from transom.inspector.window_data import ROWS_OF_PAGE, WindowData, WindowReader
 from transom.policies import policy_named
 from transom.stores import Store, StoredLog, open_view
-from transom.stores.scratch import ScratchLog
+from transom.stores.memory import ScratchLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Any, cast
+from contextlib import suppress
 
 from msgspec import Struct
 
 from transom.clock import Clock
-from transom.core.entry import Entry, Meta
+from transom.core.entry import Entry
 from transom.core.message import Note
-from transom.errors import Conflict, InvalidSetting, UnknownLog, quote
-from transom.memory import checks
+from transom.errors import InvalidSetting, UnknownLog, quote
+from transom.memory.block_log import NOTE_FIELD, append_note, fields_of
+from transom.memory.blocks import checked_number, checked_tags, checked_text
 from transom.redaction import Redactor
 from transom.search import SearchFilters, search_index
 from transom.stores import Store
 
 MAX_TEXT_CHARACTERS = 20_000
 """The maximum number of characters of one text."""
-
-NOTE_FIELD = "memory"
-"""The key of our fields in `Note.extra`."""
 
 
 class Remembered(Struct, frozen=True, kw_only=True):
@@ -57,30 +55,23 @@ class Archive:
         Raises InvalidSetting if `text` is not a text, if it has no characters or more than 20,000 without that white
         space, or if `tags` is a single text or has anything but texts.
         """
-        words, marks = checks.text("archive: text", text).strip(), checks.tags(tags)
+        words, marks = checked_text("archive: text", text).strip(), checked_tags(tags)
         if not words or len(words) > MAX_TEXT_CHARACTERS:
             raise InvalidSetting(f"archive: a text has 1 to {MAX_TEXT_CHARACTERS:,} characters, not {len(words):,}")
         if self._redact is not None:
             words = self._redact(words)
         with self._lock:
             log = self._store.open(self._name)
-            while True:
-                log.refresh()
-                note = Note(key="", text=words, extra={NOTE_FIELD: {"tags": marks}})
-                meta = Meta(agent_id=self._agent, user_id=self._user_id if not len(log) else "")
-                entry = Entry(seq=len(log), at=self._clock(), body=note, meta=meta)
-                try:
-                    log.append([entry], len(log))
-                except Conflict:
-                    continue
-                return entry.seq
+            note = Note(key="", text=words, extra={NOTE_FIELD: {"tags": marks}})
+            entry = append_note(log, lambda: note, by=self._agent, user_id=self._user_id, clock=self._clock)
+        return entry.seq
 
     def search(self, query: str, limit: int = 5) -> list[Remembered]:
         """Return the texts that fit a query best, the best first, at most `limit`. New texts are indexed first.
 
         Raises InvalidSetting if `query` is not a text, or if `limit` is not a whole number from 1 to 1,000.
         """
-        query, limit = checks.text("archive: query", query), checks.number("archive: limit", limit)
+        query, limit = checked_text("archive: query", query), checked_number("archive: limit", limit)
         index = search_index(self._store)
         index.update([self._name])
         hits = index.search(query, filters=SearchFilters(conversations=(self._name,)), limit=limit)
@@ -89,7 +80,7 @@ class Archive:
 
     def read(self, number: int) -> Remembered:
         """Return the text with this number. Raises InvalidSetting if there is none."""
-        number = checks.number("archive: number", number)
+        number = checked_number("archive: number", number)
         log = self._store.open(self._name)
         if not 0 <= number < len(log):
             raise InvalidSetting(f"archive: there is no text {quote(number)}; it has {len(log):,}")
@@ -101,15 +92,12 @@ class Archive:
     def forget(self) -> None:
         """Remove the whole archive for good. Does nothing if it is empty."""
         search_index(self._store).forget([self._name])
-        try:
+        with suppress(UnknownLog):
             self._store.forget(self._name)
-        except UnknownLog:
-            return
 
 
 def _remembered(entry: Entry, score: float = 0.0) -> Remembered:
     note = entry.body
     assert isinstance(note, Note)
-    fields = (note.extra or {}).get(NOTE_FIELD)
-    tags = cast("dict[str, Any]", fields).get("tags", ()) if isinstance(fields, dict) else ()
+    tags = fields_of(note).get("tags", ())
     return Remembered(number=entry.seq, at=entry.at, text=note.text, tags=tuple(map(str, tags)), score=score)

@@ -7,6 +7,7 @@ second fails, and its edit is computed again from the newer text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, cast
 
 from transom.clock import Clock
@@ -24,9 +25,12 @@ def newest(log: StoredLog, label: str) -> Block:
     """Return the newest version of a block, read from its log after a refresh. If the log has none, a block of version
     0 without text."""
     log.refresh()
-    return next(
-        (_block(log[seq], label) for seq in range(len(log) - 1, -1, -1) if _is_version(log[seq])), Block(label=label)
-    )
+    return _newest(log, label)
+
+
+def _newest(log: StoredLog, label: str) -> Block:
+    versions = (log[seq] for seq in range(len(log) - 1, -1, -1))
+    return next((_block(entry, label) for entry in versions if _is_version(entry)), Block(label=label))
 
 
 def edit(
@@ -38,19 +42,26 @@ def edit(
     text is longer than the block's limit, and whatever `change` raises; nothing is stored then. `operation`, `by`:
     stored for the history; `user_id`: stored in the first entry.
     """
-    while True:
-        block = newest(log, label)
-        changed = change(block)
+
+    def note_of() -> Note:
+        changed = change(_newest(log, label))
         within_limit(changed, changed.text)
         fields = {"operation": operation, "description": changed.description, "limit": changed.limit}
-        note = Note(key=label, text=changed.text, extra={NOTE_FIELD: fields})
+        return Note(key=label, text=changed.text, extra={NOTE_FIELD: fields})
+
+    return _block(append_note(log, note_of, by=by, user_id=user_id, clock=clock), label)
+
+
+def append_note(log: StoredLog, note_of: Callable[[], Note], *, by: str, user_id: str, clock: Clock) -> Entry:
+    """Append the note that `note_of` makes of the log as it is then, and return its entry. If another agent appends
+    first, the note is made again. The first entry of a log names its user."""
+    while True:
+        log.refresh()
         meta = Meta(agent_id=by, user_id=user_id if not len(log) else "")
-        entry = Entry(seq=len(log), at=clock(), body=note, meta=meta)
-        try:
+        entry = Entry(seq=len(log), at=clock(), body=note_of(), meta=meta)
+        with suppress(Conflict):
             log.append([entry], len(log))
-        except Conflict:
-            continue
-        return _block(entry, label)
+            return entry
 
 
 def versions(log: StoredLog) -> Iterator[BlockVersion]:
@@ -59,7 +70,7 @@ def versions(log: StoredLog) -> Iterator[BlockVersion]:
     for entry in log.read():
         if _is_version(entry):
             note = cast("Note", entry.body)
-            fields = _fields(note)
+            fields = fields_of(note)
             yield BlockVersion(
                 version=entry.seq + 1,
                 at=entry.at,
@@ -76,7 +87,7 @@ def _is_version(entry: Entry) -> bool:
 
 def _block(entry: Entry, label: str) -> Block:
     note = cast("Note", entry.body)
-    fields = _fields(note)
+    fields = fields_of(note)
     limit = fields.get("limit")
     return Block(
         label=label,
@@ -87,7 +98,7 @@ def _block(entry: Entry, label: str) -> Block:
     )
 
 
-def _fields(note: Note) -> dict[str, Any]:
-    """Our fields in the note of a version; empty if somebody else wrote it."""
+def fields_of(note: Note) -> dict[str, Any]:
+    """Our fields in a note of a memory; empty if somebody else wrote it."""
     fields = (note.extra or {}).get(NOTE_FIELD)
     return cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}

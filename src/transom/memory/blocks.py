@@ -1,6 +1,10 @@
-"""A memory block as a value, and its edits as pure functions from one text to the next."""
+"""A memory block as a value, its edits as pure functions from one text to the next, and the checks of what callers pass
+to a memory."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
 
 from msgspec import Struct
 
@@ -121,3 +125,26 @@ def require_newest(block: Block, seen: int | None) -> None:
 def conflict(block: Block) -> MemoryConflict:
     """Make the error for a block that somebody else has changed: it tells the agent what the block contains now."""
     return MemoryConflict(block.label, texts.memory_text(block.text, block.limit))
+
+
+def checked_text(what: str, value: object) -> str:
+    """Return a text; of a subclass of `str`, the plain `str`. `what`: how the error names it. Raises InvalidSetting for
+    anything else."""
+    if not isinstance(value, str):
+        raise InvalidSetting(f"{what} must be a text, not {quote(value)}")
+    return str.__str__(value)
+
+
+def checked_number(what: str, value: object) -> int:
+    """Return a whole number unchanged. `what`: how the error names it. Raises InvalidSetting for anything else, also
+    for a bool."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidSetting(f"{what} must be a whole number, not {quote(value)}")
+    return value
+
+
+def checked_tags(value: object) -> list[str]:
+    """Return the tags of a text of the archive as a list. Raises InvalidSetting unless it is an iterable of texts."""
+    if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
+        raise InvalidSetting(f"archive: tags must be a list of texts, not {quote(cast('object', value))}")
+    return [checked_text("archive: a tag", tag) for tag in cast("Iterable[object]", value)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote as percent_encoded
 from urllib.parse import unquote
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from transom import quoting, texts
 from transom.clock import Clock, system_clock
 from transom.errors import InvalidSetting, MemoryConflict, UnknownLog, quote
-from transom.memory import block_log, blocks, checks
+from transom.memory import block_log, blocks
 from transom.memory.archive import Archive
 from transom.memory.blocks import DEFAULT_LIMIT, Block, BlockVersion
 from transom.memory.tools import memory_tools
@@ -101,8 +102,8 @@ class Memory:
         whole number from 1, if `description` or `text` is not a text, or if `text` is longer than `limit`.
         """
         label = blocks.checked_label(label)
-        description = checks.text(f"memory block {label}: description", description)
-        text = checks.text(f"memory block {label}: text", text)
+        description = blocks.checked_text(f"memory block {label}: description", description)
+        text = blocks.checked_text(f"memory block {label}: text", text)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSetting(f"memory block {label}: limit must be a number of characters, not {quote(limit)}")
         with self._lock:
@@ -144,7 +145,7 @@ class Memory:
         Raises InvalidSetting if there is no such block, if `text` is not a text, or if the block would exceed its
         limit.
         """
-        text = checks.text("memory: text", text)
+        text = blocks.checked_text("memory: text", text)
         return self._edit_text(label, "append", lambda now, _: blocks.appended(now, text))
 
     def replace(self, label: str, old: str, new: str) -> Block:
@@ -154,7 +155,7 @@ class Memory:
         exactly once, or if the text would exceed the limit; MemoryConflict if `old` is not there and the block has
         changed since this memory read it.
         """
-        old, new = checks.text("memory: old", old), checks.text("memory: new", new)
+        old, new = blocks.checked_text("memory: old", old), blocks.checked_text("memory: new", new)
         return self._edit_text(label, "replace", lambda now, seen: blocks.replaced(now, old, new, seen))
 
     def insert(self, label: str, text: str, line: int = -1) -> Block:
@@ -164,7 +165,7 @@ class Memory:
         or if the block would exceed its limit; MemoryConflict, unless `line` is -1, if the block has changed since this
         memory read it.
         """
-        text, line = checks.text("memory: text", text), checks.number("memory: line", line)
+        text, line = blocks.checked_text("memory: text", text), blocks.checked_number("memory: line", line)
         return self._edit_text(label, "insert", lambda now, seen: blocks.inserted(now, text, line, seen))
 
     def rethink(self, label: str, text: str) -> Block:
@@ -174,7 +175,7 @@ class Memory:
         MemoryConflict if the block has changed since this memory read it. A block that this memory has not read yet is
         replaced as it is now. The error has the newer text, which counts as read.
         """
-        text = checks.text("memory: text", text)
+        text = blocks.checked_text("memory: text", text)
 
         def whole(now: Block, seen: int | None) -> str:
             blocks.require_newest(now, seen)
@@ -208,10 +209,8 @@ class Memory:
             self.block(label)
             self._logs.pop(label, None)
             self._seen.pop(label, None)
-            try:
+            with suppress(UnknownLog):
                 self._store.forget(self._log_name(label))
-            except UnknownLog:
-                return
 
     # ---- the archive
 

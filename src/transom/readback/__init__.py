@@ -6,10 +6,9 @@ has these three and `Conversation.search` as tools for a model; `answer_call` an
 writes tool results to files.
 """
 
-from transom.readback.entry_list import EntryList, list_entries
 from transom.readback.matches import GrepResult, grep
 from transom.readback.mirror import mirror
-from transom.readback.pages import Page, read
+from transom.readback.pages import EntryList, Page, list_entries, read
 from transom.readback.references import Reference, parse_reference
 from transom.readback.tools import TOOLS, answer_call, answer_limit
 

@@ -19,9 +19,8 @@ from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
 from transom.errors import InvalidSetting, StoreUnavailable, quote
 from transom.quoting import escaped, plain_name
-from transom.readback.entry_list import MAX_ENTRIES, list_entries
 from transom.readback.matches import MAX_CONTEXT, MAX_MATCHES, grep
-from transom.readback.pages import MAX_BYTES, MAX_LINES, read, take_fitting, utf8_prefix
+from transom.readback.pages import MAX_BYTES, MAX_ENTRIES, MAX_LINES, list_entries, read, take_fitting, utf8_prefix
 from transom.readback.references import FORMS
 from transom.texts import GREP, LIST, READ, SEARCH
 

@@ -1,4 +1,5 @@
-"""The index that recall searches: the passages of a log, and the words and names in each.
+"""The index that recall searches: the passages of a log, and the words and names in each; and the vectors of the
+passages, for a second ranking by meaning.
 
 It is a function of the log alone: an index that is built anew at the same point is the same. It reaches back a bounded
 number of tokens. Older entries can be found with the search over the store.
@@ -8,14 +9,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from math import log
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from math import log, sqrt
+from operator import mul
+from typing import Any, NamedTuple
 
 from transom.core.entry import Entry
 from transom.core.log import IndexCache
 from transom.core.message import Fact, ToolResult
 from transom.core.view import View
+from transom.search.base import Embedder
 from transom.strategies.digest.passages import is_repeated, readable, split
 from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.parts import is_read_back
@@ -155,3 +159,44 @@ def _spans(view: View, entry: Entry) -> Iterator[tuple[int, str, int, int, float
         for start, end in spans:
             if text[start:end].strip():
                 yield number, text, start, end, (end - start) * rate
+
+
+BATCH_TEXTS = 256
+"""Texts that are embedded together."""
+
+MAX_FUSED = 200
+"""How many of the best of each ranking are fused."""
+
+
+class PassageVectors:
+    """The vectors of the passages of an index. Each is computed once; the log and the embedder decide what it is."""
+
+    def __init__(self) -> None:
+        self._of: list[array[float]] = []
+        self._passages: Sequence[RecallPassage] | None = None
+        self._name = ""
+
+    def update(self, index: RecallIndex, embedder: Embedder, text_of: Callable[[RecallPassage], str]) -> None:
+        """Embed the passages that have no vector yet. With another index or another embedder, all are embedded anew."""
+        if self._passages is not index.passages or self._name != embedder.name:  # another log, or another model
+            self._of, self._passages, self._name = [], index.passages, embedder.name
+        missing = map(text_of, islice(index.passages, len(self._of), None))
+        while batch := list(islice(missing, BATCH_TEXTS)):
+            self._of += map(unit_vector, embedder.embed(batch))
+
+    def similarities(self, vector: Iterable[float], alive: range) -> dict[int, float]:
+        """Return the cosine of each passage in `alive` with a vector."""
+        wanted = unit_vector(vector)
+        return {at: sum(map(mul, wanted, self._of[at])) for at in alive}
+
+
+def unit_vector(vector: Any) -> array[float]:
+    """Scale a vector to length 1; a vector of zeros is returned as it is."""
+    values = array("f", vector)
+    length = sqrt(sum(map(mul, values, values)))
+    return array("f", (value / length for value in values)) if length else values
+
+
+def newest_best(ranking: dict[int, float]) -> list[int]:
+    """Return the best MAX_FUSED passages of a ranking, the best first; among equals the newer one first."""
+    return sorted(ranking, key=lambda at: (-ranking[at], -at))[:MAX_FUSED]

@@ -19,8 +19,7 @@ from transom.core.policy import Target
 from transom.core.tool import is_offered
 from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.core.view import View
-from transom.recall.index import RecallIndex, RecallPassage, terms_of
-from transom.recall.vectors import PassageVectors, newest_best
+from transom.recall.index import PassageVectors, RecallIndex, RecallPassage, newest_best, terms_of
 from transom.search.base import Embedder
 from transom.search.fusion import fused
 from transom.strategies.candidates import RECALLED, is_user_pinned

@@ -31,6 +31,8 @@ from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged
 from transom.search.source import LogStamp
 from transom.stores.base import (
+    NO_LEASE,
+    StoredLease,
     check_index,
     check_seqs,
     check_snapshot,
@@ -60,7 +62,6 @@ from transom.stores.jsonl_format import (
     parse_line,
     scan,
 )
-from transom.stores.leases import NO_LEASE, StoredLease
 from transom.stores.prefix_index import PrefixIndexFile, forget_prefixes
 
 if TYPE_CHECKING:

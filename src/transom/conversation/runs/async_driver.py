@@ -17,8 +17,7 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 from transom.conversation.events import Event, RequestFailed
 from transom.conversation.function_tool import error_text
 from transom.conversation.runs.agent_loop import Approver, RunSteps
-from transom.conversation.runs.driver import check_after, fed, feed_left_chunk
-from transom.conversation.runs.tool_threads import as_outcome, out_of_time, timed
+from transom.conversation.runs.driver import as_outcome, check_after, fed, feed_left_chunk, out_of_time, timed
 from transom.conversation.runs.work import (
     CURRENT_JOB,
     TICK,

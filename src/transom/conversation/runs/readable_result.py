@@ -10,8 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from transom import texts
-from transom.conversation.appending.mcp_results import read_mcp
-from transom.conversation.appending.parse_messages import tool_content
+from transom.conversation.appending.parse_messages import read_mcp, tool_content
 from transom.conversation.function_tool import error_text
 from transom.conversation.runs.work import ToolOutcome
 from transom.errors import InvalidMessage
