@@ -7,7 +7,7 @@ many requests without another. If the window still does not fit, the `last_resor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from typing import cast
 
@@ -17,7 +17,15 @@ from transom import texts
 from transom.cache_prices import CompactionCosts, Prices
 from transom.core.apply_redaction import redacted_want
 from transom.core.budget import between, fits, pressure
-from transom.core.choices import PricedWindow, choice_cost, compaction_costs, price_of_summary, try_choices
+from transom.core.choices import (
+    PricedChoice,
+    PricedWindow,
+    choice_cost,
+    compaction_costs,
+    price_of_summary,
+    price_of_want,
+    stand_in,
+)
 from transom.core.draft import Draft, pin_before_fold, pin_required
 from transom.core.edit import Edit, Fold
 from transom.core.message import Note
@@ -161,7 +169,7 @@ class BudgetEnforcer:
         # Choices are tried with the summaries that there are. Where the request can wait for a new one, trying them
         # would decide before it is made.
         waits = self._now or (self.summary_options is not None and self.summary_options.waits)
-        tried = [] if waits else try_choices(self.policy.choices, self._attempt, window)
+        tried = [] if waits else self._tried_choices(self._attempt, window)
         if tried:
             self.draft.become(tried[0].draft)
         else:
@@ -234,7 +242,7 @@ class BudgetEnforcer:
         wants = [want for choice in self.policy.choices for want in self.wants_of_choice(choice)]
         if self.summary_options is None or not any(want.max_tokens >= self.summary_options.least for want in wants):
             return ()
-        tried = try_choices(self.policy.choices, self._attempt_as_if_full, window, with_new_summary=True)
+        tried = self._tried_choices(self._attempt_as_if_full, window, with_new_summary=True)
         if not tried or not self.wants_of_choice(tried[0].choice):
             return ()
         self.costs = compaction_costs(
@@ -243,6 +251,26 @@ class BudgetEnforcer:
         return tried[0].choice.strategies
 
     # ---- choices
+
+    def _tried_choices(
+        self, attempt: Callable[[], BudgetEnforcer], window: PricedWindow, *, with_new_summary: bool = False
+    ) -> list[PricedChoice]:
+        """Try each choice of the policy on a draft of its own, that of a new `attempt()`. Returns those that bring the
+        window below the trigger and make it smaller, the cheapest for each call first; empty if none does.
+
+        `with_new_summary`: try them as if the summaries that they want were made, and add the price of these.
+        """
+        found: list[PricedChoice] = []
+        for choice in self.policy.choices:
+            tried, summary = attempt(), 0.0
+            if with_new_summary:
+                for want in tried.wants_of_choice(choice):
+                    summary += price_of_want(want, tried.draft.view, window)
+                    tried.draft.add(stand_in(want, tried.draft.view.counter))
+            if tried.run_choice(choice) and (left := tried.used().tokens) < window.tokens:
+                cost = choice_cost(choice.name, tried.draft.view, left, window, summary)
+                found.append(PricedChoice(choice, cost, tried.draft))
+        return sorted(found, key=lambda one: one.cost.per_call)
 
     def _attempt(self) -> BudgetEnforcer:
         """An enforcer with the same settings on a copy of the draft. It asks for no summaries."""

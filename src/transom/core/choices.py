@@ -8,15 +8,15 @@ number of calls until the next compaction. So there is one number for each choic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import sqrt
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from transom.cache_prices import ChoiceCost, CompactionCosts, Prices
 from transom.core.draft import Draft
 from transom.core.policy import Choice
 from transom.core.summary import Summarise, Summary
-from transom.core.tokens import Size, TokenCounter
+from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.core.window import shared_prefix_tokens
 
@@ -34,51 +34,12 @@ class PricedWindow(NamedTuple):
     limit: int
 
 
-class Attempt(Protocol):
-    """What a choice is tried with: a `BudgetEnforcer` that works on a copy of the draft."""
-
-    draft: Draft
-
-    def run_choice(self, choice: Choice) -> bool:
-        """Run its strategies. Returns whether the window is below the trigger after them."""
-        ...
-
-    def wants_of_choice(self, choice: Choice) -> Sequence[Summarise]:
-        """The summaries that its strategies want."""
-        ...
-
-    def used(self) -> Size:
-        """The size that the request will have, due notes included."""
-        ...
-
-
 class PricedChoice(NamedTuple):
     """A choice that was tried, its costs, and the draft with its edits."""
 
     choice: Choice
     cost: ChoiceCost
     draft: Draft
-
-
-def try_choices(
-    choices: Sequence[Choice], attempt: Callable[[], Attempt], window: PricedWindow, *, with_new_summary: bool = False
-) -> list[PricedChoice]:
-    """Try each choice on a draft of its own, that of a new `attempt()`. Returns those that bring the window below the
-    trigger and make it smaller, the cheapest for each call first; empty if none does.
-
-    `with_new_summary`: try them as if the summaries that they want were made, and add the price of these.
-    """
-    found: list[PricedChoice] = []
-    for choice in choices:
-        tried, summary = attempt(), 0.0
-        if with_new_summary:
-            for want in tried.wants_of_choice(choice):
-                summary += price_of_want(want, tried.draft.view, window)
-                tried.draft.add(stand_in(want, tried.draft.view.counter))
-        if tried.run_choice(choice) and (left := tried.used().tokens) < window.tokens:
-            cost = choice_cost(choice.name, tried.draft.view, left, window, summary)
-            found.append(PricedChoice(choice, cost, tried.draft))
-    return sorted(found, key=lambda one: one.cost.per_call)
 
 
 def choice_cost(name: str, after: View, left: int, window: PricedWindow, summary: float = 0.0) -> ChoiceCost:
