@@ -839,7 +839,7 @@ class Conversation:
 
     def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> RunSteps:  # noqa: A002
         """The steps of a run, for a driver."""
-        steps = start(self, input, options, stream=stream, exclusively=self._exclusively, use_model=self._use_model)
+        steps = start(self, input, options, stream=stream)
         published = PublishedSteps(steps, self._bus)
         self._runs.add(published)
         return published

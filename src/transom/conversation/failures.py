@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol, cast
+from typing import cast
 
 from msgspec import Struct
 
@@ -20,7 +20,8 @@ from transom.conversation.model_calls.model_call import model_of_reply
 from transom.conversation.model_calls.retry import Attempts, NextTry, Retry, checked_retry
 from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request
-from transom.core.edit import Edit, Trim
+from transom.conversation.runnable import RunnableConversation
+from transom.core.edit import Trim
 from transom.core.entry import Entry
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.core.plan_request import entry_ref
@@ -28,7 +29,6 @@ from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, ProviderError, quote, shorten
 from transom.providers.sdk_errors import http_error, provider_error
-from transom.stores import StoredLog
 from transom.strategies.summary.native import without_compaction
 from transom.wire.dialect import Dialect
 from transom.wire.refused_parts import COMPACTION, RefusedPart, prompt_parts
@@ -131,7 +131,7 @@ class OwnLoop:
 
     def failed(
         self,
-        conversation: Editable,
+        conversation: RunnableConversation,
         error: object,
         body: object,
         headers: Mapping[str, str] | None,
@@ -208,17 +208,7 @@ def _why(next_try: NextTry, max_tokens: int | None) -> str:
     return f"{next_try.text}: try again in {next_try.wait:g} s" if next_try.wait else f"{next_try.text}: try again"
 
 
-class Editable(Protocol):
-    """The part of `Conversation` that trims of refused parts need."""
-
-    @property
-    def view(self) -> View: ...
-    @property
-    def log(self) -> StoredLog: ...
-    def edit(self, edit: Edit) -> int: ...
-
-
-def leave_out_refused(conversation: Editable, next_try: NextTry, view: View, *, said: str) -> None:
+def leave_out_refused(conversation: RunnableConversation, next_try: NextTry, view: View, *, said: str) -> None:
     """Trim what the provider refused, so that it is in no later request: the parts that it named; or, if a filter
     refused the prompt and nobody asks again, what is new in the request. `view`: of the failed request. `said`: what
     had arrived of its reply; a filter that stopped a reply has not refused the prompt."""
@@ -227,7 +217,7 @@ def leave_out_refused(conversation: Editable, next_try: NextTry, view: View, *, 
         _leave_out(conversation, prompt_parts(view), next_try.text)
 
 
-def _leave_out(conversation: Editable, parts: Sequence[RefusedPart], error: str) -> None:
+def _leave_out(conversation: RunnableConversation, parts: Sequence[RefusedPart], error: str) -> None:
     """Trim these parts, each with a text in its place; a record takes the place of a compaction. An undo brings a part
     back. A part that is shorter than every such text stays."""
     for entry, part, kind in parts:

@@ -85,7 +85,7 @@ class LogWriter:
         waiting: list[str] = []
 
         def entries_of(view: View, at: float) -> list[Entry]:
-            bodies = _at_its_request(facts, view.in_flight)
+            bodies = _at_its_request(facts, view)
             return [
                 replace(view.entry(cast("Body", body), at, meta), seq=view.length + number)
                 for number, body in enumerate(bodies)
@@ -212,12 +212,13 @@ def tagged(meta: Meta | None, tags: Meta) -> Meta | None:
     return replace(own, **names) if any(names.values()) else meta
 
 
-def _at_its_request(facts: Sequence[Fact], in_flight: Entry | None) -> Iterator[Fact]:
+def _at_its_request(facts: Sequence[Fact], view: View) -> Iterator[Fact]:
     """The facts; the first reply among them that does not name its request answers the one in flight."""
+    is_answered = False
     for fact in facts:
-        if isinstance(fact, Assistant) and fact.answers is None and in_flight is not None:
-            yield replace(fact, answers=in_flight.seq)
-            in_flight = None
+        if isinstance(fact, Assistant) and fact.answers is None and not is_answered and view.in_flight is not None:
+            is_answered = True
+            yield replace(fact, answers=view.in_flight.seq)
         else:
             yield fact
 

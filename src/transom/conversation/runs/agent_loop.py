@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -42,9 +42,9 @@ from transom.conversation.model_calls.model_call import Partial, read_reply
 from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
 from transom.conversation.output_type import OutputType
 from transom.conversation.request import Request
+from transom.conversation.runnable import RunnableConversation
 from transom.conversation.runs.own_tools import context_outcome, with_readback
 from transom.conversation.runs.readable_result import as_text, readable
-from transom.conversation.runs.runnable import RunnableConversation
 from transom.conversation.runs.work import (
     Approve,
     Caller,
@@ -89,14 +89,6 @@ Approver = Callable[[ToolCalled], Any]
 driver."""
 
 
-class UseModel(Protocol):
-    """Makes a conversation plan its next requests for the model of a provider: in its dialect, and within its limit,
-    known or learned. `was_refused`: it has just refused a request as too long, so that its learned limit holds even if
-    nothing fits (`RequestPlanner.use_model`)."""
-
-    def __call__(self, provider: Provider, *, was_refused: bool = False) -> None: ...
-
-
 class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     """The settings of a run, checked. The fields mean what they mean in `RunOptions`, except:
 
@@ -136,14 +128,15 @@ _NO_OUTPUT = object()
 class AgentLoop:
     """One run on a conversation: model calls and tool calls until the model answers."""
 
-    def __init__(self, conversation: RunnableConversation, settings: RunSettings, use_model: UseModel) -> None:
-        self._conv, self._settings, self._use_model = conversation, settings, use_model
-        use_model(settings.providers[0])
+    def __init__(self, conversation: RunnableConversation, settings: RunSettings) -> None:
+        self._conv, self._settings = conversation, settings
+        self._provider = settings.providers[0]
+        self._use_model = conversation._use_model  # pyright: ignore[reportPrivateUsage] - as for a request
+        self._use_model(self._provider)
         self._first = conversation.view.length
         self._run = f"run {self._first}"
         self._sequence = 0
         self._used_before = conversation.view.usage
-        self._provider = settings.providers[0]
         self._max_tokens = settings.max_tokens
         self._sdk_arguments = settings.sdk_arguments
         self._asks_for_schema = settings.output is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from types import UnionType
 from typing import Any, TypedDict, cast
 
@@ -15,8 +15,8 @@ from transom.conversation.function_tool import tools_by_name
 from transom.conversation.lock_and_lease import until_free
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.output_type import OutputType
-from transom.conversation.runs.agent_loop import AgentLoop, Approver, RunSettings, RunSteps, UseModel
-from transom.conversation.runs.runnable import RunnableConversation
+from transom.conversation.runnable import RunnableConversation
+from transom.conversation.runs.agent_loop import AgentLoop, Approver, RunSettings, RunSteps
 from transom.conversation.runs.work import Cancel, Sleep
 from transom.conversation.state_and_head_parts import State
 from transom.conversation.toolset import Toolset, opened_tools
@@ -101,8 +101,6 @@ def start(
     options: RunOptions,
     *,
     stream: bool,
-    exclusively: Callable[[], AbstractContextManager[None]],
-    use_model: UseModel,
 ) -> RunSteps:
     """The steps of a run. Raises InvalidSetting now, and TypeError for an option that there is not; what concerns the
     log is raised by the first step."""
@@ -116,12 +114,12 @@ def start(
 
     def begin(stack: ExitStack) -> AgentLoop:
         if not any(isinstance(each, Toolset) for each in tools):
-            return AgentLoop(conversation, settings, use_model)
+            return AgentLoop(conversation, settings)
         schemas, functions = tools_by_name(opened_tools(tools, stack))
-        return AgentLoop(conversation, replace(settings, schemas=schemas, functions=functions), use_model)
+        return AgentLoop(conversation, replace(settings, schemas=schemas, functions=functions))
 
     wait = check.seconds("wait", options.get("wait", 0))
-    return _steps(conversation, input, options.get("messages"), begin, exclusively, wait)
+    return _steps(conversation, input, options.get("messages"), begin, wait)
 
 
 def _steps(
@@ -129,9 +127,9 @@ def _steps(
     input: Content | None,  # noqa: A002 - as in `run`
     messages: Sequence[object] | None,
     begin: Callable[[ExitStack], AgentLoop],
-    exclusively: Callable[[], AbstractContextManager[None]],
     wait: float,
 ) -> RunSteps:
+    exclusively = conversation._exclusively  # pyright: ignore[reportPrivateUsage] - as for a request
     with ExitStack() as stack:
         for pause in until_free(lambda: stack.enter_context(exclusively()), wait):
             yield Sleep(pause)
@@ -184,7 +182,9 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         given_tools = _listed("tools", options.get("tools"))  # toolsets are opened when the run begins
         schemas, functions = tools_by_name(each for each in given_tools if not isinstance(each, Toolset))
     retry = checked_retry(options.get("retry", DEFAULT_RETRY))
-    _must_be_cancel(options.get("cancel"))
+    for name, (fits, kind) in _KINDS.items():
+        if (value := options.get(name)) is not None and not fits(value):
+            raise InvalidSetting(f"{name}: must be {kind}, not {quote(value)}")
     limits = {name: check.positive(name, options.get(name), most) for name, most in _MOST.items()}
     if "max_steps" not in options:
         limits["max_steps"] = MAX_STEPS
@@ -192,17 +192,17 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         providers=providers,
         schemas=schemas,
         functions=functions,
-        readback=_flag("readback", options.get("readback")),
+        readback=options.get("readback"),
         output=None if options.get("output_type") is None else OutputType(options.get("output_type")),
         output_retries=_retries(options.get("output_retries", 2)),
-        reset_tool_choice=_flag("reset_tool_choice", options.get("reset_tool_choice")) is not False,
+        reset_tool_choice=options.get("reset_tool_choice") is not False,
         unavailable=_names(options.get("unavailable", ())),
-        approve=_approver(options.get("approve")),
+        approve=options.get("approve"),
         state=options.get("state"),
         sdk_arguments=_sdk_arguments(options.get("settings")),
         retry=retry,
         stream=stream,
-        prices=_checked_prices(options.get("prices")),
+        prices=options.get("prices"),
         **limits,
     )
 
@@ -224,6 +224,15 @@ _FILLED: dict[str, str] = {
 }
 """Arguments of the SDKs that the settings of a run must not have, because they would replace what the log says was
 sent; and where each belongs."""
+
+_KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "readback": (lambda given: isinstance(given, bool), "True or False"),
+    "reset_tool_choice": (lambda given: isinstance(given, bool), "True or False"),
+    "approve": (callable, "a function that takes a call"),
+    "cancel": (lambda given: callable(getattr(given, "is_set", None)), "a threading.Event"),
+    "prices": (lambda given: isinstance(given, TokenPrices), "TokenPrices"),
+}
+"""What an option must be if it is given, and how an error says it."""
 
 _MOST: dict[str, int | float] = {
     "max_tokens": 10**18,
@@ -250,12 +259,6 @@ def _retries(given: object) -> int:
     return given
 
 
-def _flag(name: str, given: object) -> bool | None:
-    if given is not None and not isinstance(given, bool):
-        raise InvalidSetting(f"{name}: must be True or False, not {quote(given)}")
-    return given
-
-
 def _names(given: object) -> Callable[[], Collection[str]]:
     if callable(given):
         return cast("Callable[[], Collection[str]]", given)
@@ -266,23 +269,6 @@ def _names(given: object) -> Callable[[], Collection[str]]:
         raise InvalidSetting(f"unavailable: must be names of tools, not {quote(named)}")
     names = frozenset(cast("Collection[str]", named))
     return lambda: names
-
-
-def _approver(given: object) -> Approver | None:
-    if given is not None and not callable(given):
-        raise InvalidSetting(f"approve: must be a function that takes a call, not {quote(given)}")
-    return given
-
-
-def _must_be_cancel(given: object) -> None:
-    if given is not None and not callable(getattr(given, "is_set", None)):
-        raise InvalidSetting(f"cancel: must be a threading.Event, not {quote(given)}")
-
-
-def _checked_prices(given: object) -> TokenPrices | None:
-    if given is not None and not isinstance(given, TokenPrices):
-        raise InvalidSetting(f"prices: must be TokenPrices, not {quote(given)}")
-    return given
 
 
 def _sdk_arguments(given: object) -> Mapping[str, Any]:

@@ -1,9 +1,10 @@
-"""`RunnableConversation`: the part of `Conversation` that a run uses, as a protocol. So the files of runs need not
-import `Conversation`, which imports them."""
+"""`RunnableConversation`: the part of `Conversation` that a run uses, and `failed`, as a protocol. So their files need
+not import `Conversation`, which imports them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from transom.conversation.events import Compacted, ToolCalled
@@ -19,6 +20,7 @@ from transom.core.message import Fact, Head, Raw
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.tool import Tool
 from transom.core.view import View
+from transom.providers.base import Provider
 from transom.stores import Store, StoredLog
 from transom.wire.dialect import Dialect
 
@@ -71,6 +73,15 @@ class RunnableConversation(Protocol):
         cache: bool = False,
     ) -> SummarySteps[Request]:
         """The steps of `request`: a run lets its driver wait for a summary."""
+        ...
+
+    def _exclusively(self) -> AbstractContextManager[None]:
+        """A context manager for a run: only one run at a time. Raises ConversationBusy."""
+        ...
+
+    def _use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
+        """Plan the next requests for the model of this provider: in its dialect, and within its limit, known or
+        learned. `was_refused`: it has just refused a request as too long (`RequestPlanner.use_model`)."""
         ...
 
     def _pending_calls(self) -> list[ToolCalled]: ...
