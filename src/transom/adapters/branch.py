@@ -7,7 +7,6 @@ Results of tools are compared by their calls, and not by their order or their te
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -20,6 +19,7 @@ from transom.core.message import Assistant, Fact, Instruction, Text, ToolResult,
 from transom.core.tokens import apply_trim
 from transom.core.trims import trims_of_entry
 from transom.core.view import View
+from transom.wire.fields import loaded
 from transom.wire.frameworks import FrameworkFormat, Piece
 from transom.wire.frameworks.sources import Key, is_said, key_of
 
@@ -187,7 +187,7 @@ class Branch:
                 call = turn.calls[index]
                 if call.id and call.id == result.call:
                     return key, index
-                if not call.id and (call.name, _value(call.args)) == (name, arguments):
+                if not call.id and (call.name, loaded(call.args or "{}")) == (name, arguments):
                     return key, index
         return None
 
@@ -201,14 +201,6 @@ class Branch:
         shown = unit.shown_facts()[unit.seqs.index(seq)].parts
         lines = [part.text for part in shown if isinstance(part, Text)]
         return None if shown == result.parts or len(lines) < len(shown) else "\n".join(lines)  # as `_is_clip_of` reads
-
-
-def _value(arguments: str) -> object:
-    """The arguments of a call as a value; None if they are no JSON."""
-    try:
-        return json.loads(arguments or "{}")
-    except ValueError:
-        return None
 
 
 def _listed(pieces: Sequence[Piece]) -> list[_Said]:

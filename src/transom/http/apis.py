@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -12,7 +11,7 @@ from transom.core.message import Fact, Instruction, Raw, User, is_empty
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import DIALECTS, dialect_at, dialect_named
-from transom.wire.fields import as_dict
+from transom.wire.fields import as_dict, as_parts
 
 Fields = dict[str, msgspec.Raw]
 """A body's fields, each as the bytes that came."""
@@ -165,7 +164,7 @@ class CallBody:
         if not messages or as_dict(messages[-1]).get("role") in (*_HEAD_ROLES, *_MODEL_ROLES):
             fields[self.api.messages] = [*messages, *self._empty_end()]
         if self._billing:
-            fields["system"] = [*self._billing, *_as_blocks(cast("object", fields.get("system")))]
+            fields["system"] = [*self._billing, *as_parts(fields.get("system"))]
         if longest_answer is not None:
             self._set_answer(fields, longest_answer)
         return msgspec.json.encode(fields)
@@ -221,9 +220,3 @@ class CallBody:
             head.append(message)
         self.messages = self.messages[len(head) :]
         return [fact for _, fact in self.dialect.parse(head) if isinstance(fact, Instruction)]
-
-
-def _as_blocks(system: object) -> Sequence[Raw]:
-    if isinstance(system, str):
-        return [{"type": "text", "text": system}]
-    return cast("list[Raw]", system or [])

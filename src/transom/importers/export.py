@@ -11,7 +11,7 @@ from transom.core.message import Head
 from transom.errors import InvalidSetting, quote
 from transom.importers.logs.import_mark import newest_mark
 from transom.importers.recorded import FORMATS, format_named
-from transom.importers.writers.documents import writer_for
+from transom.importers.writers.documents import written
 from transom.importers.writers.log_messages import LeftOut, Shown, shown_messages, unchanged_messages
 from transom.stores import StoredLog
 
@@ -75,7 +75,7 @@ class Export(Iterator[bytes]):
             messages = unchanged_messages(self._read(), left_out)
         else:
             messages = shown_messages(self._read(), dialect, left_out, reasoning=name in _WITH_REASONING_OF_ALL)
-        yield from writer_for(name, self._log.name, left_out).whole(head, self._counted(messages))
+        yield from written(name, self._log.name, head, self._counted(messages), left_out)
         self.report.notes = left_out.notes()
 
     def _read(self) -> Iterator[Entry]:

@@ -7,7 +7,7 @@ of one conversation, or an event of one session. The first line that can be reco
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Self
@@ -33,11 +33,9 @@ from transom.importers.recorded import Recorded, format_named
 _BREAKS = (b"{", b"[", b",")
 """What ends the first line of a JSON value that is written over several lines."""
 
-_BROKEN, _UNREAD = object(), object()
-"""They stand in place of a line's value: `_BROKEN` if the line is not JSON, `_UNREAD` if it was not parsed yet."""
-
-_Before = list[tuple[FileLine, object]]
-"""The lines that were read to recognise the format, with their values."""
+_MESSAGES, _CONVERSATIONS = "messages", "conversations"
+"""How a file with one value a line is laid out: a message a line, or one conversation or several. A file with an event
+of a session a line is laid out as the format of the session."""
 
 
 class Reader(Iterator[Recorded]):
@@ -154,12 +152,11 @@ def session_in(file: OpenFile, settings: Settings) -> str:
     """
     document, lines = _begun(file)
     found = _recognised(lines, settings) if document is None else None
-    if found is None or found[0] is not _session_by_line:
+    if found is None or found[0] not in recognise.SESSIONS:
         return ""
-    before = found[1]
-    kind = _session_format(before, settings)
-    quiet = replace(settings, on_skip=ignore)
-    next(recognise.events_of(kind, _values(before, lines, quiet), file.label, settings), None)  # raises if it is none
+    kind, lines = found
+    values = _values(lines, replace(settings, on_skip=ignore))
+    next(recognise.events_of(kind, values, file.label, settings), None)  # raises if it is none
     return kind
 
 
@@ -173,9 +170,20 @@ def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
     if first is not None:
         text = b"\n" * (first.number - 1) + first.raw + file.rest()  # so that errors have the number of the line
         yield from recognise.conversations(parsed(text, file.label), file.label, file.stem, settings)
-    elif (found := _recognised(lines, settings)) is not None:
-        layout, before = found
-        yield from layout(file, before, lines, settings)
+        return
+    found = _recognised(lines, settings)
+    if found is None:
+        return
+    layout, lines = found
+    if layout == _MESSAGES:
+        messages = list(_values(lines, settings))
+        yield recognise.conversation({"messages": messages}, file.label, file.stem, settings)
+    elif layout == _CONVERSATIONS:
+        for line in lines:  # a broken one raises, so that no whole conversation is lost without notice
+            value = parsed(line.text, line.where)
+            yield from recognise.conversations(value, line.where, f"{file.stem}:{line.number}", settings)
+    else:
+        yield from recognise.session(layout, _values(lines, settings), file.label, file.stem, settings)
 
 
 def _begun(file: OpenFile) -> tuple[FileLine | None, Iterator[FileLine]]:
@@ -207,90 +215,48 @@ def _goes_on(first: FileLine, file: OpenFile) -> bool:
     return False
 
 
-def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[_Layout, _Before] | None:
-    """Decide how a file with one value a line is read. Return that layout, and the lines that were read to decide it;
-    None if there is no line.
+def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[str, Iterator[FileLine]] | None:
+    """Decide how a file with one value a line is laid out. Return that, and all its lines; None if there is no line.
 
     Raises InvalidMessage if the first UNDECIDED lines are not JSON, or none of them can be recognised.
     """
-    before: _Before = []
+    before: list[FileLine] = []
     broken: InvalidMessage | None = None
+    unknown: InvalidMessage | None = None
     for line in lines:
+        before.append(line)
         try:
             value = parsed(line.text, line.where)
         except InvalidMessage as problem:
             broken = broken or problem
-            before.append((line, _BROKEN))
         else:
-            before.append((line, value))
             recognise.require_no_session(value, line.where, settings)
-            if (layout := _layout_of(value, settings)) is not None:
-                return layout, before
+            if layout := _layout_of(value, settings):
+                return layout, chain(before, lines)
+            unknown = unknown or recognise.unrecognised(line.where, value)
         if len(before) == UNDECIDED:
             break
-    for line, value in before:
-        if value is not _BROKEN:
-            raise recognise.unrecognised(line.where, value)
-    if broken is not None:
-        raise broken
+    if (problem := unknown or broken) is not None:
+        raise problem
     return None
 
 
-def _layout_of(value: object, settings: Settings) -> _Layout | None:
-    """Return the layout of a file that has this value on a line; None if the value does not decide it."""
-    if settings.session or recognise.session_format(value):
-        return _session_by_line
+def _layout_of(value: object, settings: Settings) -> str:
+    """Return the layout of a file that has this value on a line; empty if the value does not decide it."""
+    if kind := settings.session or recognise.session_format(value):
+        return kind
     if recognise.is_message(value):
-        return _messages_by_line
-    if recognise.is_conversation(value) or recognise.is_window(value) or isinstance(value, list):
-        return _conversations_by_line
-    return None
+        return _MESSAGES
+    is_whole = recognise.is_conversation(value) or recognise.is_window(value) or isinstance(value, list)
+    return _CONVERSATIONS if is_whole else ""
 
 
-def _conversations_by_line(
-    file: OpenFile, before: _Before, lines: Iterator[FileLine], settings: Settings
-) -> Iterator[Recorded]:
-    """Yield the conversations of each line.
-
-    A broken line raises InvalidMessage, so that no whole conversation is lost without notice.
-    """
-    for line in chain((line for line, _ in before), lines):
-        name = f"{file.stem}:{line.number}"
-        yield from recognise.conversations(parsed(line.text, line.where), line.where, name, settings)
-
-
-def _messages_by_line(
-    file: OpenFile, before: _Before, lines: Iterator[FileLine], settings: Settings
-) -> Iterator[Recorded]:
-    """Yield the one conversation of a file that has a message a line."""
-    messages = list(_values(before, lines, settings))
-    yield recognise.conversation({"messages": messages}, file.label, file.stem, settings)
-
-
-def _session_by_line(
-    file: OpenFile, before: _Before, lines: Iterator[FileLine], settings: Settings
-) -> Iterator[Recorded]:
-    """Yield the conversations of a session file, which has an event a line."""
-    kind = _session_format(before, settings)
-    yield from recognise.session(kind, _values(before, lines, settings), file.label, file.stem, settings)
-
-
-def _session_format(before: _Before, settings: Settings) -> str:
-    return settings.session or recognise.session_format(before[-1][1])
-
-
-_Layout = Callable[[OpenFile, _Before, Iterator[FileLine], Settings], Iterator[Recorded]]
-
-
-def _values(before: _Before, lines: Iterator[FileLine], settings: Settings) -> Iterator[object]:
-    """Yield the values of lines that are parts of one conversation: first those of `before`, then those of `lines`.
+def _values(lines: Iterator[FileLine], settings: Settings) -> Iterator[object]:
+    """Yield the values of lines that are parts of one conversation.
 
     A broken line is reported and left out, as the last line of a live session may be incomplete.
     """
-    for line, value in chain(before, ((line, _UNREAD) for line in lines)):
-        if value is not _BROKEN and value is not _UNREAD:
-            yield value
-            continue
+    for line in lines:
         try:
             yield parsed(line.text, line.where)
         except InvalidMessage as problem:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from transom.errors import ProviderError, ProviderErrorKind, shorten
 from transom.redaction import without_keys
-from transom.wire.fields import as_dict
+from transom.wire.fields import as_dict, loaded
 
 __all__ = ["error_kind", "http_error", "provider_error"]
 
@@ -88,7 +88,8 @@ def http_error(status: int | None, body: str, headers: Mapping[str, str] | None 
     `status`: None for an answer whose status is not known; 200 for an error that came inside a stream. `headers`: those
     of the answer, which may say when to try again.
     """
-    details = _object_in(body)
+    held = loaded(body)
+    details = cast("dict[str, Any]", held) if isinstance(held, dict) else None
     found = {} if headers is None else {str(name).lower(): value for name, value in headers.items()}
     wait = _from_headers(found) if found else None
     return ProviderError(
@@ -97,13 +98,6 @@ def http_error(status: int | None, body: str, headers: Mapping[str, str] | None 
         body=without_keys(body, *secrets)[:BODY_CHARACTERS],
         retry_after=_bounded(_from_delay(details) if wait is None else wait),
     )
-
-
-def _object_in(body: str) -> dict[str, Any] | None:
-    with suppress(ValueError, RecursionError):
-        value = json.loads(body)
-        return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-    return None
 
 
 def _address(error: BaseException) -> str:

@@ -65,6 +65,14 @@ def as_items(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else [value]
 
 
+def as_parts(content: object) -> list[Any]:
+    """Content as a list of parts, as the APIs of OpenAI (chat) and Anthropic have them. A text is one part; an empty
+    text, and any value that is no list, gives none."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return cast("list[Any]", content) if isinstance(content, list) else []
+
+
 def iso_time(at: float) -> str:
     """Write a time in seconds since the epoch as ISO 8601 in UTC: with milliseconds, and with microseconds where it has
     any, so that an import gives the same order."""
@@ -73,13 +81,18 @@ def iso_time(at: float) -> str:
     return when.isoformat(timespec=unit).replace("+00:00", "Z")
 
 
-def json_or_text(text: str) -> object:
-    """Parse a text as a JSON object; return the text itself if it is none, or nests too deep to be parsed. An empty
-    text gives an empty object."""
+def loaded(text: str) -> object:
+    """The value of a JSON text; None if it is not JSON, or nests too deep to be parsed."""
     try:
-        value: object = json.loads(text or "{}")
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        return None
+
+
+def json_or_text(text: str) -> object:
+    """The JSON object in a text; the text itself if it is none, or nests too deep to be parsed. An empty text gives an
+    empty object."""
+    value = loaded(text or "{}")
     return cast("object", value) if isinstance(value, dict) else text
 
 
@@ -89,6 +102,11 @@ def plain_text(content: object) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in objects_in(content) if isinstance(part.get("text"), str))
+
+
+def data_url(mime: str, data: str) -> str:
+    """The URL that holds base64 data of this media type."""
+    return f"data:{mime};base64,{data}"
 
 
 def data_of(url: str) -> tuple[str, str] | None:

@@ -17,7 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.message import Media, MediaKind, Raw
-from transom.wire.fields import DIALECT_OF_PART, as_dict, text
+from transom.wire.chat_json import chat_media
+from transom.wire.fields import DIALECT_OF_PART, as_dict, data_url, text
 
 _HEADER = 128 * 1024
 """The first characters of base64 that are read for the size of an image. A camera may put data before it."""
@@ -93,7 +94,7 @@ def _located(kind: MediaKind, url: str, name: str = "") -> Asset:
 
 def _url(asset: Asset) -> str:
     """The URL of an asset; a data URL if it has only data."""
-    return asset.url or f"data:{asset.mime};base64,{asset.data}"
+    return asset.url or data_url(asset.mime, asset.data)
 
 
 def _read_chat(raw: Raw) -> Asset | None:
@@ -110,17 +111,10 @@ def _read_chat(raw: Raw) -> Asset | None:
     return None
 
 
-def chat_part(kind: MediaKind, url: str) -> Raw:
-    """A part of the chat API with an image or a file. `url`: where it is, or a data URL that holds it."""
-    if kind == "image":
-        return {"type": "image_url", "image_url": {"url": url}}
-    return {"type": "file", "file": {"file_data": url}}
-
-
 def _write_chat(asset: Asset) -> Raw | None:
     """The asset as a part of the chat API; None if that takes no such file."""
     if asset.kind == "image":
-        return chat_part("image", _url(asset))
+        return chat_media("image", _url(asset))
     sound = asset.mime.removeprefix("audio/")
     if asset.data and sound in {"wav", "mp3"}:
         return {"type": "input_audio", "input_audio": {"data": asset.data, "format": sound}}

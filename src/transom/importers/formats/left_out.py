@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import cast
 
 from msgspec import Struct
+
+from transom.wire.fields import loaded
 
 _LABELS = re.compile(
     r"(?:uuid|id|ids|type|\$type|\$rewindTo|kind|role|from|sender|source|origin|object|status|state|model|format|version"
@@ -82,10 +83,4 @@ def _texts(value: object) -> Iterator[tuple[str, str]]:
 
 def _json_in(text: str) -> object:
     """Return the object or list that a text is the JSON of, or None."""
-    if text.lstrip()[:1] not in {"{", "["}:
-        return None
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return cast("object", value) if isinstance(value, dict | list) else None
+    return loaded(text) if text.lstrip()[:1] in {"{", "["} else None

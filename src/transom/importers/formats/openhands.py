@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, image, result_text
+from transom.importers.formats.pieces import Answer, ChatBuilder, Media, Piece, arguments, result_text
 from transom.importers.formats.shapes import MessageFormat, found
+from transom.wire.chat_json import chat_media
 from transom.wire.fields import as_dict, as_items, first_of, objects_in, text
 
 _SILENT = frozenset({"change_agent_state", "recall", "null", "agent_state_changed", "loop_detection_pause"})
@@ -145,7 +146,7 @@ def _thoughts(value: Raw) -> list[Piece]:
 
 
 def _images(value: Raw) -> list[Piece]:
-    return [image(each) for each in as_items(value.get("image_urls")) if isinstance(each, str)]
+    return [Media(chat_media("image", each)) for each in as_items(value.get("image_urls")) if isinstance(each, str)]
 
 
 def _texts(value: object) -> list[Piece]:

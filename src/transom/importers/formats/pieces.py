@@ -6,7 +6,6 @@ for the turn and one for each result.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import cast
 
@@ -14,7 +13,8 @@ from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
 from transom.texts import tool_failed
-from transom.wire.fields import as_dict, compact_json
+from transom.wire.chat_json import chat_call
+from transom.wire.fields import as_dict, compact_json, loaded
 
 
 class Answer(Struct, frozen=True):
@@ -90,7 +90,7 @@ class ChatBuilder:
         self._made += 1
         label = call.id or f"call_{self._made}"
         self._open.append((label, call.name))
-        return {"id": label, "type": "function", "function": {"name": call.name, "arguments": call.args}}
+        return chat_call(label, call.name, call.args)
 
     def _result(self, answer: Answer) -> Raw:
         label, content = answer.call, tool_failed(answer.text) if answer.failed else answer.text
@@ -107,16 +107,6 @@ class ChatBuilder:
 
 def _part(piece: Text | Media) -> Raw:
     return {"type": "text", "text": piece.text} if isinstance(piece, Text) else piece.part
-
-
-def image(url: str) -> Media:
-    """Return an image by its URL, which may be a data URL."""
-    return Media({"type": "image_url", "image_url": {"url": url}})
-
-
-def file(url: str, name: str = "") -> Media:
-    """Return a file by its URL, which may be a data URL."""
-    return Media({"type": "file", "file": {"file_data": url, **({"filename": name} if name else {})}})
 
 
 def arguments(value: object) -> str:
@@ -151,9 +141,5 @@ def result_text(value: object) -> str:
 def parsed_text(value: object) -> object:
     """Return the JSON object or array that a text holds; the value itself if it is no text, or a text that holds
     neither."""
-    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
+    found = loaded(value) if isinstance(value, str) and value.lstrip()[:1] in {"{", "["} else None
+    return value if found is None else found

@@ -12,8 +12,9 @@ from typing import Any, cast
 from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, file, image, result_text
-from transom.wire.fields import as_dict
+from transom.importers.formats.pieces import Answer, ChatBuilder, Media, Piece, arguments, result_text
+from transom.wire.chat_json import chat_media
+from transom.wire.fields import as_dict, data_url
 
 Paths = str | tuple[str, ...]
 
@@ -184,11 +185,10 @@ def media(*, url: Paths = "url", data: Paths = "data", mime: Paths = "mimeType",
 
     def rule(part: Any) -> Iterable[Piece]:
         kind, held, link = _text(part, mime), _text(part, data), _text(part, url)
-        link = link or (f"data:{kind or 'image/png'};base64,{held}" if held else "")
+        link = link or (data_url(kind or "image/png", held) if held else "")
         if not link:
             return []
-        if kind.startswith("image/") or link.startswith("data:image/") or not kind:
-            return [image(link)]
-        return [file(link, _text(part, name))]
+        is_image = kind.startswith("image/") or link.startswith("data:image/") or not kind
+        return [Media(chat_media("image" if is_image else "file", link, _text(part, name)))]
 
     return rule

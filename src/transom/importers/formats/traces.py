@@ -11,6 +11,7 @@ from transom.importers.formats.containers import Body, Container
 from transom.importers.formats.exchanges import exchange, request_messages, said_in
 from transom.importers.formats.pieces import parsed_text
 from transom.importers.formats.shapes import found
+from transom.wire.chat_json import chat_call, chat_media
 from transom.wire.fields import as_dict, objects_in, text
 
 
@@ -137,19 +138,15 @@ def _open_inference(value: object) -> Raw:
     if parts and not out["content"]:
         links = ((part, found(part, "image.image.url")) for part in parts)
         out["content"] = [
-            {"type": "image_url", "image_url": {"url": link}} if link else {"type": "text", "text": text(part, "text")}
-            for part, link in links
+            chat_media("image", link) if link else {"type": "text", "text": text(part, "text")} for part, link in links
         ]
     if calls:
         out["tool_calls"] = [
-            {
-                "id": text(each, "id") or f"call_{number}",
-                "type": "function",
-                "function": {
-                    "name": str(found(each, "function.name") or ""),
-                    "arguments": str(found(each, "function.arguments") or "{}"),
-                },
-            }
+            chat_call(
+                text(each, "id") or f"call_{number}",
+                str(found(each, "function.name") or ""),
+                str(found(each, "function.arguments") or "{}"),
+            )
             for number, each in enumerate(calls, start=1)
         ]
     if out["role"] == "tool":

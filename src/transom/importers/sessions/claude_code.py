@@ -35,7 +35,7 @@ from msgspec.structs import replace
 from transom.core.message import Raw
 from transom.importers.sessions.injected import is_command
 from transom.importers.sessions.session_reader import Said, SessionEvent, SessionReader, seconds_of
-from transom.wire.fields import as_dict, objects_in, plain_text, text
+from transom.wire.fields import as_dict, as_parts, objects_in, plain_text, text
 
 _LINE_KEYS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid", "isSidechain", "messageId"})
 """At least one of these keys is in every line."""
@@ -334,5 +334,4 @@ def _words(message: Raw) -> str:
 
 
 def _blocks(message: Raw) -> list[Raw]:
-    content = text(message, "content")
-    return [{"type": "text", "text": content}] if content else objects_in(message["content"])
+    return objects_in(as_parts(message["content"]))

@@ -15,7 +15,8 @@ from typing import cast
 
 from transom.core.message import Raw
 from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, SessionReader, seconds_of
-from transom.wire.fields import as_dict, as_text, compact_json, objects_in, text
+from transom.wire.chat_json import chat_call, chat_media
+from transom.wire.fields import as_dict, as_text, compact_json, data_url, objects_in, text
 
 _BESIDE = frozenset(
     {
@@ -126,11 +127,7 @@ def _turn(message: Raw) -> Raw | None:
     said = [_part(block) for block in blocks if text(block, "type") not in {"thinking", "toolCall"}]
     thoughts = [text(block, "thinking") for block in blocks if text(block, "type") == "thinking"]
     calls = [
-        {
-            "id": text(block, "id"),
-            "type": "function",
-            "function": {"name": text(block, "name"), "arguments": as_text(block.get("arguments"))},
-        }
+        chat_call(text(block, "id"), text(block, "name"), as_text(block.get("arguments")))
         for block in blocks
         if text(block, "type") == "toolCall"
     ]
@@ -151,8 +148,7 @@ def _plain(parts: str | list[Raw]) -> str | list[Raw]:
 
 def _part(block: Raw) -> Raw:
     if text(block, "type") == "image":
-        url = f"data:{text(block, 'mimeType')};base64,{text(block, 'data')}"
-        return {"type": "image_url", "image_url": {"url": url}}
+        return chat_media("image", data_url(text(block, "mimeType"), text(block, "data")))
     known = text(block, "type") in {"text", ""}
     return {"type": "text", "text": text(block, "text") if known else compact_json(block)}
 

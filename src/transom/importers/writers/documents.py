@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Protocol
 
 from transom.core.message import Head, Raw, Text
 from transom.importers.recorded import FORMATS
@@ -18,26 +17,17 @@ MESSAGE_KEYS = {"openai": "messages", "anthropic": "messages", "responses": "inp
 """The key under which a body of each API has its messages."""
 
 
-class Writer(Protocol):
-    """Writes one conversation in one format. It takes messages in the format's dialect."""
-
-    def whole(self, head: Head, messages: Iterable[Shown]) -> Iterator[str]:
-        """Yield the text of a new file with this head and these messages, in pieces."""
-        ...
-
-
-def writer_for(format_name: str, conversation: str, left_out: LeftOut) -> Writer:
-    """Make the writer for a format. `conversation`: the name of the conversation, which ids are derived from."""
+def written(
+    format_name: str, conversation: str, head: Head, messages: Iterable[Shown], left_out: LeftOut
+) -> Iterator[str]:
+    """Yield the text of a file in this format, in pieces. `conversation`: its name, which ids are derived from.
+    `messages`: in the format's dialect."""
     if format_name in _SESSIONS:
-        return _SESSIONS[format_name](conversation, left_out)
-    return _DocumentWriter(format_name, left_out)
+        return _SESSIONS[format_name](conversation, left_out).whole(head, messages)
+    return _DocumentWriter(format_name, left_out).whole(head, messages)
 
 
-_SESSIONS: dict[str, Callable[[str, LeftOut], Writer]] = {
-    "claude_code": ClaudeCodeWriter,
-    "codex": CodexWriter,
-    "pi": PiWriter,
-}
+_SESSIONS = {"claude_code": ClaudeCodeWriter, "codex": CodexWriter, "pi": PiWriter}
 
 _LISTS: dict[str, Callable[[Iterable[Shown]], Iterator[Raw]]] = {
     "langchain": lambda messages: (langchain_json.from_chat(shown.message) for shown in messages),
@@ -48,7 +38,7 @@ _LISTS: dict[str, Callable[[Iterable[Shown]], Iterator[Raw]]] = {
 
 
 class _DocumentWriter:
-    """Writes a body of an API, or a list of messages: see `Writer`."""
+    """Writes a body of an API, or a list of messages."""
 
     def __init__(self, format_name: str, left_out: LeftOut) -> None:
         self._format, self._left_out = format_name, left_out

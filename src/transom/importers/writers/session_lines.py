@@ -8,11 +8,21 @@ from uuid import NAMESPACE_URL, uuid5
 
 from transom.core.message import Head, Raw, Text
 from transom.importers.writers.log_messages import NO_PLACE, LeftOut, Shown
-from transom.wire.fields import as_dict, compact_json, data_of, iso_time, json_or_text, objects_in, plain_text, text
+from transom.wire.fields import (
+    as_dict,
+    as_parts,
+    compact_json,
+    data_of,
+    iso_time,
+    json_or_text,
+    objects_in,
+    plain_text,
+    text,
+)
 
 
 class _SessionWriter:
-    """Writes messages as lines of a session, as `Writer` says. A subclass makes the lines of one format."""
+    """Writes messages as lines of a session. A subclass makes the lines of one format."""
 
     def __init__(self, conversation: str, left_out: LeftOut) -> None:
         self._left_out = left_out
@@ -21,6 +31,7 @@ class _SessionWriter:
         self._lines = 0
 
     def whole(self, head: Head, messages: Iterable[Shown]) -> Iterator[str]:
+        """Yield the text of a new file with this head and these messages, in pieces."""
         if head.tools:
             self._left_out.add("tool schemas left out", len(head.tools), why=NO_PLACE)
         begin, messages = _first_time(messages)
@@ -66,8 +77,12 @@ class ClaudeCodeWriter(_SessionWriter):
             "timestamp": at,
         }
         if role == "assistant":
-            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-            said = {"id": f"msg_{label.replace('-', '')}", "type": "message", "role": role, "content": blocks}
+            said = {
+                "id": f"msg_{label.replace('-', '')}",
+                "type": "message",
+                "role": role,
+                "content": as_parts(content),
+            }
             line["message"] = {**said, "model": "", "stop_reason": None, "stop_sequence": None, "usage": {}}
         elif role != "user":
             self._left_out.add("system messages that became the user's")

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from transom.core.message import Raw
 from transom.wire.anthropic.render import is_blank
+from transom.wire.fields import as_parts
 
 MAX_BREAKPOINTS = 4
 """The maximum number of marks in a request (A19)."""
@@ -42,9 +43,7 @@ def breakpoints(request: Raw, ends: Sequence[int]) -> Raw:
 
 def _marked(content: object) -> list[Raw] | None:
     """The content with a mark on its last block that can take one; None if there is no such block, or it has a mark."""
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    blocks: list[Raw] = list(cast("list[Raw]", content or []))
+    blocks: list[Raw] = [*as_parts(content)]
     for at in range(len(blocks) - 1, -1, -1):
         block = blocks[at]
         if block["type"] in _MARKABLE and not (block["type"] == "text" and is_blank(block["text"])):

@@ -20,7 +20,7 @@ from transom.wire.anthropic.parse import DIALECT_NAME, SIGNED
 from transom.wire.anthropic.server_tools import remove_last_thoughts
 from transom.wire.arguments import as_object
 from transom.wire.dialect import Rendered
-from transom.wire.fields import deep_copy, is_text, without_lone_surrogates
+from transom.wire.fields import as_parts, deep_copy, is_text, without_lone_surrogates
 from transom.wire.translate import safe_name, translate_fact, unique_calls
 from transom.wire.turns import runs
 
@@ -76,7 +76,7 @@ def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
     is left.
     """
     contents = [_content(translate_fact(fact, DIALECT_NAME), "prompt") for fact in instructions]
-    whole = contents[0] if len(contents) == 1 else [block for content in contents for block in _listed(content)]
+    whole = contents[0] if len(contents) == 1 else [block for content in contents for block in as_parts(content)]
     sent: str | list[Raw] = without_lone_surrogates(whole)
     return sent
 
@@ -85,7 +85,7 @@ def instruction_by_user(role: str, rendered: Rendered) -> Rendered:
     """An instruction as a user message, marked as what it is. A placeholder stands for blocks that only the system may
     send."""
     message = rendered.message
-    blocks = [each if each["type"] in _USER_BLOCKS else _left_out("part") for each in _listed(message["content"])]
+    blocks = [each if each["type"] in _USER_BLOCKS else _left_out("part") for each in as_parts(message["content"])]
     at = next((at for at, block in enumerate(blocks) if block["type"] == "text"), None)
     if at is None:
         blocks.insert(0, _text(texts.instruction_text(role, "").rstrip()))
@@ -180,11 +180,6 @@ def _block(item: m.Addressed, role: str, *, unsigned: bool = False) -> Iterator[
         yield _left_out("part")
     else:
         yield deep_copy(item.raw)
-
-
-def _listed(content: str | list[Raw]) -> list[Raw]:
-    """A content as a list of blocks."""
-    return content if isinstance(content, list) else [_text(content)] if content else []
 
 
 def _text(text: str) -> Raw:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.errors import InvalidMessage
+from transom.wire.chat_json import chat_call, chat_media
 from transom.wire.fields import objects_in, plain_text
 from transom.wire.frameworks.base import (
     FrameworkFormat,
@@ -24,7 +25,6 @@ from transom.wire.frameworks.base import (
     signature_of,
     unchanged_message,
 )
-from transom.wire.media import chat_part
 from transom.wire.openai import parse
 from transom.wire.replies import UsageFields, as_assistant, with_usage
 
@@ -90,11 +90,7 @@ def _turn(contents: Sequence[Any], where: str) -> Any:
     """The turn of the model with these contents. Signed thoughts are bound to their prefix; one that is encrypted has
     no text, so its signature stands for it."""
     thoughts = [each for each in contents if each.type == _THOUGHT]
-    calls = [
-        {"id": each.call_id or "", "type": "function", "function": {"name": each.name or "", "arguments": _args(each)}}
-        for each in contents
-        if each.type == _CALL
-    ]
+    calls = [chat_call(each.call_id or "", each.name or "", _args(each)) for each in contents if each.type == _CALL]
     said = [_part(each) for each in contents if each.type not in {_CALL, _THOUGHT, "usage"}]
     chat: Raw = {"role": "assistant", "content": said or None}
     signs = [signature_of(cast("Raw", vars(each))) for each in thoughts]
@@ -113,7 +109,7 @@ def _part(content: Any) -> Raw:
     if content.type == _TEXT:
         return {"type": "text", "text": content.text or ""}
     if content.type in {"data", "uri"} and content.uri:
-        return chat_part("image" if str(content.media_type).startswith("image/") else "file", content.uri)
+        return chat_media("image" if str(content.media_type).startswith("image/") else "file", content.uri)
     return {"type": "text", "text": json.dumps(content.to_dict(), ensure_ascii=False, default=str)}
 
 

@@ -20,6 +20,7 @@ from transom.core.message import Assistant, Fact, Raw, ToolResult
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.wire.dialect import Dialect
+from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, json_or_text, text
 from transom.wire.openai import OpenAIChatDialect
 from transom.wire.openai.parse import body_keys
@@ -72,11 +73,13 @@ class FrameworkFormat:
 
     name = ""
     """The name by which `transom.render` knows the format."""
+    api = ""
+    """The name of the dialect of the facts, if it is another one than `CHAT`."""
 
     @property
     def dialect(self) -> Dialect:
         """The dialect of the facts."""
-        return CHAT
+        return dialect_named(self.api) if self.api else CHAT
 
     def owns(self, value: object) -> bool:  # noqa: ARG002 - for those that know their objects
         """Whether a value is a message or a reply of the framework. Always false where such values are dicts or the

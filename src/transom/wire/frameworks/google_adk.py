@@ -9,7 +9,6 @@ import msgspec
 from transom.core.message import Assistant
 from transom.core.view import View
 from transom.errors import InvalidMessage
-from transom.wire.dialect import Dialect
 from transom.wire.fields import as_dict, objects_in
 from transom.wire.frameworks.base import FrameworkFormat, Sources
 from transom.wire.rendering import render_messages
@@ -22,16 +21,11 @@ class GoogleADKFormat(FrameworkFormat):
     """The contents of an `LlmRequest`. Elsewhere such contents are messages of the dialect "gemini"."""
 
     name = "google_adk"
-
-    @property
-    def dialect(self) -> Dialect:
-        from transom.wire.gemini import GEMINI  # noqa: PLC0415 - the package's import brings no second dialect
-
-        return GEMINI
+    api = "gemini"
 
     def read_reply(self, reply: Any) -> Assistant:
         """The turn in an `LlmResponse`."""
-        from transom.wire.gemini.parse import plain  # noqa: PLC0415 - as above
+        from transom.wire.gemini.parse import plain  # noqa: PLC0415 - the package brings no second dialect
 
         if getattr(reply, "content", None) is None:
             raise InvalidMessage("reply", f"the model said nothing: {getattr(reply, 'error_message', None)!s:.100}")

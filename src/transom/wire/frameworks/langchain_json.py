@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from transom.core.message import Raw
 from transom.texts import FAILED
-from transom.wire.fields import as_dict, json_or_text, objects_in, plain_text, text
-from transom.wire.media import chat_part
+from transom.wire.chat_json import chat_call, chat_media
+from transom.wire.fields import as_dict, data_url, json_or_text, objects_in, plain_text, text
 from transom.wire.translate import failed_content
 
 _ROLES = {
@@ -145,11 +145,7 @@ def _add_turn(out: Raw, data: Raw) -> None:
 def _call(call: Raw) -> Raw:
     args: Any = call["args"] if "args" in call else call.get("input")
     text = args if isinstance(args, str) else json.dumps(args if args is not None else {}, ensure_ascii=False)
-    return {
-        "id": call.get("id") or "",
-        "type": "function",
-        "function": {"name": call.get("name") or "", "arguments": text},
-    }
+    return chat_call(call.get("id") or "", call.get("name") or "", text)
 
 
 def _thought(block: Raw) -> object:
@@ -175,7 +171,7 @@ def _part(block: Raw) -> Raw:
     if kind == "text":
         return {"type": "text", "text": block.get("text") or ""}
     if kind in {"image", "file", "audio"} and (url := _url(block)):
-        return chat_part("image" if kind == "image" else "file", url)
+        return chat_media("image" if kind == "image" else "file", url)
     return block
 
 
@@ -185,5 +181,5 @@ def _url(block: Raw) -> str:
     data = fields.get("base64") or fields.get("data")
     mime = fields.get("mime_type") or fields.get("media_type")
     if isinstance(data, str) and isinstance(mime, str):
-        return f"data:{mime};base64,{data}"
+        return data_url(mime, data)
     return text(fields, "url")

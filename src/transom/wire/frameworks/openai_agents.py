@@ -8,11 +8,9 @@ from typing import Any
 
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
-from transom.wire.dialect import Dialect
 from transom.wire.frameworks.base import FrameworkFormat, Piece, Sources
 from transom.wire.rendering import render_messages
 from transom.wire.replies import dumped, with_usage
-from transom.wire.responses import RESPONSES
 from transom.wire.responses.parse import USAGE
 
 _NO_ID = "__fake_id__"
@@ -23,10 +21,7 @@ class OpenAIAgentsFormat(FrameworkFormat):
     """The items of `agents.items`. They are written as input items: dicts of the Responses API."""
 
     name = "openai_agents"
-
-    @property
-    def dialect(self) -> Dialect:
-        return RESPONSES
+    api = "responses"
 
     def owns(self, value: object) -> bool:
         kinds = type(value).__mro__

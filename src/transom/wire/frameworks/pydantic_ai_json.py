@@ -11,18 +11,19 @@ from typing import Any, cast
 
 from transom.core.message import MediaKind, Raw
 from transom.texts import tool_failed
+from transom.wire.chat_json import chat_call, chat_media
 from transom.wire.fields import (
     as_dict,
     as_items,
     compact_json,
     data_of,
+    data_url,
     iso_time,
     json_or_text,
     objects_in,
     plain_text,
     text,
 )
-from transom.wire.media import chat_part
 
 _URLS: dict[str, MediaKind] = {"image-url": "image", "document-url": "file", "audio-url": "file", "video-url": "file"}
 """The kinds of items that name an image or a file by its URL."""
@@ -114,12 +115,12 @@ def _media(given: object) -> Raw:
     item = as_dict(cast("object", given))
     kind, url = text(item, "kind"), text(item, "url")
     if kind == "binary":
-        data = text(item, "data").replace("-", "+").replace("_", "/")  # pydantic writes base64 for URLs
-        url = f"data:{text(item, 'media_type')};base64,{data}"
+        # pydantic writes base64 for URLs
+        url = data_url(text(item, "media_type"), text(item, "data").replace("-", "+").replace("_", "/"))
         kind = "image-url" if text(item, "media_type").startswith("image/") else "document-url"
     if kind == "text" or kind not in _URLS:
         return {"type": "text", "text": text(item, "content") or compact_json(item)}
-    return chat_part(_URLS[kind], url)
+    return chat_media(_URLS[kind], url)
 
 
 def turn(parts: list[Raw]) -> Raw:
@@ -140,8 +141,7 @@ def turn(parts: list[Raw]) -> Raw:
 def _chat_call(part: Raw) -> Raw:
     args: Any = part.get("args")
     given = args if isinstance(args, str) else compact_json(args if args is not None else {})
-    function = {"name": text(part, "tool_name"), "arguments": given}
-    return {"id": text(part, "tool_call_id"), "type": "function", "function": function}
+    return chat_call(text(part, "tool_call_id"), text(part, "tool_name"), given)
 
 
 def _request_part(message: Raw, at: float, names: dict[str, str]) -> Raw:

@@ -15,7 +15,7 @@ from typing import Any, cast
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.wire.dialect import Dialect
-from transom.wire.fields import as_dict, objects_in
+from transom.wire.fields import as_dict, as_parts, objects_in
 from transom.wire.frameworks.base import FrameworkFormat, Piece, Sources
 from transom.wire.rendering import render_messages
 from transom.wire.replies import UsageFields, with_usage
@@ -60,7 +60,7 @@ class StrandsFormat(FrameworkFormat):
 
     def write(self, view: View, sources: Sources) -> list[Raw]:  # noqa: ARG002 - a message is the dict that it is
         return [
-            {"role": each["role"], "content": [_converse_block(block) for block in _blocks(each)]}
+            {"role": each["role"], "content": [_converse_block(block) for block in as_parts(each["content"])]}
             for each in render_messages(view, self.dialect)
         ]
 
@@ -76,11 +76,6 @@ def _message(one: Any) -> object:
 
 def _role(message: Raw) -> Raw:
     return {"role": message["role"]} if "role" in message else {}
-
-
-def _blocks(message: Raw) -> list[Raw]:
-    content = message["content"]
-    return [{"type": "text", "text": content}] if isinstance(content, str) else objects_in(content)
 
 
 def _block(block: Raw) -> Raw:
@@ -119,7 +114,7 @@ def _converse_block(block: Raw) -> Raw:
         rest = {key: value for key, value in block.items() if key not in {"type", "id", "name", "input"}}
         return {"toolUse": {"toolUseId": block["id"], "name": block["name"], "input": block["input"], **rest}}
     if kind == "tool_result":
-        content = [_converse_block(each) for each in _blocks({"content": block.get("content") or ""})]
+        content = [_converse_block(each) for each in as_parts(block.get("content")) or [{"type": "text", "text": ""}]]
         status = "error" if block.get("is_error") else "success"
         return {"toolResult": {"toolUseId": block["tool_use_id"], "status": status, "content": content}}
     if kind == "thinking":

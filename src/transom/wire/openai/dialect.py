@@ -12,7 +12,7 @@ from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation, messages_without_surrogates
 from transom.wire.dialect_counter import DialectCounter
-from transom.wire.fields import message_list
+from transom.wire.fields import as_parts, message_list
 from transom.wire.openai.parse import DIALECT_NAME, USAGE, as_message, parse, parse_reply
 from transom.wire.openai.render import message, repair, unit_messages
 from transom.wire.openai.rules import violations
@@ -127,15 +127,8 @@ def _as_one(first: Raw, second: Raw) -> Raw | None:
     if all(isinstance(text, str) for text in texts):
         content: object = "\n\n".join(filter(None, texts)) or second.get("content")
     else:
-        content = [part for text in texts for part in _parts(text)]
+        content = [part for text in texts for part in as_parts(text)]
     return {**first, **second, "content": content}
-
-
-def _parts(content: str | list[Raw]) -> list[Raw]:
-    """A content as a list of parts; an empty text gives none."""
-    if isinstance(content, list):
-        return content
-    return [{"type": "text", "text": content}] if content else []
 
 
 _JOINED = frozenset({"role", "content", "tool_calls"})

@@ -17,6 +17,7 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.core.unit import Unit
 from transom.wire.arguments import sent_text
+from transom.wire.chat_json import chat_call
 from transom.wire.fields import as_text, compact_json, deep_copy
 from transom.wire.openai.parse import DIALECT_NAME, MEDIA_TYPES, THINKING, body_keys, drop_response_only
 from transom.wire.translate import safe_name, translate_fact, unique_calls, with_failed_mark
@@ -137,7 +138,7 @@ def _add_turn(out: Raw, fact: Assistant) -> None:
 def _call(call: Call) -> Raw:
     """A call as JSON, with the fields that it was read with."""
     if call.extra is None:
-        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.args}}
+        return chat_call(call.id, call.name, call.args)
     rest: Raw = deep_copy(call.extra)
     kind, field = body_keys(rest)
     rest[kind] = _filled(cast("Raw", rest.get(kind) or {}), call, field)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from transom.core.message import Assistant, Raw
-from transom.wire.fields import as_dict, dicts, text
+from transom.wire.fields import as_dict, as_parts, dicts, text
 from transom.wire.openai.parse import TAKEN, USAGE, parse, taken
 from transom.wire.replies import as_assistant, error_text, stop_reason, with_usage
 from transom.wire.stream import Accumulator, chunk_fields, is_whole_object
@@ -170,9 +170,9 @@ def _add(fields: Raw, key: str, value: Any) -> None:
     if value is None:
         return
     if isinstance(value, list):
-        fields[key] = _merged(_as_parts(before), cast("list[Any]", value))
+        fields[key] = _merged(as_parts(before), cast("list[Any]", value))
     elif isinstance(before, list) and isinstance(value, str):  # Magistral: thinking as lists, then text as strings
-        fields[key] = _merged(cast("list[Any]", before), _as_parts(value))
+        fields[key] = _merged(cast("list[Any]", before), as_parts(value))
     elif not isinstance(before, type(cast("object", value))):
         fields[key] = dict(cast("Raw", value)) if isinstance(value, dict) else value
     elif isinstance(value, str):
@@ -191,13 +191,6 @@ def _joined(key: str, before: str, more: str) -> str:
     if not before or key not in _WHOLE:
         return before + more
     return before + more if key == "name" and more != before else before
-
-
-def _as_parts(content: object) -> list[Any]:
-    """Content so far as a list of parts: a text is one part, and an empty text none."""
-    if isinstance(content, list):
-        return cast("list[Any]", content)
-    return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
 
 
 def _merged(before: list[Any], more: list[Any]) -> list[Any]:
