@@ -82,9 +82,9 @@ class StoreTools:
     A method raises ToolError, or a TransomError, of one line for what it cannot do.
     """
 
-    def __init__(self, store: Store, *, user_id: str | None = None, memory: str = "memory") -> None:
+    def __init__(self, store: Store, *, user_id: str | None = None) -> None:
         self._store, self._user_id = store, user_id or ""
-        self.memory = Memory(store, user_id=user_id, name=memory, agent="mcp")
+        self.memory = Memory(store, user_id=user_id, agent="mcp")
 
     def log(self, conversation: str) -> StoredLog:
         """The log of a conversation of this user. Raises ToolError."""

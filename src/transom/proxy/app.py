@@ -29,9 +29,10 @@ from starlette.types import Receive, Scope, Send
 from transom.conversation.threads import in_thread
 from transom.errors import InvalidSetting, quote
 from transom.http.apis import COUNTING, api_of, error_body
+from transom.http.drive import OWN_HEADERS
 from transom.http.exchange import ClientRequest, Exchange, count_tokens, exchange_of
 from transom.http.gateway import Gateway
-from transom.http.transport import OWN_HEADERS, AsyncTransport
+from transom.http.transport import AsyncTransport
 from transom.proxy.bodies import RequestRefused, read_body
 from transom.proxy.metrics import Metrics
 

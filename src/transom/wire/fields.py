@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Mapping
 from math import isfinite
 from typing import Any, TypeVar, cast
 
+from msgspec import to_builtins
+
 from transom.clock import utc
 from transom.core.message import Media, MediaKind, Other, Raw, Shape, Text
 from transom.core.tokens import replace_surrogates
@@ -125,11 +127,8 @@ def as_text(arguments: object) -> str:
     return arguments if isinstance(arguments, str) else "" if arguments is None else compact_json(arguments)
 
 
-def deep_copy(value: Any) -> Any:
-    """A deep copy of a JSON value. It recurses: the caller must have limited the depth (`json_copy` does)."""
-    if isinstance(value, dict):
-        return {key: deep_copy(item) for key, item in cast("Raw", value).items()}
-    return [deep_copy(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+deep_copy = to_builtins
+"""A deep copy of a JSON value."""
 
 
 def without_lone_surrogates(value: Any) -> Any:
