@@ -100,7 +100,7 @@ class CallBody:
     - `tools`: the schemas of the tools in the field for tools. `offers_tools`: whether there are tools in that field
       or, as Codex sends them, in an item.
     - `model`: the model that the body names, else the path; empty if neither does.
-    - `is_streamed`: whether the client asks for a stream. `has_marks`: whether the client sets cache marks itself.
+    - `has_marks`: whether the client sets cache marks itself.
     """
 
     def __init__(self, api: Api, dialect: Dialect, path: str, content: bytes) -> None:
@@ -115,7 +115,6 @@ class CallBody:
         named = self.value("model") if "model" in self.fields else None
         found = _MODEL_IN_PATH.search(path)
         self.model = named if isinstance(named, str) else found[1] if found else ""
-        self.is_streamed = self.value("stream") is True or path.endswith(":streamGenerateContent")
         self.has_marks = b'"cache_control"' in content
         self.offers_tools = bool(self.tools) or b'"additional_tools"' in content
 

@@ -211,15 +211,11 @@ def parse_reply(reply: object, *, bound: bool) -> Assistant:
 def _with_storable_input(message: Raw) -> Raw:
     """The message with the input of each call as a log can store it: what a model wrote there does not make the reply
     unreadable."""
-    content = message.get("content")
-    if not isinstance(content, list):
+    if not isinstance(message.get("content"), list):
         return message
-    blocks = cast("list[object]", content)
-    return {**message, "content": [_storable_block(cast("Raw", x)) if isinstance(x, dict) else x for x in blocks]}
-
-
-def _storable_block(block: Raw) -> Raw:
-    return {**block, "input": storable(block["input"])} if "input" in block else block
+    given = [(block, as_dict(block)) for block in message["content"]]
+    blocks = [{**fields, "input": storable(fields["input"])} if "input" in fields else x for x, fields in given]
+    return {**message, "content": blocks}
 
 
 def without_refused_blocks(content: list[Any]) -> list[Any]:

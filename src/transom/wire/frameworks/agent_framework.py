@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from transom.wire.frameworks.base import (
     Shown,
     Sources,
     bound_if_signed,
+    grouped,
     shown_messages,
     signature_of,
     unchanged_message,
@@ -42,10 +43,7 @@ class AgentFrameworkFormat(FrameworkFormat):
     """The messages of `agent_framework`. Each result of a message is a fact, and so is all the rest of a message."""
 
     name = "agent_framework"
-
-    def owns(self, value: object) -> bool:
-        kind = type(value)
-        return kind.__name__ in {"Message", "ChatResponse"} and kind.__module__.startswith("agent_framework.")
+    classes = ("agent_framework.", "Message|ChatResponse")
 
     def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
         prefix = f"{where}, " if where else ""
@@ -58,7 +56,7 @@ class AgentFrameworkFormat(FrameworkFormat):
         return with_usage(turn, getattr(reply, "usage_details", None), _USAGE)
 
     def write(self, view: View, sources: Sources) -> list[Any]:
-        return list(_written(shown_messages(view, sources)))
+        return [_group(group) for group in grouped(shown_messages(view, sources), _are_one)]
 
 
 def _pieces(one: Any, at: int, where: str) -> list[Piece]:
@@ -113,20 +111,10 @@ def _part(content: Any) -> Raw:
     return {"type": "text", "text": json.dumps(content.to_dict(), ensure_ascii=False, default=str)}
 
 
-def _written(shown: Iterator[Shown]) -> Iterator[Any]:
-    """The messages of a window. What came in one message, and neighbouring results of ours, become one message."""
-    group: list[Shown] = []
-    for each in shown:
-        if group and not (group[0].message is each.message is not None or _are_results(group[0], each)):
-            yield _group(group)
-            group = []
-        group.append(each)
-    if group:
-        yield _group(group)
-
-
-def _are_results(first: Shown, other: Shown) -> bool:
-    return first.message is other.message and first.chat["role"] == other.chat["role"] == "tool"
+def _are_one(first: Shown, other: Shown) -> bool:
+    """Whether two neighbours of a window become one message: what came in one, and results of ours."""
+    are_results = first.chat["role"] == other.chat["role"] == "tool"
+    return first.message is other.message and (first.message is not None or are_results)
 
 
 def _group(group: Sequence[Shown]) -> Any:

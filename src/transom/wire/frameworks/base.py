@@ -10,7 +10,8 @@ The types of a framework are imported only in the functions that need them: whoe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
@@ -81,10 +82,17 @@ class FrameworkFormat:
         """The dialect of the facts."""
         return dialect_named(self.api) if self.api else CHAT
 
-    def owns(self, value: object) -> bool:  # noqa: ARG002 - for those that know their objects
-        """Whether a value is a message or a reply of the framework. Always false where such values are dicts or the
-        objects of a provider's SDK: a dialect reads them too."""
-        return False
+    classes: tuple[str, str] | None = None
+    """The module of the framework's messages and replies, and their classes as a pattern. None where such values are
+    dicts or the objects of a provider's SDK: a dialect reads them too."""
+
+    def owns(self, value: object) -> bool:
+        """Whether a value is an object of one of the `classes`."""
+        if self.classes is None:
+            return False
+        module, names = self.classes
+        kinds = type(value).__mro__
+        return any(kind.__module__.startswith(module) and re.fullmatch(names, kind.__name__) for kind in kinds)
 
     def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
         """Read messages as facts, in order. Raises InvalidMessage."""
@@ -143,6 +151,19 @@ def _ids_of(fact: Fact) -> list[str]:
     if isinstance(fact, Assistant) and fact.calls and not fact.calls[0].legacy:
         return [call.id for call in fact.calls]
     return [fact.call if isinstance(fact, ToolResult) else ""]
+
+
+def grouped(shown: Iterable[Shown], together: Callable[[Shown, Shown], bool]) -> Iterator[list[Shown]]:
+    """The messages of a window in groups of neighbours. `together`: whether a message belongs to the group of another
+    one, which is the first of it."""
+    group: list[Shown] = []
+    for each in shown:
+        if group and not together(group[0], each):
+            yield group
+            group = []
+        group.append(each)
+    if group:
+        yield group
 
 
 def unchanged_message(group: Sequence[Shown]) -> Any:

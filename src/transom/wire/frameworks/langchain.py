@@ -43,10 +43,7 @@ class LangchainFormat(FrameworkFormat):
     """The messages of `langchain_core.messages`."""
 
     name = "langchain"
-
-    def owns(self, value: object) -> bool:
-        kinds = type(value).__mro__
-        return any(kind.__name__ == "BaseMessage" and kind.__module__.startswith("langchain_core.") for kind in kinds)
+    classes = ("langchain_core.", "BaseMessage")
 
     def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
         prefix = f"{where}, " if where else ""

@@ -22,10 +22,7 @@ class OpenAIAgentsFormat(FrameworkFormat):
 
     name = "openai_agents"
     api = "responses"
-
-    def owns(self, value: object) -> bool:
-        kinds = type(value).__mro__
-        return any(kind.__module__ == "agents.items" for kind in kinds) and not isinstance(value, dict)
+    classes = ("agents.items", ".*")
 
     def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
         items: list[Any] = []

@@ -16,6 +16,7 @@ from transom.wire.frameworks.base import (
     Shown,
     Sources,
     bound_if_signed,
+    grouped,
     name_of,
     shown_messages,
     signature_of,
@@ -38,10 +39,7 @@ class PydanticAIFormat(FrameworkFormat):
     """The messages of `pydantic_ai.messages`. Each part of a request is a fact, and so is a whole response."""
 
     name = "pydantic_ai"
-
-    def owns(self, value: object) -> bool:
-        kind = type(value)
-        return kind.__name__ in {"ModelRequest", "ModelResponse"} and kind.__module__.startswith("pydantic_ai.")
+    classes = ("pydantic_ai.", "ModelRequest|ModelResponse")
 
     def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
         out: list[Piece] = []
@@ -89,22 +87,19 @@ def _pieces(one: Any, at: int, where: str) -> list[Piece]:
 def _written(shown: Iterator[Shown]) -> Iterator[Any]:
     """The messages of a window. Neighbouring messages that came in one request, or in none, become one request.
     Instructions are left out, because the requests have them."""
-    group: list[Shown] = []
     names: dict[str, str] = {}  # of the tools, by the id of the call
-    for each in shown:
-        if each.piece is not None and each.piece.source is None:
-            continue  # instructions, which the requests have
-        is_models = each.chat["role"] == "assistant"
-        if group and (is_models or group[0].message is not each.message):
-            yield _request(group, names)
-            group = []
-        if is_models:
-            names |= {call["id"]: name_of(call) for call in objects_in(each.chat.get("tool_calls"))}
-            yield _response(each)
+    without_instructions = (each for each in shown if each.piece is None or each.piece.source is not None)
+    for group in grouped(without_instructions, _are_one_request):
+        said = group[0].chat
+        if said["role"] == "assistant":
+            names |= {call["id"]: name_of(call) for call in objects_in(said.get("tool_calls"))}
+            yield _response(group[0])
         else:
-            group.append(each)
-    if group:
-        yield _request(group, names)
+            yield _request(group, names)
+
+
+def _are_one_request(first: Shown, other: Shown) -> bool:
+    return first.message is other.message and "assistant" not in (first.chat["role"], other.chat["role"])
 
 
 def _request(group: Sequence[Shown], names: dict[str, str]) -> Any:
