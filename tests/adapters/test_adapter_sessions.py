@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from transom import ConversationBusy, InvalidSetting
+from transom import ConversationBusy, InvalidMessage, InvalidSetting
 from transom.adapters.model_call import error_of
 from transom.adapters.sessions import Sessions
 from transom.core.message import Assistant, Failure, Text, ToolResult, User
@@ -120,6 +120,29 @@ def test_an_error_after_the_reply_is_not_the_calls() -> None:
     call.observe(AIMessage("Ten."))
     assert not call.failed(GeneratorExit())
     assert facts(session) == ["User", "Sent", "Assistant"]
+
+
+def test_a_call_that_ends_without_a_reply_does_not_keep_others_waiting() -> None:
+    store = open_store("memory:")
+    session = sessions(store).session("trip")
+    call = session.begin([HumanMessage("Count.")])
+    assert call.send(lambda _: "nothing", lambda _: None) == "nothing"
+    assert not session.is_waiting
+    assert not call.failed(GeneratorExit())
+    other = sessions(store).session("trip")
+    other.begin([HumanMessage("Count.")]).observe(AIMessage("Ten."))
+    assert facts(other) == ["User", "Sent", "Failure", "Sent", "Assistant"]
+
+
+def test_a_call_whose_reply_cannot_be_read_does_not_keep_others_waiting() -> None:
+    store = open_store("memory:")
+    session = sessions(store).session("trip")
+    with pytest.raises(InvalidMessage):
+        session.begin([HumanMessage("Count.")]).observe(HumanMessage("Ten."))
+    assert not session.is_waiting
+    other = sessions(store).session("trip")
+    other.begin([HumanMessage("Count.")]).observe(AIMessage("Ten."))
+    assert facts(other) == ["User", "Sent", "Failure", "Sent", "Assistant"]
 
 
 def test_a_busy_conversation_says_what_a_framework_can_do() -> None:

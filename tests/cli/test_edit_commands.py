@@ -171,7 +171,8 @@ def test_pin_says_if_the_window_is_then_over_the_budget(run):
 @pytest.mark.parametrize(
     ("args", "error"),
     [
-        (("undo", "demo", 3), "undo: entry 3 is no live edit"),
+        (("undo", "demo", 0), "undo: entry 0 is no live edit; the newest live edits are "),
+        (("undo", "demo", 3), "undo: entry 3 is no live edit; the newest live edits are "),
         (("undo", "demo", 99_999), "undo: there is no entry 99999 in this log: its entries are 0 to LAST"),
         (("pin", "demo", 99_999), "pin: there is no entry 99999 in this log: its entries are 0 to LAST"),
         (("pin", "demo", 1), "pin: entry 1 is no message, tool result or note that a window can have"),

@@ -26,8 +26,9 @@ def test_a_cache_price_that_is_not_given_is_that_of_the_input():
 
 def test_the_planner_gets_them_in_units_of_a_fresh_token():
     prices = TokenPrices(input=4, output=15, cache_read=0.4, cache_write=5)
-    assert prices.relative() == Prices(fresh=1.0, write=1.25, read=0.1)
-    assert TokenPrices(input=4, output=15).relative() == Prices(fresh=1.0, write=1.0, read=1.0)
+    assert prices.relative() == Prices(fresh=1.0, write=1.25, read=0.1, output=3.75)
+    assert TokenPrices(input=4, output=15).relative() == Prices(fresh=1.0, write=1.0, read=1.0, output=3.75)
+    assert TokenPrices(input=4, output=0).relative().output == 0
 
 
 @pytest.mark.parametrize("wrong", [{"input": -1}, {"output": True}, {"cache_read": float("nan")}, {"input": None}])

@@ -7,6 +7,8 @@ import asyncio
 import anthropic
 import openai
 import pytest
+from google import genai
+from google.genai import errors, types
 
 import transom
 from transom.providers.scripted import Fault, Scripted, call
@@ -42,6 +44,27 @@ def test_anthropic_streamed_and_refused():
         assert stream.get_final_text() == "It is sunny."
     with pytest.raises(anthropic.BadRequestError, match="ends with the model's own words"):
         client.create(model="m", max_tokens=10, messages=[{"role": "assistant", "content": "It is"}])
+
+
+def test_gemini_whole_and_streamed():
+    http = Scripted("It is sunny.", "It rains.", Fault(kind="server", status=503), dialect="gemini").http_client()
+    models = genai.Client(api_key="none", http_options=types.HttpOptions(httpx_client=http)).models
+    assert models.generate_content(model="m", contents="How is the weather?").text == "It is sunny."
+    chunks = list(models.generate_content_stream(model="m", contents="And now?"))
+    assert len(chunks) > 1
+    assert "".join(chunk.text or "" for chunk in chunks) == "It rains."
+    with pytest.raises(errors.ServerError):
+        list(models.generate_content_stream(model="m", contents="And now?"))
+
+
+def test_gemini_streamed_on_an_event_loop():
+    async def ask():
+        http = Scripted("It rains.", dialect="gemini").async_http_client()
+        models = genai.Client(api_key="none", http_options=types.HttpOptions(httpx_async_client=http)).aio.models
+        chunks = await models.generate_content_stream(model="m", contents="How is the weather?")
+        return "".join([chunk.text or "" async for chunk in chunks])
+
+    assert asyncio.run(ask()) == "It rains."
 
 
 def test_a_fault_is_the_sdks_error():

@@ -222,6 +222,32 @@ def test_an_index_built_anew_finds_what_one_that_grew_found(tmp_path: Path) -> N
     assert isinstance(grown.slots[-1].first_fact, Recalled)
 
 
+def test_a_policy_that_never_compacts_recalls_only_within_the_budget(conv: Conversation) -> None:
+    conv.policy = replace(FORGETFUL, trigger=float("inf"))
+    question = "What is the telephone number of my dentist, doctor Zimmermann in Oak Street?"
+    conv.user(question)
+    room = conv.view.tokens
+    conv.budget = Budget(context=room + 20)
+    window = conv.plan_request()
+    assert window.tokens <= room + 20
+    assert recalled(conv) == []
+    conv.failed(TimeoutError())
+    conv.budget = Budget(context=room + 200)
+    assert conv.plan_request().tokens <= room + 200
+    assert len(recalled(conv)) == 1
+
+
+def test_a_policy_that_always_compacts_recalls_too(conv: Conversation) -> None:
+    conv.policy = replace(FORGETFUL, trigger=0.0, target=0.0)
+    ask(conv, "What is the telephone number of my dentist, doctor Zimmermann in Oak Street?")
+    (fact,) = recalled(conv)
+    assert "5550142" in fact.text
+    conv.failed(TimeoutError())
+    before = len(conv.log)
+    conv.request()
+    assert len(conv.log) == before + 1, "a second plan has a Sent alone"
+
+
 def test_settings_bound_it(conv: Conversation) -> None:
     few = replace(FORGETFUL, recall=(Recall(tokens=100),))
     conv.policy = few

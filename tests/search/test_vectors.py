@@ -89,6 +89,18 @@ def test_each_entry_is_embedded_once_and_long_texts_in_parts(filled):
     assert embedder.seen[4:] == ["a cake"]
 
 
+def test_calls_that_stop_early_are_repeated_until_all_entries_have_vectors(filled):
+    _, index = filled(*(f"boat {n}" for n in range(80)))
+    embedder = Topics()
+    assert index.update() == 80
+    calls = 1
+    while index.update(embedder=embedder, most=32) >= 32:
+        calls += 1
+    assert calls == 3
+    assert len(embedder.seen) == 80
+    assert index.update(embedder=embedder, most=32) == 0
+
+
 def test_filters_hold_for_vectors_and_forgotten_ones_are_gone(filled):
     store, index = filled("a boat", "bread")
     store.open("walk").append(talk("another boat"), 0)

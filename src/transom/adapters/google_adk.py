@@ -78,8 +78,8 @@ class TransomPlugin(BasePlugin):
         if llm_response.partial:
             return
         call = self._calls.pop(_run(callback_context), None)
-        if call is not None and llm_response.content is not None:
-            await run_sync(call.observe, llm_response)
+        if call is not None:
+            await run_sync(call.observe, None if llm_response.content is None else llm_response)
 
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception

@@ -9,11 +9,12 @@ from anyio.to_thread import run_sync
 
 from transom.adapters.branch import Branch
 from transom.conversation.conversation import Conversation
+from transom.conversation.model_calls.retry import Retry
 from transom.core.entry import Meta
 from transom.core.message import Raw
 from transom.core.tool import Tool
 from transom.core.window import Window
-from transom.errors import ConversationBusy, ProviderError, TransomError, quote
+from transom.errors import ConversationBusy, InvalidMessage, ProviderError, TransomError, quote
 from transom.overflow import classify
 from transom.providers.models import cost
 from transom.providers.sdk_errors import provider_error
@@ -63,9 +64,8 @@ class ModelCall:
         """Ask the model, and log its reply. If the messages were too long, or a part was refused, ask again with a
         smaller window.
 
-        `ask`: sends messages. `reply_of`: the reply in what `ask` returned; None if there is none, and nothing is
-        logged. Returns what `ask` returned. Raises what `ask` raises, and InvalidMessage for a reply that cannot be
-        read.
+        `ask`: sends messages. `reply_of`: the reply in what `ask` returned; None if there is none. Returns what
+        `ask` returned. Raises what `ask` raises, and InvalidMessage for a reply that cannot be read.
         """
         while True:
             try:
@@ -90,12 +90,27 @@ class ModelCall:
             return answer
 
     def observe(self, reply: Any) -> None:
-        """Log the reply, with its usage if the framework reports it. For None nothing is logged, and the call stays
-        open. Raises InvalidMessage."""
+        """Log the reply, with its usage if the framework reports it. None: the call has ended without a reply.
+
+        A call that ends without a reply, or with one that cannot be read, is logged as a failure, so that nobody waits
+        for it. Raises InvalidMessage for a reply that cannot be read.
+        """
         if reply is None:
+            self._end_with(ProviderError("empty", "the call ended without a reply of the model"))
             return
-        turn, name = self._branch.format.read_reply(reply), self._model
+        name = self._model
+        try:
+            turn = self._branch.format.read_reply(reply)
+        except InvalidMessage as unreadable:
+            self._end_with(ProviderError("malformed", str(unreadable)))
+            raise
         self.conversation.append(turn, Meta(model=name, cost=cost(turn.usage, name)) if name else None)
+        self._branch.is_waiting = self._is_open = False
+
+    def _end_with(self, error: ProviderError) -> None:
+        """Log the failure of a call that nobody will send again."""
+        if self._is_open and self.conversation.view.in_flight is not None:
+            self.conversation.failed(error, model=self._model, retry=Retry(attempts=1))
         self._branch.is_waiting = self._is_open = False
 
     def failed(self, error: BaseException) -> bool:

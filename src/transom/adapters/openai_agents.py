@@ -211,6 +211,7 @@ class TransomModel(Model):
                 if not await call.failed_async(error) or began:
                     raise
                 continue
+            await run_sync(call.observe, None)  # a stream that ended without its last event
             return
 
     async def close(self) -> None:

@@ -98,6 +98,7 @@ class TransomPlugin(Plugin):
                 if not await call.failed_async(error) or began:
                     raise
                 continue
+            await run_sync(call.observe, None)  # a stream that ended without its last event
             return
 
     async def _log_result(self, event: AfterToolCallEvent) -> None:

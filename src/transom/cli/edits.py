@@ -11,6 +11,7 @@ from transom.cli.options import entry_number
 from transom.cli.stores import open_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
+from transom.conversation.edits import live_edit
 from transom.core.budget import Budget
 from transom.core.draft import pin_by_hand
 from transom.core.edit import Pin, Undo
@@ -31,7 +32,7 @@ def run(options: commands.Pin | commands.Undo) -> int:
         named = options.entry if isinstance(options, commands.Pin) else options.edit
         number = entry_number(" ".join(named)) if named else None
         if number is None:
-            conversation.last_edit()  # raises if there is none
+            live_edit(before, "undo")  # raises if there is none
             entries = undo_last(before, why=options.why, at=0.0)
             edits = [entry.body for entry in entries if isinstance(entry.body, Pin | Undo)]
             after = apply(before, entries)

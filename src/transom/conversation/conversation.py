@@ -354,7 +354,8 @@ class Conversation:
         nothing more can be left out. Parts that the provider refused are left out, with a warning; `undo` brings them
         back.
 
-        Attempts are counted until the next reply or user message, in this object; `retry` says how many there are.
+        Attempts are counted until the next reply or user message, in this object; `retry` says how many there are. The
+        same error object, or one raised from it, counts once for each request: a second call returns the same decision.
         Raises InvalidSetting if no request is open and the log does not end with a `Failure`, as that of `observe`; or
         if `error` is something else.
         """
@@ -611,7 +612,7 @@ class Conversation:
     @_locked
     def last_edit(self) -> int:
         """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
-        return edits.live_edit(self.view)
+        return edits.live_edit(self.view, "last_edit")
 
     def compact(self, *, focus: str = "", notes: str | Sequence[str] = ()) -> Compacted:
         """Compact the window now, although it is not full: what the policy would do if it were full at its size now.

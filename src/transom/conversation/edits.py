@@ -13,6 +13,9 @@ from transom.core.undo import last_edit, undo_last
 from transom.core.view import View
 from transom.errors import InvalidEdit
 
+LISTED_EDITS = 5
+"""How many of the newest live edits the error of an undo lists."""
+
 
 def append_edit(writer: LogWriter, edit: Edit) -> int:
     """Append an edit; returns its number. Raises InvalidEdit, with nothing stored, if it does not apply."""
@@ -49,19 +52,28 @@ def undo(writer: LogWriter, edit: int | None, why: str) -> list[int]:
     reason = check.reason("undo", why)
     if edit is not None:
         return [append_edit(writer, Undo(edit=check.number("undo", edit), why=reason))]
-    live_edit(writer.view)  # raises if there is none
+    live_edit(writer.view, "undo")  # raises if there is none
     return [entry.seq for entry in writer.append_new(lambda view, at: undo_last(view, why=reason, at=at))]
 
 
-def live_edit(view: View) -> int:
-    """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
+def live_edit(view: View, name: str) -> int:
+    """The number of the newest fold, trim or pin that is live. `name`: what the caller asked for, which begins the
+    error. Raises InvalidEdit if there is none."""
     if (seq := last_edit(view)) is None:
-        raise InvalidEdit("undo: there is no live edit")
+        raise InvalidEdit(f"{name}: there is no live edit")
     return seq
 
 
 def _entry(view: View, edit: Edit, at: float) -> Entry:
     """The entry of an edit, behind those of the view. Raises InvalidEdit if it does not apply."""
     if (why := view.refusal(edit)) is not None:
-        raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
+        way_out = _newest_live(view) if isinstance(edit, Undo) else ""
+        raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}{way_out}")
     return view.entry(edit, at)
+
+
+def _newest_live(view: View) -> str:
+    """What an undo could take back, for the error of one that takes back nothing."""
+    live = view.live_edits
+    newest = [str(live[at]) for at in range(len(live) - 1, max(-1, len(live) - 1 - LISTED_EDITS), -1)]
+    return f"; the newest live edits are {', '.join(newest)}" if newest else "; this log has none"

@@ -10,9 +10,11 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import cast
+from copy import copy
+from typing import NamedTuple, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation.lock_and_lease import Lease
@@ -123,6 +125,7 @@ class OwnLoop:
         self._planner, self._lease = planner, lease
         self.attempts: Attempts[str] | None = None
         """None unless the newest request has failed, and the caller was told to ask again."""
+        self._told: _Told | None = None
 
     def begin_anew(self) -> None:
         """Forget the attempts: a reply or a user message has come, so the next failure is the first again."""
@@ -144,6 +147,8 @@ class OwnLoop:
         `Conversation.failed` for the arguments."""
         raised = error_of(error, body, headers)
         planner, writer = self._planner, self._planner.writer
+        if (told := self._told) is not None and told.length == len(writer.log) and told.mark in _marks(error):
+            return told.decision
         sent, name, entry = planner.view.in_flight, model or planner.model, len(writer.log) - 1
         if sent is not None:
             request = Request.of(Window.of_request_in_flight(planner.view), planner.settings.dialect)
@@ -174,7 +179,41 @@ class OwnLoop:
         planner.use_limits_of(name, was_refused=kind == "overflow")
         if gives_up:
             self._lease.release()
-        return decision(next_try, raised, entry, kind, None if gives_up else attempts.max_tokens)
+        told = decision(next_try, raised, entry, kind, None if gives_up else attempts.max_tokens)
+        # A copy of the error: one that the caller raises holds its frames, and with them this conversation.
+        self._told = _Told(len(writer.log), _marked(error), replace(told, error=copy(told.error)))
+        return told
+
+
+class _Told(NamedTuple):
+    """A decision that the caller was told: the length of the log after it, and the mark of the error. A loop may report
+    one error in two handlers; that is one attempt."""
+
+    length: int
+    mark: object
+    decision: RetryDecision
+
+
+_MARK = "_transom_reported"
+"""The attribute by which a reported error is known. The error itself is not kept: its frames would be kept with it."""
+
+
+def _marked(error: object) -> object:
+    """Mark an error as reported, and return the mark. A status is a number, and cannot have one."""
+    mark = object()
+    with suppress(AttributeError, TypeError):
+        setattr(error, _MARK, mark)
+    return mark
+
+
+def _marks(error: object) -> list[object]:
+    """The marks of an error and of those that it was raised from, the newest of each."""
+    found, seen = list[object](), list[object]()
+    while error is not None and not any(error is one for one in seen):
+        seen.append(error)
+        found.append(_attribute(error, _MARK))
+        error = error.__cause__ if isinstance(error, BaseException) else None
+    return found
 
 
 def decision(next_try: NextTry, error: ProviderError, entry: int, kind: str, max_tokens: int | None) -> RetryDecision:

@@ -127,7 +127,8 @@ class BudgetEnforcer:
 
     def recall(self) -> None:
         """Add the fact that the policy's recall steps give for the newest turn, if the window is below the trigger with
-        it. Otherwise, or if something was recalled for this turn already, add nothing.
+        it; with a trigger of 0 or infinity, below the limits. Otherwise, or if something was recalled for this turn
+        already, add nothing.
 
         Call it after `run`: a compaction in `run` has made room for the fact, so that a second plan has nothing to do
         (law 8).
@@ -135,9 +136,11 @@ class BudgetEnforcer:
         recalled = self.targets.due_recall.of(self.draft.view, self.targets.recall)
         # Not `lowered_limit`: prices may have lowered that for this one request.
         limit = policy_limit(self.budget, self.policy, self.draft.view.calibration)
+        # A trigger of 0 or infinity says when to compact (always, never), and not how full a window may be.
+        fullest = self.policy.trigger if 0 < self.policy.trigger <= 1 else 1.0
         if (
             recalled is not None
-            and pressure(self.targets.used_with_recall(), self.draft.view.fixed_size, limit) < self.policy.trigger
+            and pressure(self.targets.used_with_recall(), self.draft.view.fixed_size, limit) < fullest
         ):
             self.draft.add(recalled)
 

@@ -158,7 +158,8 @@ class Policy(Struct, frozen=True, kw_only=True):
       or if none does, the `pressure` strategies run.
     - `recall`: steps that bring back old entries for the newest message of the user or turn of the model. The first
       fact that one of them gives is added at the end of the window, once for each of these. A compaction makes room for
-      it if it must; if the window is not below the trigger with it, nothing is recalled.
+      it if it must; if the window is not below the trigger with it (with a trigger of 0 or infinity: below the
+      limits), nothing is recalled.
 
     Raises InvalidSetting if a list of steps is not a tuple of callables or holds a class instead of an instance, if
     `choices` is not a tuple of `Choice` with different names, if a share is not a number from 0 to 1 (a trigger may be

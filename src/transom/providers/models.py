@@ -61,17 +61,16 @@ class TokenPrices(Struct, frozen=True, kw_only=True):
         return self.cost(Usage(prompt=tokens, cached=shared, cache_write=tokens - shared))
 
     def relative(self) -> Prices:
-        """Convert the prices of input to units of one fresh input token, as the planner needs them.
+        """Convert the prices to units of one fresh input token, as the planner needs them.
 
-        A price of reading from the cache above that of writing to it is lowered to that. The price of the answer is not
-        converted: `Prices.output` keeps its default. Raises InvalidSetting if `input` is 0: there is nothing to compare
-        with.
+        A price of reading from the cache above that of writing to it is lowered to that. Raises InvalidSetting if
+        `input` is 0: there is nothing to compare with.
         """
         if not self.input:
             raise InvalidSetting("prices: input must be above 0 to compare other prices with it")
         write = 1.0 if self.cache_write is None else self.cache_write / self.input
         read = 1.0 if self.cache_read is None else self.cache_read / self.input
-        return Prices(fresh=1.0, write=write, read=min(read, write))
+        return Prices(fresh=1.0, write=write, read=min(read, write), output=self.output / self.input)
 
 
 def cost(usage: Usage | None, model: str, prices: TokenPrices | None = None) -> float | None:

@@ -155,8 +155,7 @@ class Scripted:
 
         client = openai.OpenAI(api_key="none", http_client=Scripted("It is sunny.").http_client())
 
-        Gemini's SDK gets whole answers only, no streams. A `Fault` in a stream is answered as an error, without the
-        chunks before it.
+        A `Fault` in a stream is answered as an error, without the chunks before it.
         """
         return http_client(self, "Client")
 
@@ -262,14 +261,14 @@ def http_client(provider: Provider, kind: str) -> Any:
     """Make an HTTP client whose requests the provider answers: for `http_client=` of an SDK.
 
     `kind`: "Client" or "AsyncClient". Newer SDKs are made on `httpx2`, older ones on `httpx`: the newer one is taken
-    where it is installed. A request is answered as a stream if its body asks for one with `stream`, as those of OpenAI,
-    Mistral and Anthropic do; Gemini's does not.
+    where it is installed. A request is answered as a stream if it asks for one: with `stream` in its body, as those of
+    OpenAI, Mistral and Anthropic do; or, as Gemini's do, in its URL.
     """
     http: Any = import_module("httpx2" if find_spec("httpx2") else "httpx")
 
     def answer(request: Any) -> Any:
         body: Json = json.loads(request.content)
-        streamed = bool(body.pop("stream", False))
+        streamed = bool(body.pop("stream", False)) or request.url.path.endswith(":streamGenerateContent")
         try:
             if streamed:
                 events = b"".join(_events(provider.dialect, provider.stream(body)))
@@ -285,7 +284,7 @@ def _events(dialect: str, chunks: Iterable[Any]) -> Iterable[bytes]:
     """The chunks of a stream as server-sent events, as the API writes them."""
     is_chat = dialect.startswith(("openai", "mistral"))
     for chunk in chunks:
-        name = "" if is_chat else f"event: {chunk['type']}\n"
+        name = f"event: {chunk['type']}\n" if "type" in chunk else ""  # only Responses and Anthropic name their events
         yield f"{name}data: {json.dumps(chunk)}\n\n".encode()
     if is_chat:
         yield b"data: [DONE]\n\n"

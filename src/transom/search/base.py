@@ -146,11 +146,12 @@ class SearchIndex(Protocol):
     def update(
         self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
     ) -> int:
-        """Index the entries that were appended since the last update; return how many entries this call has indexed.
+        """Index the entries that were appended since the last update. Return how many entries this call has indexed,
+        plus how many it has given vectors.
 
         Conversations that the store has no more are removed from the index. `conversations`: only these; None: all.
-        `embedder`: also compute and store the vectors that indexed entries lack; entries that only get vectors are not
-        counted. `most`: stop after about this many entries; call again for the rest. Other processes may do the same
+        `embedder`: also compute and store the vectors that indexed entries lack. `most`: stop after about this many
+        entries; call again until the result is less than `most`: then nothing is left. Other processes may do the same
         meanwhile. Raises StoreUnavailable if the index or the store cannot be read or written now; StoreDamaged for a
         damaged conversation that is in `conversations`.
         """

@@ -90,7 +90,7 @@ class SqliteIndex:
             if embedder is not None:
                 with self._file.connection() as db:
                     logs = None if names is None else self._logs(db, names)
-                update_vectors(self._file, embedder, logs, None if most is None else most - done)
+                done += update_vectors(self._file, embedder, logs, None if most is None else most - done)
         return done
 
     def _update(self, names: list[str] | None, most: int | None) -> int:

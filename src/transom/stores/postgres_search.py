@@ -122,7 +122,7 @@ class PostgresIndex:
     def update(
         self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
     ) -> int:
-        """Index new entries, and return their number, as `SearchIndex.update` says.
+        """Index new entries, as `SearchIndex.update` says.
 
         A damaged conversation is skipped with a warning, unless it was named: then StoreDamaged is raised.
         """
@@ -138,7 +138,8 @@ class PostgresIndex:
                     raise
                 _logger.warning("search: %s", problem)
         if embedder is not None:
-            update_vectors(self._database, embedder, self._ids(names), None if most is None else most - done)
+            left = None if most is None else most - done
+            done += update_vectors(self._database, embedder, self._ids(names), left)
         return done
 
     def search(
