@@ -44,6 +44,30 @@ def test_the_tokens_of_explain_add_up(run, demo):
         assert (found["call"], found["calls"]) == (at, calls)
 
 
+def learned(store, calls=6):
+    """A conversation whose provider counts three times as many tokens as Transom."""
+    with transom.Conversation.open(store, "dear", budget=10_000) as conv:
+        for at in range(calls):
+            conv.user(f"Step {at}: " + "and so on " * 30)
+            tokens = 3 * conv.plan_request().size.tokens
+            message = {"role": "assistant", "content": f"Done {at}."}
+            conv.observe({"choices": [{"message": message}], "usage": {"prompt_tokens": tokens}})
+
+
+def test_explain_says_which_tokens_the_provider_counts(run, folder):
+    learned("s.db")
+    found = json.loads(run("explain", "dear", "--store", "s.db", "--json")[1])
+    shown = 3 + found["head"] + sum(row["shown_tokens"] for row in found["rows"])
+    assert found["counted_tokens"] == shown
+    assert found["tokens"] > 1.5 * shown
+    shared = found["shared_tokens"] * found["tokens"] / found["counted_tokens"]
+    _, second, third, *_ = run("explain", "dear", "--store", "s.db")[1].splitlines()
+    assert second == f"{found['tokens']:,} of 10,000 tokens, {shared:,.0f} of them shared with the window before"
+    assert third == f"as the provider counts; all parts as Transom counts: {shown:,} together"
+    page = run("explain", "dear", "--store", "s.db", "--html", "-")[1]
+    assert third in page
+
+
 def test_explain_prints_what_the_edits_of_a_call_save_and_break(run, demo):
     calls = json.loads(run("explain", "demo", "--json")[1])["calls"]
     found = [json.loads(run("explain", "demo", "--at", at, "--json")[1]) for at in range(1, calls + 1)]
@@ -140,7 +164,8 @@ def test_explain_has_the_line_of_each_folded_turn_and_why_its_quotes_were_chosen
     assert all(isinstance(name["messages"], int) for name in reasons)
     out = run("explain", "demo", "--at", -1, "--all")[1]
     assert sum(line.strip().startswith("record: ") for line in out.splitlines()) > 5
-    assert "the only place of " in out
+    assert "nothing else in this window has " in out
+    assert "(0×)" not in out
     assert "record: " not in run("explain", "demo", "--at", -1)[1]
 
 

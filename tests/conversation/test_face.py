@@ -230,11 +230,11 @@ def test_undo_takes_back_the_last_compaction_as_a_whole():
         assert edits
         undone = conv.undo()
         assert {conv.log[seq].body.edit for seq in undone if isinstance(conv.log[seq].body, Undo)} >= set(edits)
-        with pytest.raises(InvalidEdit, match="^last_edit: there is no live edit"):
+        with pytest.raises(InvalidEdit, match=r"^last_edit: there is no live edit"):
             conv.last_edit()
-        with pytest.raises(InvalidEdit, match="^undo: there is no live edit"):
+        with pytest.raises(InvalidEdit, match=r"^undo: there is no live edit"):
             conv.undo()
-        with pytest.raises(InvalidEdit, match="^undo: entry 0 is no live edit; this log has none"):
+        with pytest.raises(InvalidEdit, match=r"^undo: entry 0 is no live edit; this log has none"):
             conv.undo(0)
         with pytest.raises(InvalidEdit, match="no live edit"):
             conv.undo()

@@ -30,7 +30,14 @@ from transom.errors import InvalidSetting
 from transom.evaluation.call_numbers import call_number, sent_requests
 from transom.evaluation.call_views import CallViews
 from transom.evaluation.edit_costs import EditCost, edit_costs_since
-from transom.evaluation.explain import Explanation, costs_of_call, explain, hides_reasoning
+from transom.evaluation.explain import (
+    Explanation,
+    as_provider_counts,
+    costs_of_call,
+    explain,
+    hides_reasoning,
+    two_counts,
+)
 from transom.evaluation.missing_names import MissingNames, missing_names
 from transom.evaluation.quote_reasons import QuoteReason
 from transom.stores import StoredLog
@@ -56,9 +63,10 @@ class Explained(Struct, frozen=True, kw_only=True):
     `call`: the number of the call, from 1; None for the window of the log as it is now. `calls`: how many calls the log
     has. `reply`: the position of the call's reply in the imported list of messages, None if the log does not know it.
 
-    `limit`: the tokens that the window was planned for, 0 if none; `tokens`: the tokens that it has; `shared_tokens`:
-    the tokens of the prefix that it shares with the window before; `breaks`: where that prefix ends, None if the whole
-    window before is shared. `head`: the tokens of the system prompt and the tools.
+    `limit`: the tokens that the window was planned for, 0 if none; `tokens`: those that it has, as the provider counts;
+    `counted_tokens`: the same as Transom counts. All other tokens are as Transom counts. `shared_tokens`: those of the
+    prefix that it shares with the window before; `breaks`: where that prefix ends, None if the whole window before is
+    shared. `head`: the tokens of the system prompt and the tools.
 
     `folds`, `texts` and `losses` have, for the seq of each fold: the tokens of its text, the beginning of its text, and
     the names of its turns that are no longer in the window.
@@ -74,6 +82,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     reply: int | None = None
     limit: int
     tokens: int
+    counted_tokens: int
     shared_tokens: int
     breaks: Break | None
     head: int
@@ -194,6 +203,7 @@ def explained_window(name: str, window: Window) -> Explained:
         conversation=name,
         limit=window.limit,
         tokens=window.tokens,
+        counted_tokens=window.size.tokens,
         shared_tokens=window.shared_tokens,
         breaks=window.breaks,
         head=head.tokens[0] if head is not None and isinstance(head.body, Head) else 0,
@@ -308,10 +318,12 @@ def _print_record(console: Console, wide: bool, row: Explanation, before: str) -
 
 def _reason(quote: QuoteReason) -> str:
     """Say why a record has a quote: the window has certain names or words nowhere else."""
-    found = [f"{one_line(one.name)} ({one.messages:,}×)" for one in quote.names or quote.words]
+    found = [
+        f"{one_line(one.name)}{f' ({one.messages:,}×)' if one.messages else ''}" for one in quote.names or quote.words
+    ]
     if not found:
         return "all its names and words are elsewhere in this window, too"
-    return f"the only place of {', '.join(found)}"
+    return f"nothing else in this window has {', '.join(found)}"
 
 
 def edit_costs_text(edits: Sequence[EditCost]) -> str:
@@ -354,8 +366,10 @@ def _print_header(console: Console, result: Explained) -> None:
     reply = "" if result.reply is None else f", answered by message {result.reply:,}"
     print_wrapped(console, (f"{one_line(result.conversation)}: {call}{reply}", "bold"))
     limit = f" of {result.limit:,}" if result.limit else ""
-    shared = f"{result.shared_tokens:,} of them shared with the window before"
-    print_wrapped(console, f"{result.tokens:,}{limit} tokens, {shared}")
+    shared = as_provider_counts(result.shared_tokens, result.tokens, result.counted_tokens)
+    print_wrapped(console, f"{result.tokens:,}{limit} tokens, {shared:,} of them shared with the window before")
+    if said := two_counts(result.tokens, result.counted_tokens):
+        print_wrapped(console, said)
     if result.limit and result.tokens > result.limit:
         over = f"over the limit: the next call compacts it first (see `{program_name()} window`)"
         print_wrapped(console, (over, "bold"))

@@ -124,8 +124,8 @@ class OwnLoop:
     def __init__(self, planner: RequestPlanner, lease: Lease) -> None:
         self._planner, self._lease = planner, lease
         self.attempts: Attempts[str] | None = None
-        """None unless the newest request has failed, and the caller was told to ask again."""
-        self._told: _Told | None = None
+        """None unless the newest request has failed, and the caller was asked to try again."""
+        self._last: _LastDecision | None = None
 
     def begin_anew(self) -> None:
         """Forget the attempts: a reply or a user message has come, so the next failure is the first again."""
@@ -147,8 +147,8 @@ class OwnLoop:
         `Conversation.failed` for the arguments."""
         raised = error_of(error, body, headers)
         planner, writer = self._planner, self._planner.writer
-        if (told := self._told) is not None and told.length == len(writer.log) and told.mark in _marks(error):
-            return told.decision
+        if (last := self._last) is not None and last.length == len(writer.log) and last.mark in _marks(error):
+            return last.decision
         sent, name, entry = planner.view.in_flight, model or planner.model, len(writer.log) - 1
         if sent is not None:
             request = Request.of(Window.of_request_in_flight(planner.view), planner.settings.dialect)
@@ -179,14 +179,14 @@ class OwnLoop:
         planner.use_limits_of(name, was_refused=kind == "overflow")
         if gives_up:
             self._lease.release()
-        told = decision(next_try, raised, entry, kind, None if gives_up else attempts.max_tokens)
+        decided = decision(next_try, raised, entry, kind, None if gives_up else attempts.max_tokens)
         # A copy of the error: one that the caller raises holds its frames, and with them this conversation.
-        self._told = _Told(len(writer.log), _marked(error), replace(told, error=copy(told.error)))
-        return told
+        self._last = _LastDecision(len(writer.log), _marked(error), replace(decided, error=copy(decided.error)))
+        return decided
 
 
-class _Told(NamedTuple):
-    """A decision that the caller was told: the length of the log after it, and the mark of the error. A loop may report
+class _LastDecision(NamedTuple):
+    """The newest decision: the length of the log after it, and the mark of the error. A loop may report
     one error in two handlers; that is one attempt."""
 
     length: int

@@ -265,3 +265,17 @@ def preview(fact: Fact, length: int = 80) -> str:
         text += " → " + ", ".join(f"{call.name}({call.args[:40]})" for call in fact.calls)
     line = " ".join(text[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def as_provider_counts(tokens: int, total: int, counted: int) -> int:
+    """Tokens of a part of a window, as the provider counts. `total`: the tokens of the whole window as the provider
+    counts; `counted`: as Transom counts."""
+    return tokens if total == counted or not counted else round(tokens * total / counted)
+
+
+def two_counts(total: int, counted: int) -> str:
+    """Says that the tokens of a window are as the provider counts, and those of its parts as Transom counts. Empty if
+    both counts are the same. `total`, `counted`: as for `as_provider_counts`."""
+    if total == counted:
+        return ""
+    return f"as the provider counts; all parts as Transom counts: {counted:,} together"

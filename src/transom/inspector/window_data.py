@@ -122,8 +122,9 @@ class WindowData(Struct, frozen=True, kw_only=True):
     """One window, and a page of its rows.
 
     - `entries`: how many entries the log had. `messages`: how many messages the window has.
-    - `tokens`: its size, as the provider counts. `limit`: the most tokens, for which it was planned; 0 if none.
-      `shared_tokens`: those of the prefix that it shares with the window before. `breaks`: where that prefix ends; None
+    - `tokens`: its size, as the provider counts; `counted_tokens`: as Transom counts. All other tokens are as Transom
+      counts. `limit`: the most tokens, for which it was planned; 0 if none.
+    - `shared_tokens`: those of the prefix that it shares with the window before. `breaks`: where that prefix ends; None
       if it has the whole window before.
     - `costs`: with prices, those by which the compaction for this call was chosen; of the window as it is now, those of
       the last call.
@@ -137,6 +138,7 @@ class WindowData(Struct, frozen=True, kw_only=True):
     conversation: str
     entries: int
     tokens: int
+    counted_tokens: int
     limit: int
     messages: int
     shared_tokens: int
@@ -203,6 +205,7 @@ class WindowReader:
             conversation=self._name,
             entries=view.length,
             tokens=window.tokens,
+            counted_tokens=window.size.tokens,
             limit=window.limit,
             messages=window.size.messages,
             shared_tokens=window.shared_tokens,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from transom.core.entry import Sent
 from transom.core.view import View
+from transom.evaluation.explain import as_provider_counts, two_counts
 from transom.inspector.parts import MessagePiece, PieceLimit
 from transom.inspector.window_data import Change, Row, WindowData, WindowReader
 from transom.quoting import escaped
@@ -60,8 +61,11 @@ def _page(data: WindowData, title: str) -> Iterator[str]:
     yield f"<style>{STYLE.read_text(encoding='utf-8')}{PAGE_STYLE}</style></head>"
     yield f'<body><main class="page"><h1><bdi>{title}</bdi></h1>'
     limit = f" of {data.limit:,}" if data.limit else ""
+    shared = as_provider_counts(data.shared_tokens, data.tokens, data.counted_tokens)
     yield f'<p class="quiet">{data.tokens:,}{limit} tokens, {data.messages:,} messages, '
-    yield f"{data.shared_tokens:,} tokens shared with the call before</p>"
+    yield f"{shared:,} tokens shared with the call before</p>"
+    if said := two_counts(data.tokens, data.counted_tokens):
+        yield f'<p class="quiet">{said}</p>'
     yield f'<div class="facts">{"".join(_facts(data))}</div>'
     yield from _bar(data)
     for row in data.rows:

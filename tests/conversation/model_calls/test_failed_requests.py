@@ -130,10 +130,13 @@ def test_an_error_that_is_reported_again_for_another_request_counts() -> None:
 
 
 def test_a_reported_error_keeps_no_conversation_alive() -> None:
+    def slow() -> Any:
+        raise TimeoutError("slow")
+
     def failed_with() -> Any:
         conv = asked(opened())
         try:
-            raise TimeoutError("slow")
+            slow()
         except TimeoutError as error:
             try:
                 raise conv.failed(error, retry=Retry(attempts=1)).error from None

@@ -18,9 +18,10 @@ function Figures({ calls, call, data }) {
   const at = call == null ? null : call - 1;
   const figures = [];
   if (data) {
-    figures.push(["Window", number(data.tokens), data.limit ? `of ${number(data.limit)} tokens, ${percent(data.tokens / data.limit)}` : "tokens"]);
+    const counts = data.tokens === data.counted_tokens ? "" : `, as the provider counts; all parts as Transom counts: ${number(data.counted_tokens)} together`;
+    figures.push(["Window", number(data.tokens), (data.limit ? `of ${number(data.limit)} tokens, ${percent(data.tokens / data.limit)}` : "tokens") + counts]);
     figures.push(["Messages", number(data.messages), ""]);
-    figures.push(["Shared", cachedShare(data), `${number(data.shared_tokens)} tokens with the call before`]);
+    figures.push(["Shared", cachedShare(data), `${number(Math.round((data.shared_tokens * data.tokens) / Math.max(1, data.counted_tokens)))} tokens with the call before`]);
   }
   if (at != null && at < calls.tokens.length) {
     const prompt = calls.prompt[at];

@@ -232,4 +232,4 @@ export class EntryText extends Component {
   }
 }
 
-export const cachedShare = (data) => (data.tokens ? percent(Math.min(1, data.shared_tokens / data.tokens)) : "0%");
+export const cachedShare = (data) => (data.counted_tokens ? percent(Math.min(1, data.shared_tokens / data.counted_tokens)) : "0%");
