@@ -1,13 +1,21 @@
-"""`RunnableConversation`: the part of `Conversation` that a run uses, and `failed`, as a protocol. So their files need
-not import `Conversation`, which imports them."""
+"""What a run is given: its conversation and its settings.
+
+`RunnableConversation` is the part of `Conversation` that a run uses, and `failed`, as a protocol. So their files need
+not import `Conversation`, which imports them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from transom.conversation.events import Compacted, ToolCalled
+from transom.conversation.function_tool import FunctionTool
+from transom.conversation.model_calls.retry import Retry
+from transom.conversation.output_type import OutputType
 from transom.conversation.request import Request
 from transom.conversation.settings import Settings
 from transom.conversation.state_and_head_parts import State
@@ -21,6 +29,7 @@ from transom.core.summary import Summary, SummaryOptions
 from transom.core.tool import Tool
 from transom.core.view import View
 from transom.providers.base import Provider
+from transom.providers.models import TokenPrices
 from transom.stores import Store, StoredLog
 from transom.wire.dialect import Dialect
 
@@ -96,3 +105,40 @@ class RunnableConversation(Protocol):
     def _compact_in_run(self, asked: SummaryOptions) -> SummarySteps[Compacted]:
         """The steps of a compaction within a run."""
         ...
+
+
+Approver = Callable[[ToolCalled], Any]
+"""Whether a call may run: True, False, a text that says why not, or None to let it wait. May be async under an async
+driver."""
+
+
+class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
+    """The settings of a run, checked. The fields mean what they mean in `RunOptions`, except:
+
+    - `providers`: the first one is asked for each reply; if it fails for good, the next one is. The next reply begins
+      with the first again.
+    - `sdk_arguments`: the `settings` of `RunOptions`.
+    - `schemas`, `functions`: its `tools`, the functions by the name of their tool. None keeps the last schemas.
+    - `output`: its `output_type`.
+    """
+
+    providers: tuple[Provider, ...]
+    schemas: Sequence[Raw | Tool] | None = None
+    functions: Mapping[str, FunctionTool] = {}
+    readback: bool | None = None
+    unavailable: Callable[[], Collection[str]] = tuple
+    approve: Approver | None = None
+    state: Mapping[str, Any] | None = None
+    sdk_arguments: Mapping[str, Any] = {}
+    reset_tool_choice: bool = True
+    output: OutputType | None = None
+    output_retries: int = 2
+    max_tokens: int | None = None
+    max_steps: int | None = None
+    max_total_tokens: int | None = None
+    max_cost: float | None = None
+    timeout: float | None = None
+    tool_timeout: float | None = None
+    retry: Retry = Retry()
+    stream: bool = False
+    prices: TokenPrices | None = None

@@ -22,7 +22,8 @@ from msgspec.structs import replace
 
 from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
 from transom.conversation.function_tool import error_text
-from transom.conversation.runs.agent_loop import Approver, RunSteps
+from transom.conversation.runnable import Approver
+from transom.conversation.runs.agent_loop import RunSteps
 from transom.conversation.runs.work import (
     CURRENT_JOB,
     TICK,

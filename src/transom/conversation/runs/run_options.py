@@ -15,8 +15,8 @@ from transom.conversation.function_tool import tools_by_name
 from transom.conversation.lock_and_lease import until_free
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked_retry
 from transom.conversation.output_type import OutputType
-from transom.conversation.runnable import RunnableConversation
-from transom.conversation.runs.agent_loop import AgentLoop, Approver, RunSettings, RunSteps
+from transom.conversation.runnable import Approver, RunnableConversation, RunSettings
+from transom.conversation.runs.agent_loop import AgentLoop, RunSteps
 from transom.conversation.runs.work import Cancel, Sleep
 from transom.conversation.state_and_head_parts import State
 from transom.conversation.toolset import Toolset, opened_tools
