@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation.lock_and_lease import Lease
-from transom.conversation.model_calls.model_call import model_of_reply
+from transom.conversation.model_calls.model_call import Partial, model_of_reply
 from transom.conversation.model_calls.retry import Attempts, NextTry, Retry, checked_retry
 from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request
@@ -164,13 +164,12 @@ class OwnLoop:
         interrupted = isinstance(error, BaseException) and not isinstance(error, Exception)
         kind = "interrupted" if interrupted else next_try.kind
         if sent is not None:
-            failure = Failure(
-                failure=kind,
-                text=text,
-                shown=texts.reply_interrupted(text, kind) if gives_up and text.strip() else "",
+            failure = Partial(text=text).failure(
+                kind,
                 answers=sent.seq,
-                error=next_try.text,
                 model=name,
+                final=gives_up,
+                error=next_try.text,
                 limit=next_try.limit,
                 used=next_try.used,
             )

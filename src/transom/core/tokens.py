@@ -64,6 +64,15 @@ class TokenCounter(Protocol):
         ...
 
 
+class NoCounter:
+    """Counts every text as 0 tokens: for a view of which nothing is read that depends on counts."""
+
+    name = "uncounted"
+
+    def count(self, text: str) -> int:  # noqa: ARG002 - the protocol of a counter
+        return 0
+
+
 class Size(Struct, frozen=True, gc=False, array_like=True):
     """A size: raw tokens, UTF-8 bytes, images and messages."""
 

@@ -20,6 +20,7 @@ from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.message import Fact, Part, Raw, Text, ToolResult
+from transom.core.tokens import NoCounter
 from transom.errors import InvalidSetting, quote
 from transom.history.diff import FOR_MANAGERS
 from transom.policies.plain import PASSTHROUGH
@@ -135,15 +136,6 @@ class ComposedManager(Struct, frozen=True):
         return result
 
 
-class _NoCounter:
-    """A token counter that counts 0 for every text, because a plan without limits needs no counts."""
-
-    name = "uncounted"
-
-    def count(self, text: str) -> int:  # noqa: ARG002 - the protocol of a counter
-        return 0
-
-
 def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda fact: fact) -> list[list[Raw]]:
     """Return the messages of a conversation in groups: first the leading system messages (perhaps none), then each turn
     with all its results; any other message is a group of its own.
@@ -153,7 +145,7 @@ def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda f
     """
     head, facts = split_head(messages)
     log, budget = MemoryStore().open("turns"), Budget(context=UNLIMITED)
-    conversation = Conversation(log, budget=budget, policy=PASSTHROUGH, counter=_NoCounter(), system=head)
+    conversation = Conversation(log, budget=budget, policy=PASSTHROUGH, counter=NoCounter(), system=head)
     for _, fact in facts:
         conversation.append(change(fact))
     conversation.plan_request()

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 from transom.clock import Clock, system_clock
 from transom.core.entry import CallPlace, Entry, Forked
 from transom.core.reducer import build_view
-from transom.core.tokens import FormatCounter
+from transom.core.tokens import FormatCounter, NoCounter
 from transom.errors import Conflict, InvalidSetting, quote
 from transom.search.source import check_name
 from transom.stores.base import Store, StoredLog, forget_all
@@ -97,18 +97,9 @@ def _waiting_sub_agents(store: Store, source: StoredLog, stop: int) -> list[tupl
     found = [(name, match) for name in store.names(prefix) if (match := _SUB_AGENT.fullmatch(name[len(prefix) :]))]
     if not found:
         return []
-    approvals = build_view(source, FormatCounter(_NoCounter()), stop).approvals
+    approvals = build_view(source, FormatCounter(NoCounter()), stop).approvals
     waiting = {place for place, (_, state) in approvals.items() if state in {"pending", "approved"}}
     return [(name, match[0]) for name, match in found if (int(match[1]), int(match[2])) in waiting]
-
-
-class _NoCounter:
-    """Counts every text as 0 tokens: nothing that is read from the view depends on counts."""
-
-    name = "uncounted"
-
-    def count(self, text: str) -> int:  # noqa: ARG002 - the protocol of a counter
-        return 0
 
 
 def _copy(store: Store, source: StoredLog, name: str, then: Entry) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from transom import texts
 from transom.core.message import Assistant, Failure, Raw, Text, Usage, is_empty
 from transom.errors import InvalidMessage, ProviderError
-from transom.providers.base import Provider, model_name
+from transom.providers.base import Provider
 from transom.wire.arguments import read_object
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
@@ -59,7 +59,7 @@ class Partial(Struct, frozen=True, kw_only=True):
         return cls(text=text, reasoning="\n".join(thought.text for thought in turn.reasoning), usage=usage)
 
     def failure(
-        self, kind: str, *, answers: int, model: Provider, final: bool, error: str = "", limit: int = 0, used: int = 0
+        self, kind: str, *, answers: int, model: str, final: bool, error: str = "", limit: int = 0, used: int = 0
     ) -> Failure:
         """The failure to log for the request with the seq `answers`. If no other attempt follows (`final`), the model
         reads the text that had arrived in later windows."""
@@ -70,7 +70,7 @@ class Partial(Struct, frozen=True, kw_only=True):
             shown=texts.reply_interrupted(self.text, kind) if final and self.text.strip() else "",
             answers=answers,
             error=error,
-            model=model_name(model),
+            model=model,
             limit=limit,
             used=used,
             usage=self.usage,

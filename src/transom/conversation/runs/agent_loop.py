@@ -196,7 +196,9 @@ class AgentLoop:
                 outcome = yield work
             except BaseException:
                 partial = Partial.of(work, None)
-                failure = partial.failure("interrupted", answers=in_flight.seq, model=self._provider, final=True)
+                failure = partial.failure(
+                    "interrupted", answers=in_flight.seq, model=model_name(self._provider), final=True
+                )
                 self._record.log(failure, cost=self._cost_of(partial.usage))
                 raise
             try:
@@ -296,7 +298,7 @@ class AgentLoop:
         failure = partial.failure(
             next_try.kind,
             answers=answers,
-            model=self._provider,
+            model=model_name(self._provider),
             final=next_try.error is not None,
             error=next_try.text,
             limit=next_try.limit,
