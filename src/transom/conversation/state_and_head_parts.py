@@ -12,9 +12,8 @@ parts that were sent are known again in a log that is opened later.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from transom import texts
 from transom.conversation.argument_checks import kind_of
@@ -72,30 +71,30 @@ def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> Non
 
 def current_texts(given: Mapping[str, State]) -> dict[str, str]:
     """Return the texts that are true now, by key: functions are called, empty texts left out. Raises InvalidSetting."""
-    texts: dict[str, str] = {}
-    for key, value in given.items():
-        with naming_function("state", key):
-            text = cast("object", value if isinstance(value, str) else value())
-        if text is not None and not isinstance(text, str):
-            raise InvalidSetting(
-                f"state: the function for {quote(key)} must return a text or None, not {kind_of(text)}"
-            )
-        if text:
-            texts[key] = str.__str__(text)
-    return texts
+    return dict(_texts_now("state", given))
 
 
 def part_messages(parts: Mapping[str, HeadPart], view: View, dialect: Dialect) -> tuple[Instruction, ...]:
     """The parts as they are now. Raises InvalidSetting for a function that returns no text."""
-    messages = list[Instruction]()
-    for name, part in parts.items():
-        with naming_function("head_parts", name):
-            text = cast("object", part if isinstance(part, str) else part(view))
+    now = _texts_now("head_parts", parts, view)
+    return tuple(each for name, text in now for each in dialect.parse_system(texts.head_part(name, text)))
+
+
+def _texts_now(setting: str, given: Mapping[str, Any], *arguments: object) -> Iterator[tuple[str, str]]:
+    """Yield each key of a setting with its text now, if it has one: functions are called with these arguments. An
+    exception of the caller's function gets a note that says which one it was; otherwise it stays what it is."""
+    for key, value in given.items():
+        try:
+            text: object = value if isinstance(value, str) else value(*arguments)
+        except Exception as error:
+            error.add_note(f"raised by the function for {quote(key)} in `{setting}`")
+            raise
         if text is not None and not isinstance(text, str):
-            raise InvalidSetting(f"head_parts: the function for {quote(name)} must return a text or None")
+            raise InvalidSetting(
+                f"{setting}: the function for {quote(key)} must return a text or None, not {kind_of(text)}"
+            )
         if text:
-            messages += dialect.parse_system(texts.head_part(name, str.__str__(text)))
-    return tuple(messages)
+            yield key, str.__str__(text)
 
 
 def system_prompt_and_parts(head: Head) -> tuple[tuple[Instruction, ...], tuple[Instruction, ...]]:
@@ -109,14 +108,3 @@ def system_prompt_and_parts(head: Head) -> tuple[tuple[Instruction, ...], tuple[
 def _text(message: Instruction) -> str:
     first: Sequence[object] = message.parts[:1]
     return first[0].text if first and isinstance(first[0], Text) else ""
-
-
-@contextmanager
-def naming_function(setting: str, key: str) -> Generator[None]:
-    """A context manager. An exception of the caller's function gets a note that says which one it was; otherwise it
-    stays what it is."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"raised by the function for {quote(key)} in `{setting}`")
-        raise

@@ -176,7 +176,8 @@ def test_what_is_no_part_is_refused(parts, message):
 def test_a_function_that_returns_no_text_is_refused():
     with opened(lambda _view: 3) as conv:
         conv.user("question")
-        with pytest.raises(InvalidSetting, match=r"^head_parts: the function for 'memory' must return a text or None$"):
+        why = "^head_parts: the function for 'memory' must return a text or None, not int$"
+        with pytest.raises(InvalidSetting, match=why):
             conv.request()
 
 
