@@ -170,8 +170,7 @@ def _step(call: ToolCalled, state: ApprovalState, *, arguments: str = "", why: s
 def _entries(view: View, at: float, meta: Meta | None, bodies: Sequence[Body]) -> Iterator[Entry]:
     """The entries of these bodies, behind those of the view. `meta`: of the facts among them."""
     for number, body in enumerate(bodies):
-        entry = view.entry(body, at, None if isinstance(body, Approval) else meta)
-        yield replace(entry, seq=view.length + number)
+        yield view.entry(body, at, None if isinstance(body, Approval) else meta, behind=number)
 
 
 def _call_at(view: View, place: CallPlace) -> ToolCalled:

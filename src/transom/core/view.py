@@ -253,12 +253,15 @@ class View(SlotTable, Struct, frozen=True, eq=False):
 
     # ---- entries
 
-    def entry(self, body: Body, at: float, meta: Meta | None = None, plan: int | None = None) -> Entry:
-        """Make the entry that would be the next one of the log, with its token counts. Nothing is appended, and it is
-        not checked whether an edit applies."""
+    def entry(
+        self, body: Body, at: float, meta: Meta | None = None, plan: int | None = None, *, behind: int = 0
+    ) -> Entry:
+        """Make the entry that would be the next one of the log, or the one behind so many others, with its token
+        counts. Nothing is appended, and it is not checked whether an edit applies."""
         shows_others = isinstance(body, (Fold, Trim))  # what an edit shows may be in other entries
         tokens = self.token_counts(body) if shows_others else self.counter.count_body(body)
-        return Entry(seq=self.length, at=at, body=body, tokens=tokens, counter=self.counter.name, meta=meta, plan=plan)
+        seq, counter = self.length + behind, self.counter.name
+        return Entry(seq=seq, at=at, body=body, tokens=tokens, counter=counter, meta=meta, plan=plan)
 
     def call_of(self, unit: Unit, seq: int) -> Call | None:
         """The call to which the result with this seq, one of the unit's, belongs. None if the unit is not a turn of the

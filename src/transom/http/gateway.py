@@ -285,7 +285,7 @@ class Gateway:
             conv.budget = self.budget_of(body)
             view = conv.view
             facts = cast("list[Body]", match.new)
-            entries = [replace(view.entry(fact, 0.0), seq=view.length + at) for at, fact in enumerate(facts)]
+            entries = [view.entry(fact, 0.0, behind=number) for number, fact in enumerate(facts)]
             after = apply(view.with_log(PendingLog(view.log, entries)), entries)
             return conv.window(view=after, tools=body.tools).tokens
         finally:

@@ -7,7 +7,7 @@ Facts are never stale: when another writer was first, they are appended behind i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import cast
 
@@ -85,11 +85,8 @@ class LogWriter:
         waiting: list[str] = []
 
         def entries_of(view: View, at: float) -> list[Entry]:
-            bodies = _at_its_request(facts, view)
-            return [
-                replace(view.entry(cast("Body", body), at, meta), seq=view.length + number)
-                for number, body in enumerate(bodies)
-            ]
+            bodies = cast("Iterable[Body]", _at_its_request(facts, view))
+            return [view.entry(body, at, meta, behind=number) for number, body in enumerate(bodies)]
 
         def check(before: View, after: View, entries: Sequence[Entry]) -> None:
             late = after.late_results  # in a note of the next request
