@@ -8,11 +8,10 @@ after another. If the connection is lost, the append is tried again, after a loo
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import LiteralString
 
-from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged
 from transom.stores.base import (
@@ -24,7 +23,7 @@ from transom.stores.base import (
     log_forgotten,
     no_such_log,
 )
-from transom.stores.blobs import body_key, encode_entry, join_entry, split_entry
+from transom.stores.blobs import RowLog, body_key, encode_entry, split_entry
 from transom.stores.postgres_database import (
     BLOCK,
     Db,
@@ -106,20 +105,15 @@ _DELETE_BODIES = """DELETE FROM {s}.blobs WHERE key = ANY(%b::bytea[])
     AND NOT EXISTS (SELECT FROM {s}.entries WHERE blob = key)"""
 
 
-class PostgresLog:
+class PostgresLog(RowLog):
     """The log of one conversation in the database (a `StoredLog`). It sees what other handles and processes have
     appended only after `refresh` or `wait`."""
 
-    repaired = ""
-
     def __init__(self, store: PostgresStore, name: str) -> None:
         self.name, self.view_cache = name, store.view_cache
-        self._store, self._n = store, 0
+        self._store = store
         self._id: int | None = None
         self.refresh()
-
-    def __len__(self) -> int:
-        return self._n
 
     def __getitem__(self, seq: int, /) -> Entry:
         check_index(seq, self._n)
@@ -131,13 +125,6 @@ class PostgresLog:
             database.cache_rows(log, rows)
             row = next((one for one in rows if one[0] == seq), None)
         return self._entry(seq, row)
-
-    def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
-        end = self._n if stop is None else min(stop, self._n)
-        while start < end:
-            for row in self._rows(start, end) or [None]:
-                yield self._entry(start, row)
-                start += 1
 
     @property
     def id(self) -> int | None:
@@ -253,26 +240,9 @@ class PostgresLog:
     def _rows(self, start: int, stop: int) -> list[Row]:
         return self._store.database.fetch(_ROWS, self._id, start, stop, _BATCH)
 
-    def _entry(self, seq: int, row: Row | None) -> Entry:
-        if row is None or row[0] != seq:
-            raise self._damaged(seq, "it is missing")
-        _, body, blob = row
-        try:
-            entry = decode(body if blob is None else join_entry(body, self._body(seq, blob)))
-        except (ValueError, TypeError) as problem:
-            raise self._damaged(seq, problem) from problem
-        if entry.seq != seq:
-            raise self._damaged(seq, f"it says it is entry {entry.seq}")
-        return entry
-
-    def _body(self, seq: int, key: bytes) -> bytes:
+    def _body(self, key: bytes) -> bytes | None:
         rows = self._store.database.fetch("SELECT body FROM {s}.blobs WHERE key = %s", key)
-        if not rows:
-            raise self._damaged(seq, "its body is missing")
-        body: bytes = rows[0][0]
-        if body_key(body) != key.hex():
-            raise self._damaged(seq, "its body is not what was stored")
-        return body
+        return rows[0][0] if rows else None
 
     def _damaged(self, seq: int, why: object) -> StoreDamaged:
         self._look()  # raises UnknownLog if it was forgotten meanwhile

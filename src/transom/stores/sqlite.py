@@ -15,13 +15,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transom.clock import system_clock
-from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
 from transom.search.source import LogStamp, stored_name, true_name
@@ -36,7 +35,7 @@ from transom.stores.base import (
     no_such_log,
     reporting_leftovers,
 )
-from transom.stores.blobs import body_key, join_entry, split_entry
+from transom.stores.blobs import RowLog, body_key, split_entry
 from transom.stores.files import absolute_path
 from transom.stores.prefix_index import PrefixIndexFile, forget_prefixes
 from transom.stores.sqlite_file import SqliteFile, release_file, shared_file
@@ -77,31 +76,19 @@ _RELEASE_LEASE = "DELETE FROM leases WHERE name = ? AND holder = ?"
 _Row = tuple[int, bytes, str | None, int]
 
 
-class SqliteLog:
+class SqliteLog(RowLog):
     """One handle of one conversation in the file (a `StoredLog`)."""
-
-    repaired = ""
 
     def __init__(self, store: SqliteStore, name: str) -> None:
         self.name, self.view_cache = name, store.view_cache
-        self._store, self._n = store, 0
+        self._store = store
         self._id: int | None = None
         self.refresh()
         self._check_against_snapshot()
 
-    def __len__(self) -> int:
-        return self._n
-
     def __getitem__(self, seq: int, /) -> Entry:
         rows = self._rows(check_index(seq, self._n), seq + 1)
         return self._entry(seq, rows[0] if rows else None)
-
-    def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
-        end = self._n if stop is None else min(stop, self._n)
-        while start < end:
-            for row in self._rows(start, end) or [None]:
-                yield self._entry(start, row)
-                start += 1
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
         pairs = [split_entry(entry) for entry in check_seqs(entries, expect)]
@@ -172,11 +159,11 @@ class SqliteLog:
 
         Raises StoreDamaged: a new checksum must not hide damage.
         """
-        found, body, blob, crc = row
+        found, body, blob, _ = row
         if found != seq:
             raise self._damaged(seq, "it is missing")
         try:
-            _check_row(crc, _row_crc(self._id, body, blob))
+            self._check(row)
         except ValueError as problem:
             raise self._damaged(seq, problem) from problem
         return log, seq, body, blob, _row_crc(log, body, blob)
@@ -211,27 +198,14 @@ class SqliteLog:
     def _rows(self, start: int, stop: int) -> list[_Row]:
         return self._store.file.fetch(_ROWS, (self._id, start, stop, _BATCH))
 
-    def _entry(self, seq: int, row: _Row | None) -> Entry:
-        if row is None or row[0] != seq:
-            raise self._damaged(seq, "it is missing")
+    def _check(self, row: _Row) -> None:
         _, body, blob, crc = row
-        try:
-            _check_row(crc, _row_crc(self._id, body, blob))
-            entry = decode(body if blob is None else join_entry(body, self._body(seq, blob)))
-        except (ValueError, TypeError) as problem:
-            raise self._damaged(seq, problem) from problem
-        if entry.seq != seq:
-            raise self._damaged(seq, f"it says it is entry {entry.seq}")
-        return entry
+        if crc != _row_crc(self._id, body, blob):
+            raise ValueError("its checksum is wrong")
 
-    def _body(self, seq: int, key: str) -> bytes:
+    def _body(self, key: str) -> bytes | None:
         rows = self._store.file.fetch("SELECT body FROM blobs WHERE key = ?", (key,))
-        if not rows:
-            raise self._damaged(seq, "its body is missing")
-        ((body,),) = rows
-        if body_key(body) != key:
-            raise self._damaged(seq, "its body is not what was stored")
-        return body
+        return rows[0][0] if rows else None
 
     def _damaged(self, seq: int, why: object) -> StoreDamaged:
         with self._store.file.connection() as db:
@@ -366,12 +340,6 @@ def _row_crc(log: int | None, row: bytes, key: str | None) -> int:
     """Compute the checksum of a row, which covers the entry, the key of its body, and the id of its log."""
     crc = zlib.crc32(row, log or 0)
     return crc if key is None else zlib.crc32(str(key).encode(), crc)  # a damaged key need not be a text
-
-
-def _check_row(stored: int, actual: int) -> None:
-    """Raise ValueError if the checksums differ."""
-    if stored != actual:
-        raise ValueError("its checksum is wrong")
 
 
 def _snapshot_crc(at: int, snapshot: bytes) -> int:
