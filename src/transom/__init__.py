@@ -14,53 +14,55 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from transom.cache_prices import Prices
-from transom.conversation.async_conversation import AsyncConversation
-from transom.conversation.conversation import Conversation
-from transom.conversation.events import RunResult
-from transom.conversation.failures import RetryDecision
-from transom.conversation.fit import fit
-from transom.conversation.forget_user import UserData, forget_user
-from transom.conversation.function_tool import FunctionTool
-from transom.conversation.model_calls.retry import Retry
-from transom.conversation.planning.modes import Directive, ModeChange, Profile
-from transom.conversation.request import Request, render
-from transom.conversation.runs.run_options import RunOptions
-from transom.conversation.settings import ConversationOptions, Settings
-from transom.conversation.sub_agents import SubAgent
-from transom.conversation.summary_job import SummarySettings
-from transom.conversation.usage import ConversationUsage, WindowUsage
-from transom.core.budget import Budget
-from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Entry, Meta
-from transom.core.message import Fact, Head
-from transom.core.policy import Policy
-from transom.core.summary import Summary
-from transom.core.tokens import TokenCounter
-from transom.core.tool import Tool
-from transom.core.usage import TotalUsage
-from transom.core.view import View
-from transom.core.window import Window
-from transom.errors import (
-    BudgetImpossible,
-    Conflict,
-    ContextStillTooLarge,
-    ConversationBusy,
-    InvalidEdit,
-    InvalidMessage,
-    InvalidOutput,
-    InvalidSetting,
-    ProviderError,
-    RunStopped,
-    StoreDamaged,
-    StoreUnavailable,
-    TransomError,
-    UnknownLog,
-)
-from transom.evaluation.edit_costs import EditCost
-from transom.evaluation.explain import Explanation, Explanations
-from transom.stores import Store, StoredLog, open_store
-from transom.wire.dialect import Dialect
+if _TYPE_CHECKING:
+    from transom.cache_prices import Prices
+    from transom.conversation.async_conversation import AsyncConversation
+    from transom.conversation.conversation import Conversation
+    from transom.conversation.events import RunResult
+    from transom.conversation.failures import RetryDecision
+    from transom.conversation.fit import fit
+    from transom.conversation.forget_user import UserData, forget_user
+    from transom.conversation.function_tool import FunctionTool
+    from transom.conversation.model_calls.retry import Retry
+    from transom.conversation.planning.modes import Directive, ModeChange, Profile
+    from transom.conversation.request import Request, render
+    from transom.conversation.runs.run_options import RunOptions
+    from transom.conversation.settings import ConversationOptions, Settings
+    from transom.conversation.sub_agents import SubAgent
+    from transom.conversation.summary_job import SummarySettings
+    from transom.conversation.usage import ConversationUsage, WindowUsage
+    from transom.core.budget import Budget
+    from transom.core.edit import Fold, Pin, Trim, Undo
+    from transom.core.entry import Entry, Meta
+    from transom.core.message import Fact, Head
+    from transom.core.policy import Policy
+    from transom.core.summary import Summary
+    from transom.core.tokens import TokenCounter
+    from transom.core.tool import Tool
+    from transom.core.usage import TotalUsage
+    from transom.core.view import View
+    from transom.core.window import Window
+    from transom.errors import (
+        BudgetImpossible,
+        Conflict,
+        ContextStillTooLarge,
+        ConversationBusy,
+        InvalidEdit,
+        InvalidMessage,
+        InvalidOutput,
+        InvalidSetting,
+        ProviderError,
+        RunStopped,
+        StoreDamaged,
+        StoreUnavailable,
+        TransomError,
+        UnknownLog,
+    )
+    from transom.evaluation.edit_costs import EditCost
+    from transom.evaluation.explain import Explanation, Explanations
+    from transom.http.wrap import wrap
+    from transom.stores import Store, StoredLog, open_store
+    from transom.wire.dialect import Dialect
 
 __all__ = [
     "AsyncConversation",
@@ -128,14 +130,79 @@ __all__ = [
 __version__: str
 """The version of the installed package, read at first use."""
 
+_MODULES = {
+    "cache_prices": ("Prices",),
+    "conversation.async_conversation": ("AsyncConversation",),
+    "conversation.conversation": ("Conversation",),
+    "conversation.events": ("RunResult",),
+    "conversation.failures": ("RetryDecision",),
+    "conversation.fit": ("fit",),
+    "conversation.forget_user": ("UserData", "forget_user"),
+    "conversation.function_tool": ("FunctionTool",),
+    "conversation.model_calls.retry": ("Retry",),
+    "conversation.planning.modes": ("Directive", "ModeChange", "Profile"),
+    "conversation.request": ("Request", "render"),
+    "conversation.runs.run_options": ("RunOptions",),
+    "conversation.settings": ("ConversationOptions", "Settings"),
+    "conversation.sub_agents": ("SubAgent",),
+    "conversation.summary_job": ("SummarySettings",),
+    "conversation.usage": ("ConversationUsage", "WindowUsage"),
+    "core.budget": ("Budget",),
+    "core.edit": ("Fold", "Pin", "Trim", "Undo"),
+    "core.entry": ("Entry", "Meta"),
+    "core.message": ("Fact", "Head"),
+    "core.policy": ("Policy",),
+    "core.summary": ("Summary",),
+    "core.tokens": ("TokenCounter",),
+    "core.tool": ("Tool",),
+    "core.usage": ("TotalUsage",),
+    "core.view": ("View",),
+    "core.window": ("Window",),
+    "errors": (
+        "BudgetImpossible",
+        "Conflict",
+        "ContextStillTooLarge",
+        "ConversationBusy",
+        "InvalidEdit",
+        "InvalidMessage",
+        "InvalidOutput",
+        "InvalidSetting",
+        "ProviderError",
+        "RunStopped",
+        "StoreDamaged",
+        "StoreUnavailable",
+        "TransomError",
+        "UnknownLog",
+    ),
+    "evaluation.edit_costs": ("EditCost",),
+    "evaluation.explain": ("Explanation", "Explanations"),
+    "http.wrap": ("wrap",),
+    "stores": ("Store", "StoredLog", "open_store"),
+    "wire.dialect": ("Dialect",),
+}
+"""The public names, by the module that has them. Each is imported at first use: the command line, which is a part of
+this package, answers `--version` and `--help` without them."""
 
-if _TYPE_CHECKING:
-    from transom.http.wrap import wrap
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "wrap":  # imported at first use
-        return _import_module("transom.http.wrap").wrap
-    if name != "__version__":
+    if name == "__version__":
+        return _import_module("importlib.metadata").version(__name__)
+    if name in _MODULE_OF:
+        value = getattr(_import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    elif name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _import_module("importlib.metadata").version(__name__)
+    else:  # a module of the package, as in `transom.errors`
+        try:
+            return _import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as missing:
+            if missing.name != f"{__name__}.{name}":
+                raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

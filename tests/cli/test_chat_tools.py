@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -91,3 +92,17 @@ def test_the_preview_cannot_be_imitated(tools):
     assert shown == "$ rm x\n> $ ls"
     shown = tools.preview("write", {"path": "a\n+harmless", "content": "harm\n"})
     assert shown == "write a\\n+harmless\n@@ -0,0 +1 @@\n+harm"
+
+
+def test_a_command_that_is_just_starting_is_killed_too(tools: ChatTools, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, start = threading.Event(), subprocess.Popen
+
+    def slow(*arguments: object, **options: object) -> object:
+        process = start(*arguments, **options)
+        started.set()
+        time.sleep(0.3)
+        return process
+
+    monkeypatch.setattr("transom.cli.chat.tools.subprocess.Popen", slow)
+    threading.Thread(target=lambda: (started.wait(), tools.stop()), daemon=True).start()
+    assert "exit code -9" in str(within(10, lambda: tools.shell("sleep 20")))

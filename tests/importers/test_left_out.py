@@ -7,6 +7,7 @@ import io
 import json
 import random
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -155,3 +156,35 @@ def test_a_block_that_pi_has_and_nobody_knows_is_kept_as_json(tmp_path):
     [found] = read(tmp_path / "a.jsonl")
     [message] = found.messages
     assert [part["text"] for part in message["content"]] == ["See.", '{"type":"table","rows":[["a b"]]}']
+
+
+CHAT = json.dumps({"messages": [{"role": "user", "content": "Hi."}]})
+
+
+def test_what_is_left_out_behind_the_last_conversation_is_said_with_it(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.json", CHAT)
+        archive.writestr("b.json", CHAT)
+        archive.writestr("z.json", '{"note": "no conversation"}')
+    skipped: list[str] = []
+    first, last = import_file(tmp_path / "a.zip", MemoryStore(), on_skip=skipped.append)
+    assert (first.skipped, last.skipped) == ((), tuple(skipped))
+    assert len(skipped) == 1
+    assert "z.json" in skipped[0]
+
+
+def test_in_a_folder_the_rest_of_a_file_is_said_with_its_last_conversation(tmp_path):
+    (tmp_path / "a.jsonl").write_text(f"{CHAT}\n{CHAT}\n{{broken\n")
+    (tmp_path / "b.jsonl").write_text(CHAT)
+    skipped: list[str] = []
+    _, second, third = import_file(tmp_path, MemoryStore(), on_skip=skipped.append)
+    assert (second.skipped, third.skipped) == (tuple(skipped), ())
+    assert "the rest of the file is skipped" in skipped[0]
+
+
+def test_what_was_imported_before_an_error_is_yielded(tmp_path):
+    (tmp_path / "a.jsonl").write_text(f"{CHAT}\n{CHAT}\n{{broken\n")
+    done = import_file(tmp_path / "a.jsonl", MemoryStore())
+    assert [next(done).messages, next(done).messages] == [1, 1]
+    with pytest.raises(InvalidMessage):
+        next(done)

@@ -10,13 +10,10 @@ from typing import Any, cast
 
 import typer
 
-from transom.cli import commands
+from transom.cli import FAILED, commands
 from transom.cli.app import ClickException, command_line
 from transom.cli.streams import discard_output, print_notice
 from transom.errors import TransomError, quote
-
-FAILED = 2
-"""The exit code of every expected error."""
 
 COMMANDS = commands
 """The module is imported because that registers the commands."""

@@ -54,8 +54,8 @@ class Imported(Struct, frozen=True, kw_only=True):
       many facts of the file the user had taken back: they are stored, and never sent.
     - `remarks`: one line for each kind of thing that was stored and no window shows, or that was not stored because it
       is no message, and for a file that is shorter than what was imported before.
-    - `skipped`: one line for each thing that could not be read and was left out since the conversation before. What
-      follows the last conversation of a file is only reported to `on_skip`.
+    - `skipped`: one line for each thing that could not be read and was left out since the conversation before; of the
+      last conversation of a file also for what follows it.
     """
 
     conversation: str
@@ -91,8 +91,8 @@ def import_file(
       id, or the name of the file where there is none.
     - `counter`: counts the tokens that entries are stored with (default: o200k). `clock`: gives the time of entries
       whose messages have none.
-    - `on_skip`: called with one line of text for everything that is left out. Most of these lines are in
-      `Imported.skipped` too.
+    - `on_skip`: called with one line of text for everything that is left out. These lines are in `Imported.skipped`
+      too, but for those of a file without a conversation.
     - `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the file.
 
     The call itself raises InvalidSetting if `source` is neither a path nor an open file, for an unknown format, for an
@@ -174,11 +174,26 @@ class _FileImport(Struct, kw_only=True):
             yield from self._session(path, label, kind, begin, share)
             return
         notes: list[str] = []
-        reader = Reader(path, replace(settings, on_skip=self._noted(notes)), label=label)
-        for record in self._named(reader):
-            self.on_progress(begin + share * reader.progress, label)
-            yield replace(self._document(record, stem), skipped=tuple(notes))
-            notes.clear()
+        noted = self._noted(notes)
+        reader = Reader(path, replace(settings, on_skip=noted), label=label)
+        last: Imported | None = None  # yielded when the next one is there, or the end: what follows it may be left out
+        try:
+            for record in self._named(reader):
+                if last is not None:
+                    yield last
+                    last = None
+                self.on_progress(begin + share * reader.progress, label)
+                last = replace(self._document(record, stem), skipped=tuple(notes))
+                notes.clear()
+        except Exception as problem:
+            if last is None:
+                raise
+            if not (self.in_folder and isinstance(problem, InvalidMessage)):
+                yield last
+                raise
+            noted(skipped_file(problem))
+        if last is not None:
+            yield replace(last, skipped=(*last.skipped, *notes))
 
     def _noted(self, notes: list[str]) -> OnSkip:
         """Return a function that adds a line about something left out to `notes`, and reports it to `on_skip` too."""

@@ -45,6 +45,7 @@ class ChatTools:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
         self._running: set[subprocess.Popen[bytes]] = set()
+        self._starting = threading.Lock()
 
     def named(self, names: str) -> list[Callable[..., Any]]:
         """Return the tools with these names, which are separated by commas; "none" gives no tool.
@@ -58,7 +59,9 @@ class ChatTools:
 
     def stop(self) -> None:
         """Kill every command that `shell` is running."""
-        for process in tuple(self._running):
+        with self._starting:  # a command that has begun, and is not in the set yet, would go on
+            running = tuple(self._running)
+        for process in running:
             _kill(process)
 
     # ---- what the model can call
@@ -122,16 +125,18 @@ class ChatTools:
             timeout: seconds until it is ended
         """
         seconds = min(max(1, timeout), MAX_SECONDS)
-        process = subprocess.Popen(  # noqa: S602 - a shell is what was asked for, and the user has agreed
-            command,
-            shell=True,
-            cwd=self._folder,
-            env=without_key_variables(os.environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # so that all of it can be ended, and Ctrl-C does not reach it twice
-        )
+        with self._starting:
+            process = subprocess.Popen(  # noqa: S602 - a shell is what was asked for, and the user has agreed
+                command,
+                shell=True,
+                cwd=self._folder,
+                env=without_key_variables(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # so that all of it can be ended, and Ctrl-C does not reach it twice
+            )
+            self._running.add(process)
         late = threading.Event()
 
         def end() -> None:
@@ -140,7 +145,6 @@ class ChatTools:
 
         timer = threading.Timer(seconds, end)
         timer.daemon = True
-        self._running.add(process)
         timer.start()
         try:
             output = _output(process, time.monotonic() + seconds)
