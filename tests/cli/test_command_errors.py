@@ -408,3 +408,25 @@ def test_a_part_that_a_session_shares_with_its_subagents_means_the_session(run):
     code, out, _ = run("log", "ip-1")
     assert code == 0
     assert out.startswith("trip-1: ")
+
+
+def test_an_error_says_the_way_out(run, folder):
+    write_jsonl("two.jsonl", [{"id": name, "messages": chat(1)} for name in ("a", "b")])
+    assert run("import", "two.jsonl", "--store", "s.db")[0] == 0
+    line = error_line(run("explain", "--store", "s.db"))
+    assert line == "which conversation? Give its ID: `transom conversations` lists them (try --help)"
+    line = error_line(run("import", "s.db", "--store", "t.db"))
+    assert "a SQLite database, and no file of messages; if it is a store of Transom, give it with --store" in line
+    line = error_line(run("grep", "a", "(", "--store", "s.db"))
+    assert "it is a regular expression" in line
+    assert r"to find the text itself, give '\('" in line
+    Path("bytes.json").write_bytes(b"\xea\xff")
+    assert "not JSON: no text in UTF-8 (byte 1)" in error_line(run("import", "bytes.json"))
+    line = error_line(run("replay", "two.jsonl", "--budget", 10**20))
+    assert "tokens: must be a whole number of tokens, such as 128000 or 128k, and at most 2^60, not " in line
+
+
+def test_a_lone_surrogate_is_searched_for_as_it_is_stored(run, folder):
+    write_jsonl("a.jsonl", [{"id": "a", "messages": [{"role": "user", "content": "odd \ud800 text"}]}])
+    assert run("import", "a.jsonl", "--store", "s.db")[0] == 0
+    assert "odd ? text" in run("grep", "a", "\udcff", "--store", "s.db")[1]

@@ -72,6 +72,8 @@ def option_error(problem: Any) -> str:
     """Return the message for a command line that typer could not parse. It names the wrong value if the error has
     it."""
     message: str = problem.format_message()
+    if message == "Missing argument 'ID'.":
+        return "which conversation? Give its ID: `transom conversations` lists them"
     errors = getattr(cast("object", problem.__cause__), "errors", None)
     found = errors() if callable(errors) else None
     if not isinstance(found, list) or not found:

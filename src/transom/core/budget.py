@@ -75,6 +75,7 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 _TOKENS = re.compile(r"(\d{1,15}(?:\.\d{1,6})?|\d{1,3}(?:[,_]\d{3}){1,4}) ?([km]?)", re.ASCII)
+_TOO_LARGE = re.compile(r"[1-9](?:[,_]?\d){15,}(?:\.\d*)? ?[km]?", re.ASCII)
 _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -82,10 +83,14 @@ def parse_token_count(text: str, name: str = "tokens") -> int:
     """The number of tokens that a text names: "128000", "128,000", "128k", "1.5m". A k is 1,000, an m 1,000,000.
 
     `name`: the name of the setting, for the error. Raises InvalidSetting for any other text, and for a number that is
-    below 1 or not whole.
+    below 1, above 2⁶⁰, or not whole.
     """
     match = _TOKENS.fullmatch(text.strip().lower())
     tokens = 0.0 if match is None else float(re.sub("[,_]", "", match[1])) * _FACTORS[match[2]]
+    if _TOO_LARGE.fullmatch(text.strip().lower()) or tokens > UNLIMITED:
+        raise InvalidSetting(
+            f"{name}: must be a whole number of tokens, such as 128000 or 128k, and at most 2^60, not {quote(text)}"
+        )
     if tokens < 1 or tokens != int(tokens):
         raise InvalidSetting(f"{name}: must be a whole number of tokens, such as 128000 or 128k, not {quote(text)}")
     return int(tokens)

@@ -283,11 +283,22 @@ def parsed(text: bytes, where: str) -> object:
         return json.loads(text)
     except json.JSONDecodeError as problem:
         line = f"line {problem.lineno} " if problem.lineno > 1 else ""
-        raise InvalidMessage(where, f"not JSON: {problem.msg} ({line}column {problem.colno})") from problem
+        why = f"not JSON: {problem.msg} ({line}column {problem.colno})"
+        raise InvalidMessage(where, SQLITE if _is_sqlite(text) else why) from problem
     except RecursionError as problem:
         raise InvalidMessage(where, f"nested too deeply: a message may have {DEPTH} levels") from problem
+    except UnicodeDecodeError as problem:
+        why = f"not JSON: no text in UTF-8 (byte {problem.start + 1})"
+        raise InvalidMessage(where, SQLITE if _is_sqlite(text) else why) from problem
     except ValueError as problem:
         raise InvalidMessage(where, f"not JSON: {problem}") from problem
+
+
+SQLITE = "a SQLite database, and no file of messages; if it is a store of Transom, give it with --store"
+
+
+def _is_sqlite(data: bytes) -> bool:
+    return data.startswith(b"SQLite format 3")
 
 
 def _read(read: Callable[[], bytes], where: str) -> bytes:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from transom.core.tokens import replace_surrogates
 from transom.errors import InvalidSetting
 
 MAX_CHARACTERS = 1_000
 """The most characters of a pattern."""
+MAX_QUOTED = 40
+"""The most characters of a refused pattern that its error repeats with backslashes."""
 MAX_INSTRUCTIONS = 1_000
 """The most instructions of a compiled pattern.
 
@@ -22,6 +23,9 @@ In the worst case each byte of the text costs one step through all of them.
 """
 MAX_MEMORY = 1 << 20
 """The most bytes that a compiled pattern may use."""
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Pattern(NamedTuple):
@@ -50,7 +54,8 @@ def compile_pattern(pattern: str) -> Pattern:
     look-around and no back-references), more than MAX_CHARACTERS characters, or a compiled pattern of more than
     MAX_INSTRUCTIONS or MAX_MEMORY.
     """
-    source = replace_surrogates(pattern)
+    # A lone surrogate in a text is stored as "?", which is an operator in a pattern.
+    source = _LONE_SURROGATE.sub(r"\\?", pattern)
     if not source or len(source) > MAX_CHARACTERS:
         raise InvalidSetting(f"a pattern has 1 to {MAX_CHARACTERS:,} characters, not {len(source):,}")
     if "\n" in source:
@@ -66,11 +71,19 @@ def compile_pattern(pattern: str) -> Pattern:
     except engine.error as problem:
         argument = problem.args[0]
         why = argument.decode("utf-8", "replace") if isinstance(argument, bytes) else str(argument)
-        hint = "RE2 has no look-around and no back-references"
-        raise InvalidSetting(f"pattern {source[:100]!r}: {why.replace('(?m)', '', 1)[:200]} ({hint})") from None
+        raise InvalidSetting(
+            f"pattern {source[:100]!r}: {why.replace('(?m)', '', 1)[:200]} ({_hint(source)})"
+        ) from None
     if compiled.programsize > MAX_INSTRUCTIONS:
         raise InvalidSetting(f"pattern {source[:100]!r}: it is too large once its repetitions are expanded")
     return Pattern(compiled.search)
+
+
+def _hint(source: str) -> str:
+    """What to do about a pattern that is refused: what it is, and how it would find its own text."""
+    itself = re.escape(source) if len(source) <= MAX_QUOTED else ""
+    literal = f"give '{itself}'" if itself else "put a backslash before each of .^$*+?()[]{}|\\"
+    return f"it is a regular expression, without look-around and back-references; to find the text itself, {literal}"
 
 
 def matching_lines(data: bytes, pattern: Pattern, line: int = 1, begin: int = 0) -> Iterator[MatchingLine]:
