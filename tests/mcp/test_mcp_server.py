@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from transom import Conversation, open_store
 from transom.cli.mcp_server import _users_of_all
-from transom.mcp.server import make_server, with_token
+from transom.mcp.server import StoreTools, make_server, with_token
 from transom.memory import Memory
 
 TOKEN = "a-token-for-tests"
@@ -224,6 +224,17 @@ def test_hostile_arguments_are_refused_and_nothing_of_another_user_is_said(http:
     assert len(said) == len(HOSTILE) + len(OTHERS) + len(ANSWERED) + len(URIS)
     wrong = ("NOT REFUSED", "TOO LONG", "password", "TANGERINE", "Traceback")
     assert [each for each in said if any(word in each for word in wrong)] == []
+
+
+def test_the_resource_of_an_entry_has_more_lines_than_a_page_of_the_tool(tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path}/agent.db"
+    lines = "\n".join(map(str, range(300)))
+    with Conversation.open(place, "trip", budget=10_000) as conversation:
+        conversation.user(lines)
+    with closing(open_store(place)) as store:
+        entry = StoreTools(store).entry("trip", "0")
+    assert entry.partition("\n")[2] == lines
+    assert "next page" not in entry.partition("\n")[0]
 
 
 def test_a_refused_resource_and_prompt_say_why(http: str) -> None:

@@ -31,7 +31,7 @@ from transom.evaluation.call_numbers import sent_request
 from transom.evaluation.explain import explain
 from transom.memory import Memory
 from transom.readback import answer_call, read
-from transom.readback.pages import MAX_BYTES, utf8_prefix
+from transom.readback.pages import MAX_BYTES, MAX_LINES, utf8_prefix
 from transom.readback.references import FORMS
 from transom.stores import Store, StoredLog
 from transom.texts import GREP, LIST, READ, SEARCH
@@ -87,7 +87,7 @@ class StoreTools:
         self.memory = Memory(store, user_id=user_id, agent="mcp")
 
     def log(self, conversation: str) -> StoredLog:
-        """The log of a conversation of this user. Raises ToolError."""
+        """The log of a conversation of this user. Raises ToolError if the user has no such conversation."""
         known = conversation in self._store.names(conversation) and not conversation.startswith(".")
         log = self._store.open(conversation) if known else None
         if log is None or owner_of(log).user_id != self._user_id:
@@ -176,8 +176,8 @@ class StoreTools:
         return compact_json(render_messages(self.view(conversation), OPENAI_CHAT))
 
     def entry(self, conversation: str, number: str) -> str:
-        """One entry of a conversation, at most ten times as long as the answer of a tool."""
-        return str(read(self.log(conversation), number, max_bytes=MAX_BYTES * 10))
+        """An entry of a conversation; of a long one the first page, ten times as long as an answer of the tool read."""
+        return str(read(self.log(conversation), number, lines=MAX_LINES * 10, max_bytes=MAX_BYTES * 10))
 
     def summary(self, conversation: str) -> str:
         """The newest summary of a conversation; empty if it has none."""
