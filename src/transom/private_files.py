@@ -16,7 +16,7 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and the folders above it that are missing. Raises OSError."""
+    """Create a folder and the folders above it that are missing. Raises OSError if that fails, or if it is a file."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(FOLDER_MODE, exist_ok=True)
@@ -33,7 +33,7 @@ def create_file(path: str | os.PathLike[str]) -> None:
 
 
 def opened(path: str | os.PathLike[str], mode: str = "wb", buffering: int = -1) -> IO[bytes]:
-    """Open a binary file as `open` does. Raises OSError."""
+    """Open a binary file as `open` does; a new one gets the mode 0600. Raises OSError."""
     return open(path, mode, buffering, opener=_opener)
 
 

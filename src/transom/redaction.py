@@ -71,8 +71,9 @@ class Redactor:
     def __call__(self, text: str, sources: Iterable[str] = ()) -> str:
         """Return the text with its own secrets redacted, and those of the texts that it quotes (`sources`).
 
-        Every span is found in the text as it was given and replaced once, so that the name of a secret is never
-        searched for the secret: that could go on for ever. The time grows evenly with the text and the sources.
+        If `find` returns a text, that is the result, and the sources are not searched. Else each span is replaced once,
+        and its name is not searched again. The time grows evenly with the text and the sources. Raises InvalidSetting
+        if `find` returns a span that is not within the text.
         """
         found = self._find(text)
         if isinstance(found, str):
@@ -127,7 +128,7 @@ def without_keys(text: str, *known: str) -> str:
 
 
 def secrets_in(text: str) -> list[Span]:
-    """The secrets in a text, in order, without overlaps."""
+    """The secrets in a text, in order, without overlaps. Raises InvalidSetting if detect-secrets is not installed."""
     spans = list[Span]()
     spans += [*_matches(_KEYS, text), *_matches(_ASSIGNED, text)]
     for line in _LINES.finditer(text):

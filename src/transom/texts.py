@@ -182,9 +182,7 @@ def late_result_note(ref: str, tool: str, text: str) -> str:
 
 
 def given_up_result_note(ref: str, tool: str, text: str) -> str:
-    """The note that gives a result which came after its call was closed: the tool took too long, or the run was
-    stopped.
-    """
+    """A note with a result that came after its call was closed: the tool took too long, or the run was stopped."""
     name = plain_name(tool) or "a tool call"
     return f"[late result of {name}, {ref}; it came after the call was given up]\n{disarmed(text)}"
 
@@ -221,7 +219,8 @@ def excerpt_marker(ref: str, gone: int) -> str:
 
 
 def gap_mark(before: str) -> str:
-    """The mark between two spans of a text, after the first gap. `before`: the span before it."""
+    """The mark in each gap between two spans of a text but the first, which has the note. `before`: the span before
+    it."""
     return "…\n" if before.endswith("\n") else "\n…\n"
 
 

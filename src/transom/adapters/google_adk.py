@@ -73,8 +73,8 @@ class TransomPlugin(BasePlugin):
         llm_request.contents = call.messages
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
-        """Log the response and its usage. The pieces of a stream are not logged, but the whole that ADK makes of
-        them."""
+        """Log the response and its usage, if it has content. Of a stream only the whole that ADK makes of the pieces
+        is logged."""
         if llm_response.partial:
             return
         call = self._calls.pop(_run(callback_context), None)

@@ -57,9 +57,9 @@ model. The log of a closed session is read again when it is needed."""
 class Sessions:
     """The conversations of one adapter, by the session id of the framework.
 
-    `store`: as for `Conversation.open`. `framework_format`: how the framework writes messages. `readback`: whether the
-    model gets the tools that read back what its window leaves out; it gets none if the budget is below 8,000 tokens.
-    `options`: the settings of each conversation. Any thread may use it. Raises InvalidSetting.
+    `store`, `options`: as for `Conversation.open`, which says what is raised; the dialect is the format's. `readback`:
+    whether the model gets the tools that read back what its window leaves out; never if the budget, without its
+    reserve, is below 8,000 tokens. Any thread may use it.
     """
 
     def __init__(

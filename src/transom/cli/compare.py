@@ -97,9 +97,7 @@ class _Chosen(NamedTuple):
 
 def _choose(options: Compare, bar: ProgressBar) -> _Chosen:
     """Read the conversations of all files, and translate them to OpenAI Chat, so that their figures can be compared.
-
-    Raises OSError, InvalidMessage.
-    """
+    Raises OSError, and InvalidMessage for a file that holds no conversations."""
     check_files(options.files)
     chosen: list[Recorded] = []
     files: list[tuple[str, Counter[str]]] = []

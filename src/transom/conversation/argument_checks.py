@@ -33,7 +33,8 @@ AnEdit = TypeVar("AnEdit", bound=Edit)
 
 
 def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversation.open`
-    """Check the store and the id that a conversation is opened with. Raises InvalidSetting."""
+    """Check the store and the id that a conversation is opened with. Raises InvalidSetting for an empty text, an id of
+    another type, and an id that Transom keeps for its own logs."""
     if isinstance(store, str | os.PathLike) and not os.fspath(cast("str", store)):
         raise InvalidSetting("store: must be a URL, a path or a store, not an empty text")
     if not isinstance(id, str) or not id:
@@ -54,7 +55,7 @@ def instructions(system: object, dialect: Dialect) -> tuple[Instruction, ...]:
 
 
 def model(name: object) -> str:
-    """The name of a model."""
+    """Return the name of a model. Raises InvalidSetting unless it is a text."""
     if isinstance(name, str):
         return str.__str__(name)
     raise InvalidSetting(f"model: must be a text like 'openai:gpt-5', not {quote(name)}")
@@ -62,10 +63,7 @@ def model(name: object) -> str:
 
 def limits(budget: object, other_limits: Budget | None = None) -> Budget:
     """Return the Budget that was given; of a number, or a text such as "128k", the budget with that context window and
-    the limits of `other_limits`, or the defaults.
-
-    Raises InvalidSetting.
-    """
+    the limits of `other_limits`, or the defaults. Raises InvalidSetting for anything else."""
     if isinstance(budget, Budget):
         return budget
     if isinstance(budget, str):
@@ -82,7 +80,7 @@ class CheckedCounter:
         self.name, self._count = counter.name, counter.count
 
     def count(self, text: str) -> int:
-        """Count the tokens of one text. Raises InvalidSetting."""
+        """Count the tokens of one text. Raises as the class says."""
         tokens = self._count(text)
         if type(tokens) is not int or tokens < 0:
             raise InvalidSetting(
@@ -94,9 +92,7 @@ class CheckedCounter:
 
 def token_counter(given: object) -> TokenCounter:
     """Return the counter, wrapped so that each count is checked. Two texts are counted now, to find a mistake early.
-
-    Raises InvalidSetting.
-    """
+    Raises InvalidSetting for a counter without name or `count`, and for a wrong count."""
     name, count = getattr(given, "name", None), getattr(given, "count", None)
     if not isinstance(name, str) or not name or not callable(count):
         raise InvalidSetting(f"counter: must have a name, a text, and a method count(text), not {quote(given)}")
@@ -191,7 +187,7 @@ def edit(value: object) -> Edit:
 
 def _with_valid_fields(name: str, value: AnEdit) -> AnEdit:
     """Check that the fields of an edit have the types that a store reads back, and return the edit. Raises
-    InvalidEdit."""
+    InvalidEdit if one has not."""
     try:
         return convert(to_builtins(value), type(value), strict=True)
     except (ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -215,14 +211,14 @@ def fact(value: object, meta: object) -> Fact:
 
 
 def tags(value: object) -> Meta:
-    """Return the `Meta` that every new fact gets. Raises InvalidSetting."""
+    """Return the `Meta` that every new fact gets. Raises InvalidSetting for anything else."""
     if not isinstance(value, Meta):
         raise InvalidSetting(f"tags: must be a Meta, not {quote(value)}")
     return value
 
 
 def owner(user_id: object, session_id: object) -> Owner | None:
-    """Return the owner of a conversation; None if neither id is given. Raises InvalidSetting."""
+    """Return the owner of a conversation; None if neither id is given. Raises InvalidSetting for an empty id."""
     for name, value in (("user_id", user_id), ("session_id", session_id)):
         if value is not None and (not isinstance(value, str) or not value):
             raise InvalidSetting(f"{name}: must be a text of at least one character, not {kind_of(value)}")
@@ -232,7 +228,7 @@ def owner(user_id: object, session_id: object) -> Owner | None:
 
 
 def call_id(value: object) -> str:
-    """Return the id of a tool call as a plain text; it may be empty. Raises InvalidMessage."""
+    """Return the id of a tool call as a plain text; it may be empty. Raises InvalidMessage if it is no text."""
     if not isinstance(value, str):
         raise InvalidMessage("tool_result", f"call_id must be a string, not {kind_of(value)}")
     return str.__str__(value)
@@ -249,7 +245,7 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
     """Return `known` if the tool schemas equal it, in any order; else a copy of them that is surely JSON.
 
     In the copy the known tools come first, in their known order: another order would break the cached prefix. Raises
-    InvalidMessage.
+    InvalidMessage for a tool that is no object, is not JSON or has no name, and for two of one name.
     """
     if not isinstance(tools, (list, tuple)):
         raise InvalidMessage("request", f"tools must be a list of functions, Tools or objects, not {kind_of(tools)}")
@@ -295,7 +291,7 @@ def _must_have_own_names(tools: Sequence[Raw]) -> None:
 
 def positive(name: str, value: Any, most: float) -> Any:
     """Return a number above 0 and up to `most`, a whole number if `most` is one. None is returned as it is. Raises
-    InvalidSetting."""
+    InvalidSetting for anything else."""
     if value is None:
         return None
     whole = type(most) is int
@@ -307,14 +303,14 @@ def positive(name: str, value: Any, most: float) -> Any:
 
 
 def seconds(name: str, value: Any) -> float:
-    """Return a number of seconds, at least 0. Raises InvalidSetting."""
+    """Return a number of seconds, from 0 to `LONGEST`. Raises InvalidSetting for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST:
         raise InvalidSetting(f"{name}: must be seconds, at least 0 and at most {LONGEST:,.0f}, not {quote(value)}")
     return value
 
 
 def kind_of(value: object) -> str:
-    """Return the name of a value's type, as errors give it."""
+    """How errors name a value: by its type, or as None or an empty text."""
     if isinstance(value, str) and not value:
         return "an empty text"
     return "None" if value is None else shorten(type(value).__name__)

@@ -82,7 +82,7 @@ class EventBus:
 
     def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
         """Call back with each event of this class (`object`: with all), until the function that this returns is
-        called. Raises InvalidSetting."""
+        called. Raises InvalidSetting if `kind` is no class, or `callback` no function."""
         if not isinstance(cast("object", kind), type):
             raise InvalidSetting(f"subscribe: must be a class of events, not {quote(kind)}")
         if not callable(cast("object", callback)):

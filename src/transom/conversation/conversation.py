@@ -866,8 +866,8 @@ class Conversation:
     def _append_facts(
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
-        """Append facts, and return the numbers of their entries. A reply or a user message ends the attempts of a loop
-        of the caller's own; a reply without calls ends its lease too."""
+        """As `LogWriter.append_facts`, with recalled text redacted. In a caller's own loop, a reply or a user message
+        ends the attempts of the request before; a reply without calls ends the lease too."""
         if (redact := self._planner.settings.redact) is not None:  # what is recalled comes from elsewhere
             facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
         new = self._writer.append_facts(facts, meta, known_calls_only=known_calls_only)

@@ -26,7 +26,8 @@ class ConversationSearch:
     def search(
         self, query: object, scope: object, limit: int, given: dict[str, object], embedder: object
     ) -> list[SearchHit]:
-        """The best entries for a query. What was appended until now is indexed first. Raises InvalidSetting."""
+        """The best entries for a query. What was appended until now is indexed first. `given`: fields of SearchFilters.
+        Raises as `SearchIndex.update` and `search`; InvalidSetting also for scope "user" without a user."""
         if not isinstance(query, str):
             raise InvalidSetting(f"query: must be a text, not {quote(query)}")
         query, filters, embedder = str.__str__(query), _filters(given), _embedder(embedder)

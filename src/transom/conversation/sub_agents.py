@@ -49,7 +49,8 @@ class SubAgent(FunctionTool):
     sub-agent uses counts for the caller, in `TotalUsage.agents` and in the cost. `max_depth`: how deep sub-agents may
     call sub-agents; 1 means that this one must be called by the main agent. A call in it that needs a person's approval
     makes its own call wait (docs/approvals.md). `agent_timeout`: seconds for its whole run.
-    Raises InvalidSetting."""
+    Raises InvalidSetting for a wrong or unknown setting.
+    """
 
     def __init__(
         self,

@@ -39,7 +39,9 @@ class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
     model that answers it, a name or a provider; "run": the model of the run. `deadline`: seconds that a request waits
     for a summary, where it waits; and the timeout of each request to the summary's model, in the background too.
     `limits`: when none is asked for. `prices`: of the model. `context`: the tokens of its context window, if they are
-    not known otherwise. `pool`: the threads for the background. Raises InvalidSetting.
+    not known otherwise. `pool`: the threads for the background.
+
+    Raises InvalidSetting for a `summarizer` without `steps`, a provider that cannot be made, and a wrong number.
     """
 
     summarizer: Summarizer | None = None
@@ -84,7 +86,8 @@ _SUMMARIZERS = '"run", a model as provider:model, a provider, a Summarizer or Su
 
 
 def summary_settings(given: object) -> SummarySettings | None:
-    """Make settings of what `Conversation.open` takes as `summarizer`; None stays None. Raises InvalidSetting."""
+    """Make settings of what `Conversation.open` takes as `summarizer`; None stays None. Raises InvalidSetting for
+    anything else, and as SummarySettings."""
     if given is None or isinstance(given, SummarySettings):
         return given
     if callable(getattr(given, "steps", None)):

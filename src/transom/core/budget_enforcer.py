@@ -162,8 +162,8 @@ class BudgetEnforcer:
             self._fold_superseded_notes()
 
     def _make_room(self) -> None:
-        """Run the `pressure` strategies; with prices the cheapest of the policy's choices instead, if one brings the
-        window below the trigger."""
+        """Run the `pressure` strategies. With prices the cheapest of the policy's choices instead, if one brings the
+        window below the trigger, and if the request does not wait for a new summary; once in a plan."""
         prices = self.budget.prices
         if prices is None or self.costs is not None:
             self._run_strategies(self.policy.pressure, over_limit=False)

@@ -60,8 +60,8 @@ class Target(Struct, frozen=True):
     - `may_replace_summary`: true if a strategy may want another summary of turns that are folded already. It takes the
       place of the one that their fold shows.
     - `redact`: applied to the text of every fold before it is logged; None redacts nothing.
-    - `policy_trigger`, `policy_target`: the policy's trigger and target, as shares of the room; `policy_target` is None
-      if the policy gives none.
+    - `policy_trigger`, `policy_target`: the policy's trigger and target, as shares of the room; None is no target.
+      `arrival` strategies and recall steps get 1 and None.
     """
 
     goal: Size

@@ -128,7 +128,7 @@ class CallBody:
         return next((key for key in self.api.held if self.value(key)), "")
 
     def facts(self) -> list[Fact]:
-        """The facts of all messages, without the system prompt. Raises InvalidMessage."""
+        """The facts of all messages, without the system prompt. Raises InvalidMessage for one of no known form."""
         return [fact for _, fact in self.dialect.parse([msgspec.json.decode(raw) for raw in self.messages])]
 
     @property

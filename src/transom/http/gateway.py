@@ -113,9 +113,9 @@ class Gateway:
     """What all requests through one client or proxy share: the store, the settings, the index of what is known.
 
     - `store`, `policy`, `redact`: as for `Conversation.open`.
-    - `budget`: likewise. Without one it is the context size of each request's model, if the price list knows it, and
-      128,000 tokens if not. If the budget has no reserve, the request's own limit of the answer is kept free, at most a
-      quarter of the context.
+    - `budget`: likewise; at least 100 tokens beside the reserve. None: the context size of each request's model, or
+      128,000 tokens and a warning if the price list does not know the model. If the budget has no reserve, the
+      request's own limit of the answer is kept free, at most a quarter of the context.
     - `session`: the id of the conversation. Without it, a request belongs to the conversation that its headers or its
       messages name.
     - `user_id`: whose conversations these are, if the request has no tenant.
@@ -127,7 +127,8 @@ class Gateway:
       as it has said something, the request gets a conversation of its own. 0: it does not wait.
     - `settings`: more arguments of `Conversation.open`: summarizer, digest_role, counter.
 
-    Any number of threads may use it. Raises InvalidSetting, and TypeError for another setting.
+    Any number of threads may use it. Raises InvalidSetting for a wrong value, TypeError for another setting, and what
+    opening the store raises.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class Matcher:
         """Find the longest beginning of these messages that is known.
 
         `start`: the digest of their owner (`digests.begin`). `by_outline`: whether a beginning counts too of which only
-        the outline is known. Raises InvalidMessage.
+        the outline is known. Raises InvalidMessage for a message that its dialect does not allow.
         """
         since = max(0, len(messages) - _LOOKED_UP)
         raw = digests.raw_digests(start, messages, since)

@@ -201,7 +201,8 @@ def opened(source: Path | IO[Any]) -> Generator[OpenFile]:
 
 
 def is_zip(path: Path) -> bool:
-    """True if a regular file begins as a zip archive does. Raises OSError, NotRegularError."""
+    """True if a regular file begins as a zip archive does. Raises NotRegularError for any other, OSError if it cannot
+    be read."""
     with _open_regular(path) as raw:
         return raw.read(len(ZIP)) == ZIP
 

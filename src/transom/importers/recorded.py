@@ -123,8 +123,8 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
     dialects can be compared.
 
     Content is translated as for a request in another dialect: reasoning, and whatever OpenAI Chat has no form for, is
-    left out. A conversation of this dialect comes back unchanged. Raises InvalidMessage if a message is not of the
-    conversation's dialect.
+    left out. A conversation of this dialect without `system` comes back unchanged. Raises InvalidMessage if a message
+    is not of the conversation's dialect.
     """
     if recorded.dialect == "openai" and recorded.system is None:
         return recorded

@@ -69,7 +69,8 @@ class Comparison:
     """One conversation under several policies and context windows."""
 
     def __init__(self, log: StoredLog, policies: Sequence[str], windows: Sequence[int], model: str) -> None:
-        """`model`: "provider:model", whose prices are taken if they are known. Raises InvalidSetting."""
+        """`model`: "provider:model", whose prices are taken if they are known. Raises InvalidSetting for no or too many
+        pairs, an unknown policy, and a conversation without messages."""
         if not windows:
             raise InvalidSetting("no request was planned yet: give the tokens of a context window")
         self._rows = [
@@ -131,7 +132,7 @@ class Comparisons:
 
     def get(self, name: str, policies: Sequence[str], windows: Sequence[int], entries: int, model: str) -> Comparison:
         """The comparison of a conversation when it had this many entries: the one that is kept, or a new one. Raises
-        InvalidSetting."""
+        as `Comparison`."""
         key = name, entries, tuple(policies), tuple(windows), model
         with self._lock:
             if key not in self._kept:

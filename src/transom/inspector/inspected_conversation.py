@@ -79,8 +79,8 @@ class DryRun(Struct, frozen=True, kw_only=True):
 class EntryData(Struct, frozen=True, kw_only=True):
     """One entry of the log, whichever kind it is.
 
-    `at`: its time, in seconds. `role`: who said it; of an entry that is no fact, its kind. `pieces`: of its message,
-    each from the character on that was asked for; a long one is cut.
+    `at`: when it was appended, in seconds since the epoch. `role`: who said it; of an entry that is no fact, its kind.
+    `pieces`: of its message, each from the character that was asked for; a long one is cut.
     """
 
     entry: int
@@ -139,8 +139,7 @@ class InspectedConversation:
 
     def window(self, call: int | None, first: int | None = None, count: int = ROWS_OF_PAGE) -> WindowData:
         """Return the window of a call (from 1, or from the last if negative), or with None of the log as it is now,
-        with one page of its rows: `count` of them from index `first` on, or with None those around the first row that
-        changed.
+        with a page of its rows (see `WindowReader.data`). Raises InvalidSetting if there is no such call.
 
         The first window of the log as it is now may come from the snapshot: then it is not compared with the call
         before.
@@ -158,7 +157,7 @@ class InspectedConversation:
 
     def left_out(self, call: int | None, fold: int | None, first: int, count: int) -> LeftOutPage:
         """A page of the entries that the window of a call does not show: those behind this fold, or with None those
-        that are in no window at all. Raises InvalidSetting if the window has no such fold."""
+        that are in no window at all. Raises InvalidSetting if there is no such call or fold."""
         with self._views_lock:
             view = self._view(call)
             seqs = _dropped(view) if fold is None else _behind(view, fold)
@@ -166,8 +165,8 @@ class InspectedConversation:
             return LeftOutPage(total=len(seqs), first=first, rows=rows)
 
     def missing_names(self, call: int | None) -> dict[int, MissingNames]:
-        """For each fold of a window the names that the folded turns have and the window does not. It reads the whole
-        log."""
+        """For each fold of a window the names that the folded turns have and the window does not. Reads the whole log.
+        Raises InvalidSetting if there is no such call."""
         with self._views_lock:
             return missing_names(self._view(call))
 
@@ -232,7 +231,8 @@ class InspectedConversation:
     def try_action(self, action: Action) -> DryRun:
         """What an action would do to the log as it is now. Nothing is written.
 
-        Raises InvalidEdit, InvalidSetting, BudgetImpossible.
+        Raises what the method of `Conversation` raises, and InvalidSetting if a pin names no entry or nothing says for
+        how many tokens to plan.
         """
         with self._views_lock:
             views = self._refreshed()
@@ -266,7 +266,7 @@ class InspectedConversation:
         """Do what was tried. Returns the numbers of the new entries.
 
         `expect`: the number of entries that the log had when it was tried. Raises Conflict if it has others now, so
-        that nothing is done that nobody has seen; and what `try_action` raises.
+        that nothing is done that nobody has seen; InvalidSetting for a request; and what `try_action` raises.
         """
         if action.do == "request":
             raise InvalidSetting("a request is only looked at here: the program that owns the conversation sends it")

@@ -45,7 +45,7 @@ def pieces_from(fact: Fact, start: int) -> Iterator[MessagePiece]:
 
 
 class PieceLimit(Struct, frozen=True):
-    """How much of each piece a window shows: at most so many of its first characters and lines."""
+    """How many of the first characters and lines of each piece a window shows."""
 
     characters: int = CHARACTERS_IN_WINDOW
     lines: int = LINES_IN_WINDOW

@@ -197,7 +197,8 @@ class Inspector:
 
 
 def list_page(store: Store, query: str, first: int, count: int) -> ListPage:
-    """A page of the conversations whose names contain every word of the query, in any case. The newest comes first."""
+    """A page of the conversations whose names contain every word of the query, in any case, the newest first: at most
+    `count` (and 200) of them, from index `first` on."""
     names = store.names()
     words = query.casefold().split()
     found = [name for name in reversed(names) if all(word in name.casefold() for word in words)]
@@ -222,12 +223,12 @@ class Query:
         return [each for each in self.text(name).split(",") if each]
 
     def number(self, name: str, default: Any) -> Any:
-        """A whole number; `default` if it is not given. Raises InvalidSetting."""
+        """A whole number; `default` if it is not given. Raises InvalidSetting for anything else."""
         given = self._given.get(name, "")
         return _whole_number(name, given) if given else default
 
     def numbers(self, name: str) -> list[int]:
-        """Whole numbers between commas; none if it is not given. Raises InvalidSetting."""
+        """Whole numbers between commas; none if it is not given. Raises as `number`."""
         return [_whole_number(name, each) for each in self.texts(name)]
 
 
@@ -275,10 +276,8 @@ def _runs(values: list[str]) -> list[tuple[int, str]]:
 
 
 def listen(port: int) -> socket.socket:
-    """Open a socket that only this machine can reach. Port 0 is any free port. Raises OSError if the port is taken.
-
-    It listens from now on, so that a browser that opens the link before the server runs has to wait only.
-    """
+    """Open a socket that only this machine can reach, and listen: a browser that opens the link before the server runs
+    waits. Port 0 is any free port. Raises OSError if the port is taken."""
     return socket.create_server((HOST, port))
 
 

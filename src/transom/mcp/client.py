@@ -49,8 +49,8 @@ _logger = logging.getLogger(__name__)
 class McpServer(Toolset):
     """An MCP server whose tools a run may call: give it in `tools`, beside functions.
 
-        files = McpServer("npx -y @modelcontextprotocol/server-filesystem /home/me/notes") conv.run("Tidy up my notes.",
-    provider=…, tools=[files, McpServer("https://example.com/mcp")])
+        files = McpServer("npx -y @modelcontextprotocol/server-filesystem /home/me/notes")
+        conv.run("Tidy up my notes.", provider=…, tools=[files, McpServer("https://example.com/mcp")])
 
     `server`: a URL (streamable HTTP), a command as one text or a list (stdio), or anything that `mcp.Client` takes. A
     run starts the server and ends it. To keep it for several runs, open it yourself: `with files:`.
@@ -350,7 +350,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _names(setting: str, given: object) -> frozenset[str]:
-    """These names of tools, checked. Raises InvalidSetting."""
+    """These names of tools. Raises InvalidSetting for anything but a list, tuple or set of texts."""
     if isinstance(given, (list, tuple, set, frozenset)):
         names = cast("Collection[object]", given)
         if all(isinstance(name, str) for name in names):

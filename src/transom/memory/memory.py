@@ -80,7 +80,7 @@ class Memory:
         `user_id`: whose memory it is; None: the memory belongs to the store, and everybody who uses the store shares
         it. `redact`: what must not be stored, as for `Conversation.open`, because a memory is read in other
         conversations than the one where it was said. Raises InvalidSetting if `user_id` is empty, if `user_id`, `name`
-        or `agent` is not a text, or if the store cannot be opened; StoreDamaged.
+        or `agent` is not a text, and for a wrong `redact`; and what opening the store raises.
         """
         if user_id is not None and (not isinstance(user_id, str) or not user_id):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSetting(f"memory: user_id must be a text of at least one character, not {quote(user_id)}")
@@ -232,8 +232,8 @@ class Memory:
         """Return a function for each block that renders it as state: `Conversation.open(…, state=memory.state())`. The
         keys are "memory LABEL".
 
-        The model reads a block when it changes, in a note at the end of the window, so the cached prefix stays. Of a
-        block that was forgotten it reads that. Blocks that are added later are not in it.
+        The model reads a block when it changes, in a note at the end of the window, so the cached prefix stays. If a
+        block is forgotten, a note says so. A block that is added later has no function here.
         """
         return {f"memory {label}": _BlockState(self, label) for label in self.labels()}
 
@@ -246,9 +246,7 @@ class Memory:
         return _BlocksInHead(self)
 
     def tools(self) -> list[Callable[..., Any]]:
-        """Return the tools by which a model edits the blocks and uses the archive: `conv.run(…,
-        tools=[*memory.tools()])`.
-        """
+        """Return the tools by which a model edits the blocks and uses the archive: `tools=[*memory.tools()]`."""
         return memory_tools(self)
 
     def text_of(self, block: Block) -> str:
@@ -331,10 +329,8 @@ def is_memory_of(log: str, user_id: str) -> bool:
 
 
 def is_users_block(logs: list[str], name: str, label: str) -> bool:
-    """True if any user, or the store, has a block with this label in a memory of this name.
-
-    `logs`: the names of a store's logs.
-    """
+    """True if one of these logs of a store is a block with this label, in a memory of this name, of any user or of
+    none."""
     end = f"/{_encoded(name)}/{_encoded(label)}"
     return any(log.startswith(f"{ROOT}/") and log.endswith(end) for log in logs)
 

@@ -22,7 +22,8 @@ COMPACTION = "compact-2026-09-04"
 
 
 class Anthropic(SdkProvider):
-    """A provider for Anthropic's Messages API: "anthropic:claude-sonnet-4-5". The key is in ANTHROPIC_API_KEY.
+    """A provider for Anthropic's Messages API: "anthropic:claude-sonnet-4-5". The key is in ANTHROPIC_API_KEY. Settings
+    and errors: see `SdkProvider`.
 
     With the address of DeepSeek's or Kimi's endpoint, its dialect is "anthropic_unsigned": thinking goes back to them
     without a signature.

@@ -82,7 +82,7 @@ class Provider(Protocol):
 
 
 class Compacts(Protocol):
-    """What a provider also has whose API can compact a conversation on demand.
+    """What else a provider has if its API can compact a conversation on demand.
 
     `request`: what `Dialect.compaction_request` made. Both return the answer, as an SDK's object or as a dict, and
     raise ProviderError and nothing else.

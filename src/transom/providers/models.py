@@ -122,9 +122,7 @@ def listed_prices(model: str) -> TokenPrices:
 
 
 def context_size(model: str) -> int | None:
-    """Return the tokens of the context window of a model, "provider:model", from the price list; None if it does not
-    know them, or is not installed.
-    """
+    """Return the tokens of the context window of a model, "provider:model"; None as for `token_prices`."""
     found = _listed(model)
     return None if found is None else found[1].context_window
 

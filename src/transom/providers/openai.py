@@ -24,9 +24,9 @@ class OpenAIChat(_OpenAI):
     """A provider for Chat Completions: "openai:gpt-5", or with a server's address
     "openai:qwen3@http://localhost:8000/v1".
 
-    The key is in OPENAI_API_KEY; with an address none is needed. OpenAI's own API calls the limit of the answer
-    `max_completion_tokens` and refuses `max_tokens`, as other servers call it. A server is taken for OpenAI's own if
-    there is a key and no `base_url`: OPENAI_BASE_URL may name a proxy before it, as that of `transom run`.
+    The key is in OPENAI_API_KEY; with an address none is needed. Settings and errors: see `SdkProvider`. OpenAI's own
+    API calls the limit of the answer `max_completion_tokens`, other servers `max_tokens`. A server is taken for
+    OpenAI's own if there is a key and no `base_url`: OPENAI_BASE_URL may name a proxy before it, as `transom run` does.
     """
 
     name = "openai"
@@ -48,10 +48,8 @@ class OpenAIChat(_OpenAI):
 
 
 class OpenAIResponses(_OpenAI):
-    """A provider for the Responses API: "responses:gpt-5". The key is in OPENAI_API_KEY.
-
-    With DeepSeek's address its dialect is "deepseek_responses".
-    """
+    """A provider for the Responses API: "responses:gpt-5". The key is in OPENAI_API_KEY. With DeepSeek's address its
+    dialect is "deepseek_responses". Settings and errors: see `SdkProvider`."""
 
     name = "responses"
     dialect = "responses"

@@ -31,8 +31,8 @@ __all__ = ["Fault", "Reply", "Scripted", "ScriptedCall", "ScriptedStep", "call",
 class Fault(Struct, frozen=True, kw_only=True):
     """What a scripted provider does instead of a reply: it raises ProviderError.
 
-    `kind`, `status`, `body`, `retry_after`: of that error. `after`: in a stream, the number of chunks of `reply` that
-    come before the error, but never its last two; 0: raise at once.
+    `kind`, `status`, `body`, `retry_after`: of that error; InvalidSetting for an unknown kind. `after`: in a stream,
+    the number of chunks of `reply` that come before the error, but never its last two; 0: raise at once.
     """
 
     kind: ProviderErrorKind = "server"
@@ -62,10 +62,7 @@ def call(name: str, /, **arguments: object) -> Reply:
 
 
 def calls(*wanted: tuple[str, Mapping[str, object]], text: str = "") -> Reply:
-    """Make a reply that calls several tools: pairs of a name and the arguments.
-
-    `text`: what the model says beside them.
-    """
+    """Make a reply that calls several tools: pairs of a name and the arguments. `text`: what it says beside them."""
     return Reply(text=text, calls=tuple(ScriptedCall(name, json.dumps(arguments)) for name, arguments in wanted))
 
 
@@ -248,7 +245,7 @@ def _camel(key: str) -> str:
 
 
 def echo(model: str, *, base_url: str | None = None) -> Scripted:  # noqa: ARG001 - every provider is made this way
-    """Make a provider that repeats the user's last words. `model`: a dialect; "openai" if empty."""
+    """A provider that repeats the user's last words. `model`: a dialect; "openai" if empty. Raises as `Scripted`."""
     return Scripted(then=_repeated, dialect=model or "openai", model="echo")
 
 

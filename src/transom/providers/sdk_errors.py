@@ -113,9 +113,7 @@ def _address(error: BaseException) -> str:
 
 
 def _without_connection(cause: BaseException) -> str:
-    """Return the text of an exception without the word that the message begins with: "Connection refused" becomes
-    "refused".
-    """
+    """The text of an exception without the word with which our message begins: "refused" of "Connection refused"."""
     text = re.sub(r"(?i)\bconnection (error\W*$)?", "", str(cause)).strip()
     return shorten(text or type(cause).__name__, 300)
 

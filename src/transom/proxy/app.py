@@ -55,7 +55,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ProxySettings(Struct, frozen=True, kw_only=True):
-    """The settings of a proxy. Raises InvalidSetting.
+    """The settings of a proxy. Raises InvalidSetting unless `upstream` is an http(s) URL and the numbers above 0.
 
     `upstream`: the URL of the provider. `max_body`: the most bytes of a request's body, packed and unpacked; a larger
     one is answered with 413. `concurrency`: the most requests at once; more are answered with 503. `timeout`: the most

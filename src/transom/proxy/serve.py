@@ -18,7 +18,7 @@ _BACKLOG = 1_024
 
 
 def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
-    """Open a socket that listens. Port 0 is any free port. Raises OSError."""
+    """Open a socket that listens. Port 0: any free one. Raises OSError if it is taken, or `host` not this machine's."""
     if ":" not in host:
         return socket.create_server((host, port), backlog=_BACKLOG)
     both = socket.has_dualstack_ipv6()  # "::" is every address of the machine, the IPv4 ones too

@@ -62,10 +62,7 @@ TOP_FILES = 40
 
 
 class Ranks(NamedTuple):
-    """The rank of each file by path; all together add up to 1.
-
-    And the rank of each symbol by name: files that define it share it.
-    """
+    """The rank of each file by path, which add up to 1; and of each symbol by name: files that define it share it."""
 
     files: dict[str, float]
     symbols: Mapping[str, float]

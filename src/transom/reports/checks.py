@@ -139,7 +139,7 @@ def run_checks(
 
     A check that fails raises nothing: see `Checked.failed`. A check also fails if none of the conversations has its
     text. `policy`: used in place of the one in the file. (For another budget see `read_check_file`.) `on_progress`: see
-    `OnProgress`. Raises OSError, InvalidMessage, InvalidSetting.
+    `OnProgress`. Raises as `read`, and InvalidSetting for a setting of the file or a `policy` that there is not.
     """
     chosen = policy_named(file.policy if policy is None else policy)
     limits = Budget(context=file.budget_tokens, prices=Prices.named(file.prices))
@@ -317,7 +317,8 @@ def _missing_text(
     conversation: str, call: RecordedCall, left: RecordedCall | None, seqs: Sequence[int]
 ) -> CheckFailure:
     """Return the failure at a call whose window does not have the text. `left`: the first call without it since it was
-    last there; its window tells which edits hide the text. `seqs`: the entries that have it."""
+    last there, whose window tells which edits hide the text; None: it never was there. `seqs`: the entries that have
+    it."""
     if call.window is None or left is None or left.window is None:
         problem = "no message before it has this text" if call.window else f"it gets no window: {call.refused}"
         return CheckFailure(conversation=conversation, call=call.number, problem=problem)

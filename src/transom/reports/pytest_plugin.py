@@ -51,7 +51,7 @@ class CollectedFile(pytest.File):
             yield CollectedCheck.from_parent(self, name=check.name)  # pyright: ignore[reportUnknownMemberType]
 
     def result(self, name: str) -> CheckResult:
-        """Return what became of the check of this name. The first call replays the conversations."""
+        """What became of a check of this file. The first call replays the conversations, and raises as `run_checks`."""
         from transom.reports.checks import run_checks  # noqa: PLC0415 - see the docstring of the module
 
         if self._results is None:

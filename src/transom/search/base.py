@@ -141,7 +141,8 @@ class Embedder(Protocol):
 
 
 class SearchIndex(Protocol):
-    """Finds entries of the conversations of one store. Every method may be called from any thread."""
+    """Finds entries of the conversations of one store. Every method may be called from any thread, and raises
+    StoreUnavailable if the index or the store cannot be read or written now."""
 
     def update(
         self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
@@ -152,8 +153,8 @@ class SearchIndex(Protocol):
         Conversations that the store has no more are removed from the index. `conversations`: only these; None: all.
         `embedder`: also compute and store the vectors that indexed entries lack. `most`: stop after about this many
         entries; call again until the result is less than `most`: then nothing is left. Other processes may do the same
-        meanwhile. Raises StoreUnavailable if the index or the store cannot be read or written now; StoreDamaged for a
-        damaged conversation that is in `conversations`.
+        meanwhile. Raises StoreDamaged for a damaged conversation that is in `conversations`, and InvalidSetting if the
+        embedder does not return an array of (texts, dimensions).
         """
         ...
 
@@ -163,8 +164,8 @@ class SearchIndex(Protocol):
         """Return the best entries for a query, the best first, at most `limit` (1 to 1,000).
 
         Only entries that the last `update` has indexed are found. With an `embedder`, entries that are alike in meaning
-        are found too; their ranking and that by words are fused. Raises InvalidSetting if `limit` is out of range or
-        `filters.file` has no letter or digit.
+        are found too; their ranking and that by words are fused. Raises InvalidSetting for a query, filter or limit of
+        a wrong type or out of range, for `filters.file` without a letter or digit, and as `update` for the embedder.
         """
         ...
 

@@ -101,11 +101,8 @@ def _texts(fact: m.Fact) -> Iterator[str]:
 
 
 def plain_arguments(written: str) -> str:
-    """Return the names and values in a call's arguments, without the escapes of JSON: the first 10,000, separated by
-    blanks.
-
-    A text that is not JSON is returned as it is.
-    """
+    """Return the names and values in a call's arguments, without the escapes of JSON: the first 10,000, with blanks
+    between. A text that is not JSON is returned as it is."""
     with suppress(ValueError, RecursionError):
         return " ".join(islice(_scalars(msgspec.json.decode(written)), 10_000))
     return written

@@ -75,11 +75,8 @@ class IndexFile:
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
-        """Hold the connection during the block, in a transaction that no other process can interrupt.
-
-        It is committed at the end, and rolled back if the block raises. Errors of SQLite are raised as
-        StoreUnavailable.
-        """
+        """Hold the connection during the block, in a transaction that no other process can interrupt: committed at the
+        end, and rolled back if the block raises. Errors as for `connection`."""
         with self.connection() as db, transaction(db):
             yield db
 

@@ -36,9 +36,9 @@ class Copies:
     A fork records at which entry it begins its own way, and the name of its source. The entries before that are copies.
     The earliest of a fork's records names the conversation in which an entry was said first.
 
-    A name can be given again, also by another user, once its conversation was forgotten. So four
-    values identify a source: its name, its user, its session, and when it began. Its forks have copied the last three
-    with its first entry.
+    A name can be given again, also by another user, once its conversation was forgotten. So four values identify a
+    source: its name, its user, its session, and when it began. Its forks have copied the last three with its first
+    entry.
     """
 
     def __init__(self, db: sqlite3.Connection, logs: Sequence[int] | None) -> None:

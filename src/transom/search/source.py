@@ -31,10 +31,8 @@ def check_name(what: str, name: object) -> None:
 
 
 def is_indexed(name: str, names: Iterable[str] | None) -> bool:
-    """True if an update of the logs `names` (None: of all) indexes this one.
-
-    A conversation always is; of Transom's own logs only an archive of memory, if it is named.
-    """
+    """True if an update of the logs `names` (None: of all) indexes this one: a conversation always; of Transom's own
+    logs only an archive of memory that is named."""
     return not is_own_log(name) or (names is not None and name.startswith(ARCHIVE))
 
 
@@ -86,17 +84,13 @@ class Stamped(Protocol):
 
 
 def store_stamp(store: StoreSource) -> object:
-    """Return a value that differs whenever anything in the store may have changed; None if the store does not offer
-    one.
-    """
+    """Return the `Stamped.stamp` of a store; None if it has none."""
     return cast("Stamped", store).stamp() if hasattr(store, "stamp") else None
 
 
 def log_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStamp]:
-    """Return the stamps of the named logs, or of all (None), that are indexed.
-
-    If the store gives no stamps, each conversation is opened for its length.
-    """
+    """Return the stamps of the named logs, or of all (None), that are indexed. If the store has no
+    stamps, each log is opened for its length."""
     return [stamp for stamp in _all_stamps(store, names) if is_indexed(stamp.name, names)]
 
 

@@ -71,7 +71,8 @@ def list_conversations(
     are read, it counts as nobody's, and comes last.
 
     Of each conversation of the store the first eight entries and the last one are read, to find its owner and its age;
-    of those that are returned, all entries. Raises InvalidSetting, StoreUnavailable.
+    of those that are returned, all entries. Raises InvalidSetting for a wrong `limit`, and what opening and reading
+    the store raises.
     """
     if type(limit) is not int or limit < 0:
         raise InvalidSetting(f"list_conversations: limit must be a whole number, at least 0, not {quote(limit)}")

@@ -57,7 +57,7 @@ def usage_by_conversation(
     `store`: a URL, a path, or a store object. `user_id`: only the conversations of this user. `on_damaged`: called with
     the name of each conversation that cannot be read, which is left out; without it, StoreDamaged is raised.
     `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the next conversation.
-    Raises StoreUnavailable.
+    Raises what opening the store raises, and StoreUnavailable if it cannot be read now.
     """
     opened = open_store(store)
     try:

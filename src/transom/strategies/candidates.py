@@ -116,18 +116,13 @@ def cut_before_user(view: View, slots: Sequence[Slot], most: float) -> int:
 
 
 def hides_a_unit(view: View, target: Target, slots: Iterable[Slot]) -> bool:
-    """Whether a fold over these slots would hide a unit that is visible now. A fold over nothing but older folds and
-    units that stay is not worth an entry."""
+    """Whether a fold over these slots would hide a unit that is visible now. Else it is not worth an entry."""
     return any(isinstance(slot, Unit) and not stays_visible(view, target, slot) for slot in slots)
 
 
 def freed_by_folding(view: View, target: Target, slots: Iterable[Slot]) -> Size:
-    """The size that a fold over these slots frees, without the size of the fold's own text: that of all slots, less
-    that of the units that stay visible.
-
-    A unit of which an older fold shows only an excerpt counts as visible, because a new fold shows it whole again. So
-    the result may be below 0.
-    """
+    """The size of these slots without that of the units that stay visible: what a fold over them frees, its own text
+    aside. Below 0 if an older fold shows only excerpts of such units: a new fold shows these whole again."""
     return reduce(Size.plus, (_freed(view, target, slot) for slot in slots), ZERO)
 
 
@@ -258,20 +253,13 @@ def is_worth_a_break(view: View, target: Target, saved: Size, least: float) -> b
 
 def relieves(view: View, target: Target, saved: Size) -> bool:
     """Whether edits that save this size save something of which the window has too much: tokens, bytes, images or
-    messages.
-
-    Edits that save something else do not help: a trim saves no message; and a fold of a few short messages saves bytes,
-    but its marker may have more tokens than they have (law 7).
-    """
+    messages. A trim saves no message, and the marker of a small fold may have more tokens than it hides (law 7)."""
     return any(size > goal and part > 0 for size, goal, part in zip(view.total, target.goal, saved, strict=True))
 
 
 def is_worth_a_batch(view: View, target: Target, saved: Size, least: float) -> bool:
     """Whether trims that save this size are worth a break of the cached prefix: they relieve the window (see
-    `relieves`), and save at least the share `least` of the limit, in tokens or in bytes.
-
-    Folds are judged by `is_worth_a_break`: they go as deep as they must, so what counts is how far the pressure falls.
-    A batch of trims has what it finds, so what counts is its own size.
-    """
+    `relieves`), and save at least the share `least` of the limit, in tokens or in bytes. (Folds go as deep as they
+    must, so for them counts how far the pressure falls: `is_worth_a_break`.)"""
     shares = ((saved.tokens, target.limit.tokens), (saved.bytes, target.limit.bytes))
     return relieves(view, target, saved) and any(part >= least * limit for part, limit in shares)

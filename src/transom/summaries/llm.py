@@ -53,7 +53,8 @@ class LlmSummarizer(Struct, frozen=True, kw_only=True):
     `share`: of the model's window that a request may fill. `fork`: whether the live request is forked where that is
     possible. `retries`: further tries after an answer that cannot be used. `result_tokens`: what is sent of a tool
     result; of a longer one both ends. `answer_tokens`: the most of an answer; None: twice the summary's; never more
-    than a quarter of the model's window. Raises InvalidSetting.
+    than a quarter of the model's window. Raises InvalidSetting for a `share` that is not from 0.1 to 0.95, a negative
+    `retries`, and other numbers below 1.
     """
 
     prompts: Prompts = field(default_factory=Prompts)
@@ -151,7 +152,7 @@ class _SummaryRequests:
     def flat(self) -> Generator[Ask, Answer | ProviderError, Summary]:
         """Make the summary from flat text, with as many requests as the model's window needs. After a request that was
         too long the others are smaller. If one fails after others were merged, the summary ends with the last turn that
-        was merged. Raises SummaryFailed."""
+        was merged. Raises SummaryFailed if no turn was, or the summary does not get small enough."""
         outline, room, overflows = self.start, self._room_for_turns(self.start), 0
         left = self._pieces(room)
         covered, reached = None, outline

@@ -50,7 +50,8 @@ class File(NamedTuple):
 
 class Rehydrate(Struct, frozen=True, kw_only=True):
     """A recall step (`Policy.recall`) that reads files again after a compaction, for the end of the window: `files` of
-    them, the newest first, in at most `tokens`, or in the share `share` of a small window. Raises InvalidSetting.
+    them, the newest first, in at most `tokens`, or in the share `share` of a small window. Raises InvalidSetting
+    for a reader that is no function, a number below 1, and a share that is not above 0 and at most 1.
     """
 
     reader: Reader

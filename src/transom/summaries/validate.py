@@ -56,10 +56,8 @@ class Unusable(SummaryFailed):
 
 
 def answer_text(answer: Answer, max_tokens: int) -> str:
-    """The text of an answer, without what the model thought aloud and without our boundary lines.
-
-    Raises Unusable if it cannot be a summary.
-    """
+    """The text of an answer, without what the model thought aloud and without our boundary lines. Raises Unusable if
+    the model called a tool, if there is no text, or if it is far longer than `max_tokens` (`CHARACTERS_PER_TOKEN`)."""
     if answer.called_tools:
         raise Unusable("the model called a tool instead of answering")
     if len(answer.text) > CHARACTERS_PER_TOKEN * max_tokens:

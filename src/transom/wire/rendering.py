@@ -31,10 +31,10 @@ def render(
 ) -> dict[str, Any]:
     """Render a window as the part of a request's body that the conversation gives, under the API's own keys.
 
-    The result is new dicts and lists, which the caller may change. In the dialect of the conversation it is valid and
-    within the budget. In another dialect it has another number of tokens, and it may end with the model's message where
-    that API wants the user's. `indexes`: where the rendered slots are kept for the next call. Raises InvalidSetting for
-    anything but a window or a view, and for the name of an unknown dialect.
+    The result is new dicts and lists, which the caller may change. If a request was planned on it, it is valid and
+    within the budget in the dialect of the conversation; in another it has other tokens, and may end with the model's
+    message where that API wants the user's. `indexes`: where the rendered slots are kept for the next call. Raises
+    InvalidSetting for anything but a window or a view, and for an unknown dialect.
     """
     return to_builtins(shared_body(shown_view(shown), dialect_named(dialect), indexes))
 

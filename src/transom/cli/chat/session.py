@@ -111,7 +111,7 @@ class ChatSession:
         self.show_gauge(result)
 
     def use_model(self, name: str) -> None:
-        """Go on with another model. Raises InvalidSetting if the name means no provider and model."""
+        """Go on with another model. Raises as `provider_named`, and then goes on with the same one."""
         self.provider = provider_named(name)
         self._options["--model"] = name
 

@@ -169,7 +169,7 @@ class RequestPlanner:
     def set_mode(
         self, mode: str, profile: Profile | None, directive: Directive | None, *, new_head: bool
     ) -> ModeChange:
-        """Change the mode. Raises InvalidSetting; BudgetImpossible, with the mode as it was."""
+        """Change the mode. Raises as `modes.checked`; BudgetImpossible, with the mode as it was."""
         wanted: Mode
         wanted, directive = checked(mode, profile, directive)
         before, tags = self.mode, self.writer.tags

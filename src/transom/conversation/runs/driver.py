@@ -170,8 +170,8 @@ def received(
     on_left: Callable[[T], object] | None = None,
     on_late: Callable[[T], object] | None = None,
 ) -> Generator[T, None, None]:
-    """Call `receive` in a thread, and yield the items that it gives, one by one. `check` is called every `tick` seconds
-    of waiting, and may raise.
+    """Call `receive` in a thread, and yield the items that it gives, one by one; its errors are raised here. `check` is
+    called every `tick` seconds of waiting, and may raise.
 
     When the generator is closed, or `check` raises, `on_left` is called with each item that has arrived and was not
     taken. The thread notices that with the next item, which it gives to `on_late`, or drops. Then it closes what

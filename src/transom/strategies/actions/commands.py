@@ -91,7 +91,7 @@ def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
 
 
 def paths_in(text: str) -> frozenset[str]:
-    """The words of a command that look like paths: with a slash or an extension."""
+    """The words among the first 4,000 characters that look like paths: with a slash or an extension."""
     return frozenset(_PATH.findall(text[: SCANNED_COMMAND // 4]))
 
 

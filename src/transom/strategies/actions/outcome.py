@@ -133,9 +133,9 @@ class Outcome(Struct, frozen=True, gc=False):
 
 
 def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
-    """How a call ended: by its exit code or its first words; of a command, by the summary of a test run, or, where no
-    exit code is known, by a line that begins like an error; of a read or an edit, also if all that it gave is a line
-    which says that something is not there or not allowed."""
+    """How a call ended. It failed by its flag, its exit code or its first words; a command also by the summary of a
+    test run or, without an exit code, by a line that begins like an error; a read or an edit also if all that it gave
+    is one line that says what is not there or not allowed."""
     text = without_controls("\n".join(part.text for part in result.parts if isinstance(part, Text)))
     if result.failed:  # said by its flag
         text = text.removeprefix(texts.FAILED).lstrip()
@@ -188,9 +188,8 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
 
 
 def _code(text: str, header: int, body: str, action: Action) -> tuple[int | None, bool]:
-    """The exit code of a call, None if it is not known, and whether the tool states one. What shows files may show such
-    a line of theirs: there only one in front of the output or behind it counts. Else it may be what the command echoes.
-    """
+    """The exit code of a call, None if it is not known, and whether the tool states one. A file that a command shows
+    may have such a line: there only one before or behind the output counts. Else the code may be one that it echoes."""
     stated = stated_code(text)
     if stated and (action.kind == "other" or (action.is_run and not action.is_view)):
         return stated[0], True
@@ -202,8 +201,7 @@ def _code(text: str, header: int, body: str, action: Action) -> tuple[int | None
 
 
 def _output(text: str) -> str:
-    """What the tool gave: without what its client says behind it, and nothing if that only says that it gave
-    nothing."""
+    """What the tool gave, without what its client says behind it, or in place of no output."""
     if text.rstrip().endswith(_REMINDER_END):
         text = text[: max(0, text.rfind(_REMINDER))]
     return _BESIDE.sub("", text)
@@ -273,8 +271,8 @@ def _made(body: str, action: Action) -> Iterator[tuple[str, str]]:
 
 
 def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> str:
-    """How a call ended, in a few words. Empty if the call succeeded and there is nothing else to say. What the tool
-    itself said is in quotation marks, unless what is `quoted` of it below begins with that."""
+    """How a call ended, in a few words; empty if it succeeded and there is nothing else to say. The tool's own words
+    are in quotation marks, and left out if `quoted`, which follows below, begins with them."""
     if outcome is None:
         return "no result"
     if outcome.status == "refused":

@@ -27,8 +27,8 @@ Work = Command | FileEdit
 
 
 def answered_failures(calls: Iterable[DoneCall]) -> dict[tuple[int, int], int]:
-    """Return the failed calls whose whole work succeeded later. The key is the entry of the call's turn and the call's
-    index in it. The value is the entry of the turn that completed the work."""
+    """Return the failed calls whose whole work succeeded later: by the entry of the call's turn and the call's index in
+    it, the entry of the turn that completed the work. `calls`: the newest first."""
     found: dict[tuple[int, int], int] = {}
     later: dict[str, list[tuple[Work, DoneCall]]] = defaultdict(list)
     for done in calls:
@@ -55,8 +55,8 @@ def answered_failures(calls: Iterable[DoneCall]) -> dict[tuple[int, int], int]:
 
 
 def work_of(action: Action) -> list[tuple[str, Work]]:
-    """What a call did, each thing with the file or the program that it is found by: edits, or the commands that it is
-    about, which are not those that stand beside or filter, nor those whose end it does not wait for."""
+    """The edits of a call, each under the name of its file; of any other call its commands, each under its program, but
+    not those that show, filter, stand beside others, or run in the background."""
     if action.is_edit:
         edits = action.edits or [FileEdit(name) for name in sorted(action.changes)]
         return [(file_of(one.file), one) for one in edits]

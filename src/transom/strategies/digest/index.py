@@ -86,9 +86,8 @@ class Indexed(Struct, frozen=True, gc=False):
     user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
 
     `own_words`: those of its author, calls aside. `is_report`: another agent wrote it, in the user's place. `media`:
-    its images and files, in words. `role`,
-    `calls` and `result` are what its line in a record needs; what a program wrote in the user's place is a note, and
-    announced state has no role: it comes again.
+    its images and files, in words. `role`, `calls` and `result` are what its line in a record needs; what a program
+    wrote in the user's place is a note, and announced state has no role: it comes again.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -138,8 +137,8 @@ class Index:
 
     @staticmethod
     def of(view: View, usable: int, indexes: IndexCache, tools: Sequence[ToolRow] | None = None) -> Index:
-        """The index of a view's stored entries: the last one, continued. `tools`: the table that its lines are written
-        by; None if any will do."""
+        """The index of a view's stored entries: the last one, continued. `usable`: tokens of the window, which say how
+        far it reaches. `tools`: the table by which its lines are written; None if any will do."""
         reach = max(FEWEST * usable, min(REACH, MANY * usable))
         last = indexes.of(_LastIndex)
         index = last.index
@@ -159,7 +158,7 @@ class Index:
             self.words.update(view, self)
 
     def at(self, view: View, seq: int) -> Indexed:
-        """What an entry holds, also if it is older than the index."""
+        """What the index holds of an entry; an entry that is older than the index is read now."""
         found = self.entries.get(seq) or self._older.get(seq)
         if found is None:
             found = self._read(view, view.fetch(seq))
@@ -193,11 +192,11 @@ class Index:
             self._older_tokens -= self._older.pop(next(iter(self._older))).tokens
 
     def first(self, view: View) -> int:
-        """The key of the oldest unit that is indexed."""
+        """The key of the oldest unit that is indexed; the view's length if there is none."""
         return max(0, view.unit_of[next(iter(self.entries))]) if self.entries else view.length
 
     def near(self, view: View, tokens: int) -> int:
-        """The key of the oldest unit that is indexed and not further back than this many tokens."""
+        """As `first`, but of the units not further back than this many tokens."""
         left, first = tokens, view.length
         for seq in reversed(self.entries):
             if left <= 0:

@@ -28,7 +28,7 @@ def name_quotes(
     """Names to quote alone in this many tokens, each with its entry: those of most worth for each token first.
 
     `needed`: the names for which each passage may be quoted; `factors`: how much they are worth there. A name is taken
-    where this is greatest, and from the newest of these places.
+    from the passage with the greatest factor, the newest of these.
     """
     place: dict[str, int] = {}
     for at in range(len(passages) - 1, -1, -1):

@@ -54,7 +54,7 @@ class OwnWords(Struct, frozen=True, gc=False):
 
     @property
     def length(self) -> int:
-        """Their characters."""
+        """The number of characters of the words."""
         return sum(end - start for start, end in self.spans)
 
 
@@ -81,7 +81,7 @@ def report_span(text: str) -> Span | None:
 
 
 def refusal_reason(text: str) -> list[Span]:
-    """The span of what the user said who refused a call, as a list of one; empty if the user said nothing."""
+    """The span of a user's reason for refusing a call, as a list of one; empty if there is no reason."""
     found = _REASON.search(text)
     stop = text.find(_BEHIND_REASON, found.end()) if found else -1
     return [(found.end(), stop if stop >= 0 else len(text))] if found and text[found.end() :].strip() else []

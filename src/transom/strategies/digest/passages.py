@@ -132,8 +132,8 @@ def is_unquoted(one: Argument) -> bool:
 
 
 def split(text: str, rate: float = 0.25) -> Iterator[Span]:
-    """The spans into which a text is split; together they are the whole text. Short lines are joined; long ones end at
-    the end of a sentence, at a blank or at a comma. `rate`: tokens a character."""
+    """The spans into which a text is split: all of it, or only `MOST` characters, half of them at each
+    end. Short lines are joined; long ones end at a sentence's end, a blank or a comma. `rate`: tokens a character."""
     scale = DENSE if rate > 0.5 else 1.0
     core, stop = int(CORE * scale), len(text)
     if 0 < stop <= WHOLE * scale:
@@ -173,7 +173,7 @@ def _first(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
 
 
 def _last(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
-    """As `_first`, of the last one."""
+    """The end of the last match between two places; 0 if there is none."""
     return max((found.end() for found in pattern.finditer(text, max(0, low), high)), default=0)
 
 
@@ -190,7 +190,7 @@ def with_margins(text: str, start: int, end: int) -> Span:
 
 
 def between_words(text: str, at: int) -> int:
-    """The last place up to this one that is not inside a word; itself if the word is longer than anything readable."""
+    """The last place up to `at` that is not inside a word; `at` itself if that is `FAR` characters away."""
     start = at
     while 0 < start < len(text) and at - start < FAR and text[start - 1 : start + 1].replace("_", "x").isalnum():
         start -= 1

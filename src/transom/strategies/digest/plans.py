@@ -65,9 +65,8 @@ def plan_items(call: Call) -> Items:
     """The items of a plan that one call gives as a whole.
 
     An item is an object among the arguments, at any depth, that has words (under one of the keys `WORDS`) and a status,
-    or words and no object or list in it. Without a status of its own it has a blank (shown
-    as "[ ]"). If the call has no such
-    object, each of its values is an item without a status. Empty for a call without arguments.
+    or words and no object or list in it. An item without a status has a blank as status (shown as "[ ]"). If the call
+    has no such object, each of its values is an item with the status "". Empty for a call without arguments.
     """
     items: Items = []
     try:

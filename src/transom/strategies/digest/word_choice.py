@@ -23,8 +23,8 @@ USER, MODEL = "user", "assistant"
 
 
 def cover_words(view: View, index: Index, choice: PassageChoice, room: float, hidden: Sequence[Unit]) -> None:
-    """Choose on by words, in at most `room` tokens: those of short messages, and the user's, before long replies.
-    `hidden`: the turns whose messages are compared."""
+    """Choose more passages by their words, in at most `room` tokens: words of short messages and of the user count more
+    than those of long replies. `hidden`: the turns by which is measured who says more, the user or the model."""
     words = index.words.update(view, index)
     entries = dict.fromkeys(passage.entry for passage in choice.passages)
     of_entry = {seq: words.at(view, index, seq) for seq in entries}

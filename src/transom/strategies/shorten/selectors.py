@@ -63,8 +63,8 @@ class LargeOldResults(Struct, frozen=True, kw_only=True):
     """Results that are more than twice as long as a stub with a preview of `preview` tokens would be (as opencode
     does), the newest first.
 
-    The newest turns are left out, as long as their results have no more than min(`keep`, `keep_share` of the usable
-    tokens) tokens together. So are turns that may not be trimmed (see `may_trim`).
+    A turn is left out if the results behind it have no more than min(`keep`, `keep_share` of the usable tokens) tokens
+    together, or if it may not be trimmed (see `may_trim`); a result if its tool reads the log back.
     """
 
     keep: int = 40_000

@@ -74,11 +74,8 @@ def _is_line_number(text: str, match: re.Match[str]) -> bool:
 
 
 def is_between_strings(name: str) -> bool:
-    """Whether a name that was found in quotes is really the code between two strings, as in `" if x else "`: it begins
-    or ends with a blank, or begins with a comma, a semicolon or a closing bracket.
-
-    Reports leave such names out. Records count them like any other: it changes little in what they choose.
-    """
+    """Whether a name that was found in quotes is the code between two strings, as in `" if x else "`: it begins or ends
+    with a blank, or begins with a comma, a semicolon or a closing bracket. Reports leave it out, records do not."""
     return name != name.strip() or name[0] in ",;)]}"
 
 

@@ -85,11 +85,9 @@ def stated_code(text: str) -> tuple[int, Span] | None:
 
 
 def begins_as_error(text: str) -> bool:
-    """Whether a text begins as tools report a failure: with "Error:", "Traceback (most recent call last)", "Permission
-    denied" or the like, or as a JSON object whose first key is "error", with a value that is not empty.
-
-    An error word alone does not count: ":", "(" or "[" must follow it. Upper case and blanks before it do not matter.
-    """
+    """Whether a text begins as tools report a failure: with "Traceback (most recent call last)", "Permission denied" or
+    the like; an error word before ":", "(" or "["; or a JSON object whose first key is "error", not empty. Upper case
+    and blanks in front do not matter."""
     return bool(_FAILS.match(text[:NEAR_ENDS]))
 
 

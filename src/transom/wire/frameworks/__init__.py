@@ -42,7 +42,7 @@ def format_of_list(messages: Sequence[object]) -> FrameworkFormat | None:
 
 def parse_any(messages: Sequence[object], dialect: Dialect, where: str = "") -> list[Placed]:
     """Read messages as facts, each with the index of its message. If one of them is an object of a framework, all are
-    read in its format, and otherwise in the dialect. Raises InvalidMessage."""
+    read in its format, and otherwise in the dialect. Raises InvalidMessage for one that is not in it."""
     found = format_of_list(messages)
     if found is None:
         return dialect.parse(messages, where)

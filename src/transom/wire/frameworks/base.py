@@ -95,12 +95,12 @@ class FrameworkFormat:
         return any(kind.__module__.startswith(module) and re.fullmatch(names, kind.__name__) for kind in kinds)
 
     def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
-        """Read messages as facts, in order. Raises InvalidMessage."""
+        """Read messages as facts, in order. Raises InvalidMessage for one that is not in this format."""
         placed = self.dialect.parse(messages, where)
         return [Piece(at=at, fact=fact, source=messages[at], message=messages[at]) for at, fact in placed]
 
     def read_reply(self, reply: Any) -> Assistant:
-        """Read a reply of the model, with its usage if it reports any. Raises InvalidMessage."""
+        """Read a reply of the model, with its usage if it reports any. Raises InvalidMessage if it is none."""
         raise NotImplementedError
 
     def write(self, view: View, sources: Sources) -> list[Any]:
