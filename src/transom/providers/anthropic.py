@@ -38,8 +38,7 @@ class Anthropic(SdkProvider):
         return make(api_key=self._key or "none", base_url=self._base_url, max_retries=0)
 
     def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
-        limit = {} if max_tokens is None else {"max_tokens": max_tokens}
-        return {"timeout": timeout, "max_tokens": MAX_TOKENS, **request, "model": self.model, **limit}
+        return super()._arguments({"max_tokens": MAX_TOKENS, **request}, max_tokens, timeout)
 
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
         messages = client.messages

@@ -48,10 +48,9 @@ class LiteLLM(SdkProvider):
         return litellm.acompletion if is_async else litellm.completion
 
     def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
-        arguments = {"timeout": timeout, **request, "model": self.model, "num_retries": 0, "max_retries": 0}
-        if self._base_url:
-            arguments["base_url"] = self._base_url
-        return arguments if max_tokens is None else {**arguments, "max_tokens": max_tokens}
+        address = {"base_url": self._base_url} if self._base_url else {}
+        request = {**request, "num_retries": 0, "max_retries": 0, **address}
+        return super()._arguments(request, max_tokens, timeout)
 
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
         if is_stream:

@@ -32,14 +32,16 @@ class OpenAIChat(_OpenAI):
     name = "openai"
     dialect = "openai"
 
+    @property
+    def limit_name(self) -> str:
+        is_openais = self._key and self._base_url is None and self.dialect == OpenAIChat.dialect
+        return "max_completion_tokens" if is_openais else "max_tokens"
+
     def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
-        arguments = {"timeout": timeout, **request, "model": self.model}
         if max_tokens is not None:
-            arguments.pop("max_tokens", None)
-            arguments.pop("max_completion_tokens", None)
-            is_openais = self._key and self._base_url is None and self.dialect == OpenAIChat.dialect
-            arguments["max_completion_tokens" if is_openais else "max_tokens"] = max_tokens
-        return arguments
+            limits = ("max_tokens", "max_completion_tokens")
+            request = {key: value for key, value in request.items() if key not in limits}
+        return super()._arguments(request, max_tokens, timeout)
 
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
         if is_stream:
@@ -53,10 +55,7 @@ class OpenAIResponses(_OpenAI):
 
     name = "responses"
     dialect = "responses"
-
-    def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
-        limit = {} if max_tokens is None else {"max_output_tokens": max_tokens}
-        return {"timeout": timeout, **request, "model": self.model, **limit}
+    limit_name = "max_output_tokens"
 
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
         return client.responses.create(**arguments, **({"stream": True} if is_stream else {}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,6 +24,16 @@ def turn_of(items: Sequence[Addressed], **rest: Any) -> Assistant:
         order="" if order == "".join(sorted(order, key="rpc".index)) else order,
         **rest,
     )
+
+
+def with_pending_calls(turn: Assistant, made: Iterable[str], closed: Iterable[str], used: Iterable[str]) -> Assistant:
+    """A copy of the turn that says which calls of the provider's own tools reach into other turns: `pending_calls` and
+    `continued_calls`. `made`: the ids of those that this turn makes, `closed`: of those that have an end in it, `used`:
+    of those whose code has made other calls of it. Empty ids are none."""
+    made, closed, used = dict.fromkeys(made), dict.fromkeys(closed), dict.fromkeys(used)
+    pending = tuple(label for label in {**made, **used} if label and label not in closed)
+    continued = tuple(label for label in {**closed, **used} if label and label not in made)
+    return replace(turn, pending_calls=pending, continued_calls=continued) if pending or continued else turn
 
 
 def continued(turn: Assistant, more: Assistant) -> Assistant:

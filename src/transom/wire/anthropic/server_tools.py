@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.message import Assistant, Other, Raw
+from transom.wire import turns
 from transom.wire.dialect import Rendered
 from transom.wire.fields import as_dict, dicts, text
 
@@ -46,12 +47,8 @@ def with_pending_calls(turn: Assistant) -> Assistant:
     """A copy of the turn that says which calls of the provider's own tools reach into other turns: `pending_calls` and
     `continued_calls`."""
     blocks = [part.raw for part in turn.parts if isinstance(part, Other)]
-    made = dict.fromkeys(label for block in blocks if (label := call_of(block)))
-    closed = {label for block in blocks if (label := result_of(block))}
-    callers = dict.fromkeys(label for call in turn.calls if (label := caller_of(call.extra or {})))
-    pending = tuple(label for label in {**made, **callers} if label not in closed)
-    continued = tuple(label for label in dict.fromkeys([*sorted(closed), *callers]) if label not in made)
-    return replace(turn, pending_calls=pending, continued_calls=continued) if pending or continued else turn
+    callers = [caller_of(call.extra or {}) for call in turn.calls]
+    return turns.with_pending_calls(turn, map(call_of, blocks), sorted(map(result_of, blocks)), callers)
 
 
 class _Place(NamedTuple):

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.message import Assistant, Other, Raw
+from transom.wire import turns
 from transom.wire.dialect import Rendered
 from transom.wire.fields import text
 
@@ -29,11 +30,7 @@ def with_pending_calls(turn: Assistant) -> Assistant:
     """A copy of the turn that says which requests for an approval it leaves open (`pending_calls`), and which of
     earlier turns it answers (`continued_calls`)."""
     items = [part.raw for part in turn.parts if isinstance(part, Other)]
-    asked = dict.fromkeys(label for item in items if (label := request_id(item)))
-    answered = dict.fromkeys(label for item in items if (label := answered_request(item)))
-    pending = tuple(label for label in asked if label not in answered)
-    continued = tuple(label for label in answered if label not in asked)
-    return replace(turn, pending_calls=pending, continued_calls=continued) if pending or continued else turn
+    return turns.with_pending_calls(turn, map(request_id, items), map(answered_request, items), ())
 
 
 def without_orphaned_answers(messages: Sequence[Rendered]) -> Sequence[Rendered]:
