@@ -13,8 +13,8 @@ from typing import Any
 
 from transom.conversation.runs.work import AwaitSummary
 from transom.conversation.summary_job import await_summary
+from transom.http.callers import SESSION_HEADERS
 from transom.http.exchange import Answer, Exchange, NextChunk, Reply, Send, Steps
-from transom.http.gateway import SESSION_HEADERS
 
 OWN_HEADERS = frozenset({SESSION_HEADERS[0]})
 """The headers that are for us, and are not sent on."""

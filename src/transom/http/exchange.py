@@ -29,6 +29,7 @@ from transom.core.message import Assistant, Failure, Usage, is_empty
 from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, TransomError, quote, shorten
 from transom.http import digests
 from transom.http.apis import COUNTING, Api, CallBody, api_of, dialect_of, error_body
+from transom.http.callers import caller_of
 from transom.http.gateway import Gateway, OpenConversation
 from transom.http.stream_reply import StreamReply
 from transom.providers.base import Provider, model_name
@@ -126,7 +127,7 @@ def count_tokens(gateway: Gateway, request: ClientRequest) -> int | None:
     assert api is not None
     try:
         body = request.body(gateway, api)
-        return gateway.count_tokens(body, gateway.caller_of(request.tenant, request.headers, body))
+        return gateway.count_tokens(body, caller_of(request.tenant, request.headers, body, gateway.session))
     except TransomError:
         return None
 
@@ -220,7 +221,7 @@ class Exchange:
     def _enter(self, body: CallBody) -> Conversation:
         """Enter the conversation. Log what the client says that is new, and the head if it has changed."""
         gateway, request = self._gateway, self._request
-        opened, match = gateway.enter(body, gateway.caller_of(request.tenant, request.headers, body))
+        opened, match = gateway.enter(body, caller_of(request.tenant, request.headers, body, gateway.session))
         self._digest, self._outline, new = match.digest, match.outline, match.new
         self._opened, conv = opened, opened.conv
         conv.budget = gateway.budget_of(body)

@@ -7,12 +7,11 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import lru_cache
 from itertools import chain
 from threading import Lock
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from msgspec.structs import replace
 
@@ -31,6 +30,7 @@ from transom.core.unit import FoldedSlot
 from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, no_setting, quote
 from transom.http import digests
 from transom.http.apis import CallBody
+from transom.http.callers import Caller
 from transom.http.matcher import Match, Matcher
 from transom.http.shortened_results import shortened_results, show_shortened
 from transom.policies import policy_named
@@ -44,10 +44,6 @@ from transom.wire.frameworks.sources import is_said
 
 OnError = Literal["pass", "fail"]
 
-SESSION_HEADERS = ("x-transom-session", "x-claude-code-session-id", "session-id", "session_id")
-"""The headers that may name the session of a request: ours, Claude Code's, and Codex's of two versions."""
-SESSION_FIELDS = ("prompt_cache_key",)
-"""The fields of a body that may name it."""
 MOST_OPEN_CONVERSATIONS = 256
 """How many conversations stay open between two of their requests."""
 MOST_TENANTS = 10_000
@@ -63,26 +59,7 @@ LEAST_BUDGET = 100
 to itself."""
 
 _OPTIONS = frozenset({"summarizer", "digest_role", "counter", "redact"})
-_NOT_IN_NAMES = re.compile(r"[^\w.:+=-]+")
 _END_OF_FORK = re.compile(r"@\d+-[0-9a-f]{6}$")
-_LONGEST_SESSION = 100
-
-
-class Caller(NamedTuple):
-    """Who sends a request: it decides which conversations the request may go on with.
-
-    `tenant`: whose conversations; empty if all requests have the same owner. `session`: the session that the request
-    names; empty if none. `is_beside`: the request is one of an agent's beside its conversation (a title, a check of a
-    key), so that the conversation named like the session is left to the agent's work.
-    """
-
-    tenant: str = ""
-    session: str = ""
-    is_beside: bool = False
-
-    def log_name(self, name: str) -> str:
-        """The name in the store of this tenant's conversation."""
-        return f"{self.tenant}/{name}" if self.tenant else name
 
 
 _logger = logging.getLogger(__name__)
@@ -185,24 +162,6 @@ class Gateway:
                 return
             self._warned.add(what)
         _logger.warning("%s", text)
-
-    def caller_of(self, tenant: str, headers: Mapping[str, str], body: CallBody) -> Caller:
-        """Who sends a request. The session is the gateway's own; without one, a header names it, else a field of the
-        body. In a name from a request, characters that a name cannot have become `_`, and it is cut after 100.
-
-        A request is beside the conversation if the gateway has no session of its own, an agent's own header (not
-        `x-transom-session`) names the session, and the request offers no tools. Agents send that header with every
-        request.
-        """
-        if self.session is not None:
-            return Caller(tenant, self.session)
-        named = next((value for name in SESSION_HEADERS if (value := headers.get(name))), "")
-        if not named:
-            found = map(body.value, SESSION_FIELDS)
-            named = next((value for value in found if isinstance(value, str)), "")
-        is_by_agent = SESSION_HEADERS[0] not in headers and any(name in headers for name in SESSION_HEADERS)
-        session = _NOT_IN_NAMES.sub("_", named)[:_LONGEST_SESSION]
-        return Caller(tenant, session, is_beside=is_by_agent and not body.offers_tools)
 
     # ---- one request in one conversation
 

@@ -33,7 +33,7 @@ class OpenAIChat(_OpenAI):
     dialect = "openai"
 
     @property
-    def limit_name(self) -> str:
+    def _limit_name(self) -> str:
         is_openais = self._key and self._base_url is None and self.dialect == OpenAIChat.dialect
         return "max_completion_tokens" if is_openais else "max_tokens"
 
@@ -55,7 +55,7 @@ class OpenAIResponses(_OpenAI):
 
     name = "responses"
     dialect = "responses"
-    limit_name = "max_output_tokens"
+    _limit_name = "max_output_tokens"
 
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
         return client.responses.create(**arguments, **({"stream": True} if is_stream else {}))

@@ -44,7 +44,7 @@ class SdkProvider:
     """The environment variables that may hold the key; the first one that is set counts."""
     address_name = ""
     """The environment variable from which the SDK takes the address of another server, if it is not given."""
-    limit_name = "max_tokens"
+    _limit_name = "max_tokens"
     """What the API calls the most tokens of an answer."""
 
     def __init__(
@@ -76,7 +76,7 @@ class SdkProvider:
 
     def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
         """Return the keyword arguments of the SDK's call for a request."""
-        limit = {} if max_tokens is None else {self.limit_name: max_tokens}
+        limit = {} if max_tokens is None else {self._limit_name: max_tokens}
         return {"timeout": timeout, **request, "model": self.model, **limit}
 
     def _close_stream(self, chunks: Any) -> None:
