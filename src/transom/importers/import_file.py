@@ -141,16 +141,16 @@ class _FileImport(Struct, kw_only=True):
     def run(self, source: Path | IO[Any]) -> Iterator[Imported]:
         if not isinstance(source, Path):
             with _copied_to_file(source) as (path, label):
-                yield from self._import(path, label, 0.0, 1.0)
+                yield from self._import(path, label, self._progress_of(label))
             return
         if not source.is_dir():
-            yield from self._import(source, str(source), 0.0, 1.0)
+            yield from self._import(source, str(source), self._progress_of(str(source)))
             return
         paths = files_in(source)
         self.in_folder = True
         for number, path in enumerate(paths):
             try:
-                yield from self._import(path, str(path), number / len(paths), 1 / len(paths))
+                yield from self._import(path, str(path), self._progress_of(str(path), number, len(paths)))
             except InvalidMessage as problem:
                 self.on_skip(skipped_file(problem))
             except (InvalidSetting, StoreDamaged) as problem:
@@ -158,12 +158,16 @@ class _FileImport(Struct, kw_only=True):
                     raise
                 self.on_skip(f"{path}: skipped, {problem}")
 
-    def _import(self, path: Path, label: str, begin: float, share: float) -> Iterator[Imported]:
+    def _progress_of(self, label: str, number: int = 0, files: int = 1) -> Callable[[float], None]:
+        """A function that takes the share of one file that is done, and tells the share of the whole work. `number`: of
+        this file among the `files`, from 0."""
+        return lambda part: self.on_progress((number + part) / files, label)
+
+    def _import(self, path: Path, label: str, progress: Callable[[float], None]) -> Iterator[Imported]:
         """Import one file and yield what became of each conversation in it.
 
-        `label`: how messages name the file; its stem names a conversation that has no id. `begin`, `share`: which part
-        of the whole work it is, for `on_progress`: where it begins and how long it is, both from 0 to 1. Raises
-        InvalidMessage.
+        `label`: how messages name the file; its stem names a conversation that has no id. `progress`: called with the
+        share of the file that is done. Raises InvalidMessage.
         """
         settings = Settings(format=self.format, on_skip=self.on_skip)
         kind, stem = "", stem_of(label)
@@ -171,7 +175,7 @@ class _FileImport(Struct, kw_only=True):
             with opened(path) as file:
                 kind = session_in(replace(file, label=label), settings)
         if kind:
-            yield from self._session(path, label, kind, begin, share)
+            yield from self._session(path, label, kind, progress)
             return
         notes: list[str] = []
         noted = self._noted(notes)
@@ -182,7 +186,7 @@ class _FileImport(Struct, kw_only=True):
                 if last is not None:
                     yield last
                     last = None
-                self.on_progress(begin + share * reader.progress, label)
+                progress(reader.progress)
                 last = replace(self._document(record, stem), skipped=tuple(notes))
                 notes.clear()
         except Exception as problem:
@@ -206,10 +210,7 @@ class _FileImport(Struct, kw_only=True):
 
     # ---- sessions
 
-    def _session(self, path: Path, label: str, kind: str, begin: float, share: float) -> Iterator[Imported]:
-        def progress(part: float) -> None:
-            self.on_progress(begin + share * part, label)
-
+    def _session(self, path: Path, label: str, kind: str, progress: Callable[[float], None]) -> Iterator[Imported]:
         stem = stem_of(label)
         scanned = scan(path, kind, lambda part: progress(_SCAN * part))
         notes: list[str] = []
