@@ -12,7 +12,7 @@ from transom.errors import InvalidSetting, quote
 from transom.importers.logs.import_mark import newest_mark
 from transom.importers.recorded import FORMATS, format_named
 from transom.importers.writers.documents import written
-from transom.importers.writers.log_messages import LeftOut, Shown, shown_messages, unchanged_messages
+from transom.importers.writers.log_messages import LeftOut, TimedMessage, shown_messages, unchanged_messages
 from transom.stores import StoredLog
 
 _WITH_REASONING_OF_ALL = frozenset({"pi", "langchain", "pydantic_ai"})
@@ -83,7 +83,7 @@ class Export(Iterator[bytes]):
             self.progress = entry.seq / len(self._log)
             yield entry
 
-    def _counted(self, messages: Iterator[Shown]) -> Iterator[Shown]:
+    def _counted(self, messages: Iterator[TimedMessage]) -> Iterator[TimedMessage]:
         for shown in messages:
             self.report.messages += 1
             yield shown

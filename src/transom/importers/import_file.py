@@ -31,7 +31,7 @@ from transom.importers.logs.import_session import (
 from transom.importers.logs.imported_log import ImportedLog, New
 from transom.importers.open_file import checked_source, files_in, is_zip, opened, stem_of
 from transom.importers.read import Reader, ignore, session_in, skipped_file
-from transom.importers.recognise import OnSkip, Settings
+from transom.importers.recognise import OnSkip, ReadOptions
 from transom.importers.recorded import FORMATS, Recorded, format_named
 from transom.search.source import check_name, is_own_log
 from transom.stores import Store, StoredLog
@@ -169,17 +169,17 @@ class _FileImport(Struct, kw_only=True):
         `label`: how messages name the file; its stem names a conversation that has no id. `progress`: called with the
         share of the file that is done. Raises InvalidMessage.
         """
-        settings = Settings(format=self.format, on_skip=self.on_skip)
+        options = ReadOptions(format=self.format, on_skip=self.on_skip)
         kind, stem = "", stem_of(label)
         if not is_zip(path):
             with opened(path) as file:
-                kind = session_in(replace(file, label=label), settings)
+                kind = session_in(replace(file, label=label), options)
         if kind:
             yield from self._session(path, label, kind, progress)
             return
         notes: list[str] = []
         noted = self._noted(notes)
-        reader = Reader(path, replace(settings, on_skip=noted), label=label)
+        reader = Reader(path, replace(options, on_skip=noted), label=label)
         last: Imported | None = None  # yielded when the next one is there, or the end: what follows it may be left out
         try:
             for record in self._named(reader):

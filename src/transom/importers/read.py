@@ -27,7 +27,7 @@ from transom.importers.open_file import (
     parsed,
     zip_members,
 )
-from transom.importers.recognise import UNDECIDED, OnSkip, Settings, UnrecognisedError
+from transom.importers.recognise import UNDECIDED, OnSkip, ReadOptions, UnrecognisedError
 from transom.importers.recorded import Recorded, format_named
 
 _BREAKS = (b"{", b"[", b",")
@@ -45,12 +45,12 @@ class Reader(Iterator[Recorded]):
 
     The iteration raises OSError, and InvalidMessage, which names the file, the line and the field, for a file that
     cannot be read as conversations. In a folder InvalidMessage is not raised: the rest of that file is reported to
-    `settings.on_skip` and left out. So is a file of a zip archive that is no conversation, if another one is.
+    `options.on_skip` and left out. So is a file of a zip archive that is no conversation, if another one is.
     """
 
-    def __init__(self, source: str | Path | IO[Any], settings: Settings, *, label: str = "") -> None:
+    def __init__(self, source: str | Path | IO[Any], options: ReadOptions, *, label: str = "") -> None:
         self._source = checked_source(source)
-        self._settings, self._label = settings, label
+        self._options, self._label = options, label
         self._file: OpenFile | None = None
         self._files, self._done = 1, 0.0
         self._all = self._read()
@@ -76,7 +76,7 @@ class Reader(Iterator[Recorded]):
             try:
                 yield from self._read_file(path)
             except InvalidMessage as problem:  # a folder holds other files, too
-                self._settings.on_skip(skipped_file(problem))
+                self._options.on_skip(skipped_file(problem))
             self._done += 1
 
     def _read_file(self, source: Path | IO[Any]) -> Iterator[Recorded]:
@@ -86,7 +86,7 @@ class Reader(Iterator[Recorded]):
         with opened(source) as found:
             file = self._file = replace(found, label=self._label) if self._label else found
             try:
-                yield from _in_file(file, self._settings)
+                yield from _in_file(file, self._options)
             finally:
                 self._file = None
 
@@ -102,12 +102,12 @@ class Reader(Iterator[Recorded]):
                 self._done = done + share
                 named = replace(file, label=file.label.replace(str(path), self._label, 1)) if self._label else file
                 try:
-                    for record in _in_file(named, self._settings):
+                    for record in _in_file(named, self._options):
                         found = True
                         yield record
                 except UnrecognisedError as problem:
                     refused = refused or problem
-                    self._settings.on_skip(skipped_file(problem))
+                    self._options.on_skip(skipped_file(problem))
         finally:
             self._done = done
         if refused is not None and not found:
@@ -141,22 +141,22 @@ def read(
     """
     name = None if format is None else format_named(format).name
     skip = logging.getLogger(__package__).warning if on_skip is None else on_skip
-    return Reader(source, Settings(format=name, on_skip=skip))
+    return Reader(source, ReadOptions(format=name, on_skip=skip))
 
 
-def session_in(file: OpenFile, settings: Settings) -> str:
+def session_in(file: OpenFile, options: ReadOptions) -> str:
     """Return the name of the session format that a file's lines have; empty for a file that is no session.
 
     The beginning of the file is read: open it again to read its lines. Raises InvalidMessage if the first UNDECIDED
     lines are in no known format, or not in the one that was asked for.
     """
     document, lines = _begun(file)
-    found = _recognised(lines, settings) if document is None else None
+    found = _recognised(lines, options) if document is None else None
     if found is None or found[0] not in recognise.SESSIONS:
         return ""
     kind, lines = found
-    values = _values(lines, replace(settings, on_skip=ignore))
-    next(recognise.events_of(kind, values, file.label, settings), None)  # raises if it is none
+    values = _values(lines, replace(options, on_skip=ignore))
+    next(recognise.events_of(kind, values, file.label, options), None)  # raises if it is none
     return kind
 
 
@@ -164,26 +164,26 @@ def ignore(line: str) -> None:
     """Do nothing. An `OnSkip` for lines that are read twice: what is left out of them is reported the other time."""
 
 
-def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
+def _in_file(file: OpenFile, options: ReadOptions) -> Iterator[Recorded]:
     """Yield the conversations of one file: of a single JSON value, or of one value on each line."""
     first, lines = _begun(file)
     if first is not None:
         text = b"\n" * (first.number - 1) + first.raw + file.rest()  # so that errors have the number of the line
-        yield from recognise.conversations(parsed(text, file.label), file.label, file.stem, settings)
+        yield from recognise.conversations(parsed(text, file.label), file.label, file.stem, options)
         return
-    found = _recognised(lines, settings)
+    found = _recognised(lines, options)
     if found is None:
         return
     layout, lines = found
     if layout == _MESSAGES:
-        messages = list(_values(lines, settings))
-        yield recognise.conversation({"messages": messages}, file.label, file.stem, settings)
+        messages = list(_values(lines, options))
+        yield recognise.conversation({"messages": messages}, file.label, file.stem, options)
     elif layout == _CONVERSATIONS:
         for line in lines:  # a broken one raises, so that no whole conversation is lost without notice
             value = parsed(line.text, line.where)
-            yield from recognise.conversations(value, line.where, f"{file.stem}:{line.number}", settings)
+            yield from recognise.conversations(value, line.where, f"{file.stem}:{line.number}", options)
     else:
-        yield from recognise.session(layout, _values(lines, settings), file.label, file.stem, settings)
+        yield from recognise.session(layout, _values(lines, options), file.label, file.stem, options)
 
 
 def _begun(file: OpenFile) -> tuple[FileLine | None, Iterator[FileLine]]:
@@ -215,7 +215,7 @@ def _goes_on(first: FileLine, file: OpenFile) -> bool:
     return False
 
 
-def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[str, Iterator[FileLine]] | None:
+def _recognised(lines: Iterator[FileLine], options: ReadOptions) -> tuple[str, Iterator[FileLine]] | None:
     """Decide how a file with one value a line is laid out. Return that, and all its lines; None if there is no line.
 
     Raises InvalidMessage if the first UNDECIDED lines are not JSON, or none of them can be recognised.
@@ -230,8 +230,8 @@ def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[str, Ite
         except InvalidMessage as problem:
             broken = broken or problem
         else:
-            recognise.require_no_session(value, line.where, settings)
-            if layout := _layout_of(value, settings):
+            recognise.require_no_session(value, line.where, options)
+            if layout := _layout_of(value, options):
                 return layout, chain(before, lines)
             unknown = unknown or recognise.unrecognised(line.where, value)
         if len(before) == UNDECIDED:
@@ -241,9 +241,9 @@ def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[str, Ite
     return None
 
 
-def _layout_of(value: object, settings: Settings) -> str:
+def _layout_of(value: object, options: ReadOptions) -> str:
     """Return the layout of a file that has this value on a line; empty if the value does not decide it."""
-    if kind := settings.session or recognise.session_format(value):
+    if kind := options.session or recognise.session_format(value):
         return kind
     if recognise.is_message(value):
         return _MESSAGES
@@ -251,7 +251,7 @@ def _layout_of(value: object, settings: Settings) -> str:
     return _CONVERSATIONS if is_whole else ""
 
 
-def _values(lines: Iterator[FileLine], settings: Settings) -> Iterator[object]:
+def _values(lines: Iterator[FileLine], options: ReadOptions) -> Iterator[object]:
     """Yield the values of lines that are parts of one conversation.
 
     A broken line is reported and left out, as the last line of a live session may be incomplete.
@@ -260,4 +260,4 @@ def _values(lines: Iterator[FileLine], settings: Settings) -> Iterator[object]:
         try:
             yield parsed(line.text, line.where)
         except InvalidMessage as problem:
-            settings.on_skip(f"{problem.where}: skipped, {problem.why}")
+            options.on_skip(f"{problem.where}: skipped, {problem.why}")

@@ -62,7 +62,7 @@ def unrecognised(where: str, value: object) -> UnrecognisedError:
     return UnrecognisedError(where, known.title, f"this is {known.title}, which is not read: {known.help}")
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class ReadOptions(Struct, frozen=True, kw_only=True):
     """How values are read.
 
     `format`: the name of the format, or None to let the content decide; `on_skip`: called for what is left out.
@@ -134,7 +134,7 @@ def description_of(value: object) -> str:
     return f"an object with the keys {', '.join(keys[:6])}{more}" if keys else "an empty object"
 
 
-def conversations(value: object, where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+def conversations(value: object, where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
     """Yield the conversations that a value holds.
 
     `where`: how errors name the value; `name`: the id for a conversation that has none. Raises InvalidMessage if the
@@ -142,26 +142,26 @@ def conversations(value: object, where: str, name: str, settings: Settings) -> I
     """
     container = container_of(value)
     kind, lines = ("", []) if container is not None else whole_session(value)
-    if container is not None and settings.format in _formats_of(container):
-        yield from _contained(container, cast("Raw", value), where, name, settings)
-    elif kind and settings.format in {None, kind}:
-        yield from session(kind, lines, where, name, settings)
+    if container is not None and options.format in _formats_of(container):
+        yield from _contained(container, cast("Raw", value), where, name, options)
+    elif kind and options.format in {None, kind}:
+        yield from session(kind, lines, where, name, options)
     elif isinstance(value, list):
-        yield from _listed(cast("list[object]", value), where, name, settings)
-    elif settings.session and isinstance(value, dict):
-        yield from session(settings.session, [cast("object", value)], where, name, settings)
+        yield from _listed(cast("list[object]", value), where, name, options)
+    elif options.session and isinstance(value, dict):
+        yield from session(options.session, [cast("object", value)], where, name, options)
     elif isinstance(value, dict):
-        yield conversation(cast("Raw", value), where, name, settings)
+        yield conversation(cast("Raw", value), where, name, options)
     else:
         raise InvalidMessage(where, f"a conversation must be an object, not {kind_of(value)}")
 
 
 def _formats_of(container: Container) -> Collection[str | None]:
-    """Return the values of `Settings.format` with which a container is opened: any, if it has no name of its own."""
+    """Return the values of `ReadOptions.format` with which a container is opened: any, if it has no name of its own."""
     return {None, container.name} if container.name else {None, *FORMATS}
 
 
-def _contained(container: Container, value: Raw, where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+def _contained(container: Container, value: Raw, where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
     """Yield the conversations in a container. Texts of the container that no conversation has are reported."""
     bodies = list(container.bodies(value))
     kept: list[object] = []
@@ -171,32 +171,32 @@ def _contained(container: Container, value: Raw, where: str, name: str, settings
         if body.system is not None:
             fields["system"] = body.system
         for note in body.notes:
-            settings.on_skip(f"{at}: {note}")
-        inner = replace(settings, format=body.format or (None if container.name else settings.format))
+            options.on_skip(f"{at}: {note}")
+        inner = replace(options, format=body.format or (None if container.name else options.format))
         record = conversation(fields, at, body.id or title, inner, whole=False)
         kept.append([record.messages, record.system, record.tools])
         if number == len(bodies):
-            _report_left_out(where, left_out_texts(container.said_in(value, bodies), kept, container.labels), settings)
+            _report_left_out(where, left_out_texts(container.said_in(value, bodies), kept, container.labels), options)
         yield replace(record, format=container.name or record.format)
 
 
-def _report_left_out(where: str, left_out: LeftOutTexts | None, settings: Settings) -> None:
+def _report_left_out(where: str, left_out: LeftOutTexts | None, options: ReadOptions) -> None:
     if left_out is not None:
-        settings.on_skip(f"{where}: {left_out}")
+        options.on_skip(f"{where}: {left_out}")
 
 
-def session(kind: str, values: Iterable[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+def session(kind: str, values: Iterable[object], where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
     """Yield the conversations of one session: first the session itself, then one for each subagent, with the id
     `name#subagent`. `values`: its lines, parsed.
 
-    Messages that were taken back, or that their API would refuse, are left out, and reported to `settings.on_skip`. The
+    Messages that were taken back, or that their API would refuse, are left out, and reported to `options.on_skip`. The
     whole session is in memory; an import reads it line by line instead (`logs/import_session.py`).
     """
     reader = SESSIONS[kind]()
     dialect = dialect_named(FORMATS[kind].dialect)
     said: dict[str, list[Said]] = {}
     system: str | None = None
-    lines = events_of(kind, values, where, settings)
+    lines = events_of(kind, values, where, options)
     events = [*chain.from_iterable(map(reader.feed, lines))]
     for event in (*events, *reader.flush()):
         if isinstance(event, SystemPrompt):
@@ -204,15 +204,15 @@ def session(kind: str, values: Iterable[object], where: str, name: str, settings
         else:
             said.setdefault(event.branch, []).append(event)
     for line in reader.left_out:
-        settings.on_skip(f"{where}: {line}")
+        options.on_skip(f"{where}: {line}")
     for branch, listed in sorted((said or {"": []}).items(), key=lambda item: item[0] != ""):
         gone = reader.taken_back.get(branch, [])
         kept = [each for each in listed if not is_taken_back(each, gone)]
         if dropped := sum(each.lines for each in listed) - sum(each.lines for each in kept):
             many = "1 message" if dropped == 1 else f"{dropped:,} messages"
-            settings.on_skip(f"{where}: left out {many} of branches that were taken back")
+            options.on_skip(f"{where}: left out {many} of branches that were taken back")
         kept, _ = taken_messages(
-            kept, dialect, lambda at, why: settings.on_skip(f"{where}, message {at}: left out, {why}")
+            kept, dialect, lambda at, why: options.on_skip(f"{where}, message {at}: left out, {why}")
         )
         is_main = len(said) < 2 or not branch
         yield Recorded(
@@ -235,13 +235,13 @@ def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:
     return UnrecognisedError(where, found, why)
 
 
-def events_of(kind: str, values: Iterable[object], where: str, settings: Settings) -> Iterator[object]:
+def events_of(kind: str, values: Iterable[object], where: str, options: ReadOptions) -> Iterator[object]:
     """Yield the values as they are: they are the events of a session of the format `kind`.
 
     If this format was asked for, one of the first UNDECIDED values must be an event of it; otherwise UnrecognisedError
     is raised. For Codex, an item without its envelope counts too.
     """
-    if not settings.session or kind != settings.session:
+    if not options.session or kind != options.session:
         yield from values
         return
     first: list[object] = []
@@ -257,16 +257,16 @@ def events_of(kind: str, values: Iterable[object], where: str, settings: Setting
         raise wrong_format(where, kind, first[-1])
 
 
-def require_no_session(value: object, where: str, settings: Settings) -> None:
+def require_no_session(value: object, where: str, options: ReadOptions) -> None:
     """Raise UnrecognisedError if a format was asked for that has no sessions, and the value is an event of one."""
-    if settings.format is not None and not settings.session and session_format(value):
-        raise wrong_format(where, settings.format, value)
+    if options.format is not None and not options.session and session_format(value):
+        raise wrong_format(where, options.format, value)
 
 
-def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole: bool = True) -> Recorded:
+def conversation(body: Raw, where: str, name: str, options: ReadOptions, *, whole: bool = True) -> Recorded:
     """Read one conversation from an object: a body of an API, messages of a library, or Transom's own form.
 
-    Texts that no message has are reported to `settings.on_skip`. With `whole` false they are not: then the object was
+    Texts that no message has are reported to `options.on_skip`. With `whole` false they are not: then the object was
     made of a container, which has decided the format and reports them itself. Raises InvalidMessage if the messages are
     no list, are in no known format or not in the one asked for, or if `id` is neither a text nor a whole number.
     """
@@ -275,7 +275,7 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
     if (dumped := langchain_json.messages_in(body)) is not None:
         body = {"messages": dumped}
     messages = _messages(body, where)
-    named = "" if settings.format is None or settings.session else settings.format
+    named = "" if options.format is None or options.session else options.format
     kind = named or _recognised_format(body, messages, where)
     title = body.get("id")
     title = str(title) if isinstance(title, int) and not isinstance(title, bool) else title
@@ -287,7 +287,7 @@ def conversation(body: Raw, where: str, name: str, settings: Settings, *, whole:
             raise wrong_format(where, kind, messages[0] if messages else body)
         source, messages = messages, cast("list[object]", list(library.to_chat(messages)))
         if whole:
-            _report_left_out(where, left_out_texts(source, messages, library.labels), settings)
+            _report_left_out(where, left_out_texts(source, messages, library.labels), options)
     system = request_bodies.system_of(body, kind)
     if messages and as_dict(messages[0]) == {"role": "system", "content": system}:
         system = None  # the first message is that, too
@@ -321,30 +321,30 @@ _DIALECTS = frozenset({"openai", "responses", "anthropic", "gemini", "openai_age
 """The formats whose messages are those of an API."""
 
 
-def _listed(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+def _listed(items: list[object], where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
     """Yield the conversations of a list, whose items are bodies, lists of messages, messages, or events of a
     session.
     """
-    if settings.session or not items or not all(is_conversation(item) or isinstance(item, list) for item in items):
-        yield from _one_list(items, where, name, settings)
+    if options.session or not items or not all(is_conversation(item) or isinstance(item, list) for item in items):
+        yield from _one_list(items, where, name, options)
         return
     for number, item in enumerate(items, start=1):
         at, title = f"{where}, conversation {number}", f"{name}:{number}"
         if isinstance(item, list):
-            yield from _one_list(cast("list[object]", item), at, title, settings)
+            yield from _one_list(cast("list[object]", item), at, title, options)
         else:
-            yield from conversations(item, at, title, settings)
+            yield from conversations(item, at, title, options)
 
 
-def _one_list(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+def _one_list(items: list[object], where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
     """Yield the conversations of a list: of one session if it holds events, otherwise the one that its messages are."""
     kinds = (session_format(item) for item in items[:UNDECIDED])
-    kind = settings.session or next((kind for kind in kinds if kind), "")
+    kind = options.session or next((kind for kind in kinds if kind), "")
     if kind:
-        require_no_session(next(item for item in items if settings.session or session_format(item)), where, settings)
-        yield from session(kind, items, where, name, settings)
+        require_no_session(next(item for item in items if options.session or session_format(item)), where, options)
+        yield from session(kind, items, where, name, options)
     else:
-        yield conversation({"messages": items}, where, name, settings)
+        yield conversation({"messages": items}, where, name, options)
 
 
 def _messages(body: Raw, where: str) -> list[object]:

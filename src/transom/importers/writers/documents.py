@@ -7,7 +7,7 @@ from itertools import chain
 
 from transom.core.message import Head, Raw, Text
 from transom.importers.recorded import FORMATS
-from transom.importers.writers.log_messages import NO_PLACE, LeftOut, Shown
+from transom.importers.writers.log_messages import NO_PLACE, LeftOut, TimedMessage
 from transom.importers.writers.session_lines import ClaudeCodeWriter, CodexWriter, PiWriter
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import compact_json
@@ -18,7 +18,7 @@ MESSAGE_KEYS = {"openai": "messages", "anthropic": "messages", "responses": "inp
 
 
 def written(
-    format_name: str, conversation: str, head: Head, messages: Iterable[Shown], left_out: LeftOut
+    format_name: str, conversation: str, head: Head, messages: Iterable[TimedMessage], left_out: LeftOut
 ) -> Iterator[str]:
     """Yield the text of a file in this format, in pieces. `conversation`: its name, which ids are derived from.
     `messages`: in the format's dialect."""
@@ -29,7 +29,7 @@ def written(
 
 _SESSIONS = {"claude_code": ClaudeCodeWriter, "codex": CodexWriter, "pi": PiWriter}
 
-_LISTS: dict[str, Callable[[Iterable[Shown]], Iterator[Raw]]] = {
+_LISTS: dict[str, Callable[[Iterable[TimedMessage]], Iterator[Raw]]] = {
     "langchain": lambda messages: (langchain_json.from_chat(shown.message) for shown in messages),
     "pydantic_ai": lambda messages: pydantic_ai_json.from_chat((shown.message, shown.at) for shown in messages),
     "openai_agents": lambda messages: (shown.message for shown in messages),
@@ -44,7 +44,7 @@ class _DocumentWriter:
         self._format, self._left_out = format_name, left_out
         self._dialect = dialect_named(FORMATS[format_name].dialect)
 
-    def whole(self, head: Head, messages: Iterable[Shown]) -> Iterator[str]:
+    def whole(self, head: Head, messages: Iterable[TimedMessage]) -> Iterator[str]:
         items = self._items(chain(self._instructions(head), messages))
         if self._format in _LISTS:
             if head.tools:
@@ -58,17 +58,17 @@ class _DocumentWriter:
             yield from _list_text(items) if name == MESSAGE_KEYS[self._dialect.name] else [compact_json(value)]
         yield "}\n"
 
-    def _items(self, messages: Iterable[Shown]) -> Iterator[Raw]:
+    def _items(self, messages: Iterable[TimedMessage]) -> Iterator[Raw]:
         return _LISTS[self._format](messages) if self._format in _LISTS else (shown.message for shown in messages)
 
-    def _instructions(self, head: Head) -> list[Shown]:
+    def _instructions(self, head: Head) -> list[TimedMessage]:
         """Return the instructions of a head as messages; empty for an API whose bodies have them outside the
         messages."""
         rendered = [each.message for each in self._dialect.render_head(head)]
         if not rendered and self._format in _LISTS:
             texts = ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages]
             rendered = [{"role": "system", "content": text} for text in texts]
-        return [Shown(message, 0.0) for message in rendered]
+        return [TimedMessage(message, 0.0) for message in rendered]
 
 
 def _list_text(items: Iterable[Raw]) -> Iterator[str]:

@@ -23,7 +23,7 @@ MOST_WAITING = 1_000
 """How many turns may wait behind one whose results have not all come; then that turn is rendered without them."""
 
 
-class Shown(Struct, frozen=True):
+class TimedMessage(Struct, frozen=True):
     """A message of a dialect, and when it was said, in seconds since the epoch."""
 
     message: Raw
@@ -52,7 +52,7 @@ class LeftOut:
 
 def shown_messages(
     log_entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool = False
-) -> Iterator[Shown]:
+) -> Iterator[TimedMessage]:
     """Yield the messages of these entries in a dialect. A result is put behind its call, whenever it came.
 
     Left out, and counted in `left_out`: messages that are never sent, recalled texts, edits, results that answer no
@@ -78,7 +78,7 @@ def shown_messages(
         yield from _joined(spoken, batch, begun=begun)
 
 
-def unchanged_messages(entries: Iterable[Entry], left_out: LeftOut) -> Iterator[Shown]:
+def unchanged_messages(entries: Iterable[Entry], left_out: LeftOut) -> Iterator[TimedMessage]:
     """Yield the facts of these entries as the OpenAI Chat messages that they were read from, in the order of the log.
 
     Nothing is repaired, moved or joined, so that an import reads the same facts.
@@ -87,7 +87,7 @@ def unchanged_messages(entries: Iterable[Entry], left_out: LeftOut) -> Iterator[
         body = entry.body
         _count_edit(body, left_out)
         if isinstance(body, Fact) and _is_shown(entry, body, left_out):
-            yield Shown(message(translate_fact(body, "openai")), entry.at)
+            yield TimedMessage(message(translate_fact(body, "openai")), entry.at)
 
 
 def _role(rendered: Rendered) -> str:
@@ -95,7 +95,7 @@ def _role(rendered: Rendered) -> str:
     return "model" if rendered.message.get("role") in {"assistant", "model"} else "user"
 
 
-def _joined(dialect: Dialect, batch: Sequence[tuple[Rendered, Entry]], *, begun: bool) -> Iterator[Shown]:
+def _joined(dialect: Dialect, batch: Sequence[tuple[Rendered, Entry]], *, begun: bool) -> Iterator[TimedMessage]:
     """Join rendered messages that follow one another, as the API wants them. Joined messages have the time of the
     first.
 
@@ -109,7 +109,7 @@ def _joined(dialect: Dialect, batch: Sequence[tuple[Rendered, Entry]], *, begun:
         guard = dialect.user_message("…")
         messages = dialect.join([Rendered(guard.message, joins=False), *rendered])[1:]
     entries = said if len(messages) == len(said) else [said[0]] * len(messages)
-    return (Shown(each, entry.at) for each, entry in zip(messages, entries, strict=True))
+    return (TimedMessage(each, entry.at) for each, entry in zip(messages, entries, strict=True))
 
 
 def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool) -> Iterator[Unit]:

@@ -7,7 +7,7 @@ from itertools import chain
 from uuid import NAMESPACE_URL, uuid5
 
 from transom.core.message import Head, Raw, Text
-from transom.importers.writers.log_messages import NO_PLACE, LeftOut, Shown
+from transom.importers.writers.log_messages import NO_PLACE, LeftOut, TimedMessage
 from transom.wire.fields import (
     as_dict,
     as_parts,
@@ -30,7 +30,7 @@ class _SessionWriter:
         self._last = ""  # the id of the last line
         self._lines = 0
 
-    def whole(self, head: Head, messages: Iterable[Shown]) -> Iterator[str]:
+    def whole(self, head: Head, messages: Iterable[TimedMessage]) -> Iterator[str]:
         """Yield the text of a new file with this head and these messages, in pieces."""
         if head.tools:
             self._left_out.add("tool schemas left out", len(head.tools), why=NO_PLACE)
@@ -166,7 +166,7 @@ def _texts(head: Head) -> list[str]:
     return ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages]
 
 
-def _first_time(messages: Iterable[Shown]) -> tuple[str, Iterable[Shown]]:
+def _first_time(messages: Iterable[TimedMessage]) -> tuple[str, Iterable[TimedMessage]]:
     """Return the time of the first message, as ISO 8601, and all the messages, the first one included.
 
     Without a message, the time is that of the epoch (1970). The caller must use the returned messages: the given
