@@ -37,7 +37,7 @@ from transom.core.entry import Sent
 from transom.core.message import Failure
 from transom.http import Gateway
 from transom.http.drive import drive
-from transom.http.exchange import Answer, ClientRequest, exchange_of
+from transom.http.exchange import ClientRequest, ServerAnswer, exchange_of
 from transom.proxy.app import ProxySettings
 from transom.proxy.serve import serving
 from transom.stores import open_store
@@ -180,13 +180,13 @@ class _Upstream:
     def __init__(self) -> None:
         self.turn = 0
 
-    def send(self, body: bytes | None) -> Answer:
+    def send(self, body: bytes | None) -> ServerAnswer:
         self.turn += 1
         call = {"type": "tool_use", "id": f"toolu_{self.turn}", "name": "look", "input": {"at": self.turn}}
         content = [{"type": "text", "text": f"Step {self.turn}. " * 20}, call]
         whole = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": content}
         usage = {"input_tokens": 9, "output_tokens": 9}
-        return Answer(200, json.dumps({**whole, "stop_reason": "tool_use", "usage": usage}).encode())
+        return ServerAnswer(200, json.dumps({**whole, "stop_reason": "tool_use", "usage": usage}).encode())
 
     def next_chunk(self) -> bytes | None:
         return None

@@ -11,7 +11,7 @@ import pytest
 
 from transom.http.apis import api_of
 from transom.http.drive import drive
-from transom.http.exchange import Answer, ClientRequest, exchange_of
+from transom.http.exchange import ClientRequest, ServerAnswer, exchange_of
 from transom.http.gateway import Gateway
 
 
@@ -21,9 +21,9 @@ class Server:
     def __init__(self, content: bytes) -> None:
         self.content, self.bodies = content, list[dict[str, Any]]()
 
-    def send(self, body: bytes | None) -> Answer:
+    def send(self, body: bytes | None) -> ServerAnswer:
         self.bodies.append(json.loads(self.content if body is None else body))
-        return Answer(400, b"{}")
+        return ServerAnswer(400, b"{}")
 
     def next_chunk(self) -> bytes | None:
         return None

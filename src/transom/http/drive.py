@@ -13,8 +13,8 @@ from typing import Any
 
 from transom.conversation.runs.work import AwaitSummary
 from transom.conversation.summary_job import await_summary
-from transom.http.callers import SESSION_HEADERS
-from transom.http.exchange import Answer, Exchange, NextChunk, Reply, Send, Steps
+from transom.http.exchange import ClientReply, Exchange, NextChunk, Send, ServerAnswer, Steps
+from transom.http.requesters import SESSION_HEADERS
 
 OWN_HEADERS = frozenset({SESSION_HEADERS[0]})
 """The headers that are for us, and are not sent on."""
@@ -29,25 +29,25 @@ class Sender:
         self._inner, self._request, self._response = inner, request, None
         self._chunks: Any = None
 
-    def send(self, body: bytes | None) -> Answer:
+    def send(self, body: bytes | None) -> ServerAnswer:
         """Send the request with this body (None: with its own), and close the answer before."""
         if self._response is not None:
             self._response.close()
         response = self._response = self._inner.handle_request(forwarded(self._request, body))
         if is_stream(response.status_code, response.headers):
             self._chunks = response.iter_bytes()
-            return Answer(response.status_code, None)
+            return ServerAnswer(response.status_code, None)
         try:
             content = response.read()
         finally:
             response.close()
-        return Answer(response.status_code, content)
+        return ServerAnswer(response.status_code, content)
 
     def next_chunk(self) -> bytes | None:
         """The next bytes of the newest answer; None at its end."""
         return next(self._chunks, None)
 
-    def response_of(self, reply: Reply, exchange: Exchange) -> Any:
+    def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
         """The response for the client: the newest answer with the content of the reply, or with the stream relayed."""
         response = self._response
         if reply.content is not None:
@@ -64,23 +64,23 @@ class AsyncSender:
         self._inner, self._request, self._response = inner, request, None
         self._chunks: Any = None
 
-    async def send(self, body: bytes | None) -> Answer:
+    async def send(self, body: bytes | None) -> ServerAnswer:
         if self._response is not None:
             await self._response.aclose()
         response = self._response = await self._inner.handle_async_request(forwarded(self._request, body))
         if is_stream(response.status_code, response.headers):
             self._chunks = response.aiter_bytes()
-            return Answer(response.status_code, None)
+            return ServerAnswer(response.status_code, None)
         try:
             content = await response.aread()
         finally:
             await response.aclose()
-        return Answer(response.status_code, content)
+        return ServerAnswer(response.status_code, content)
 
     async def next_chunk(self) -> bytes | None:
         return await anext(self._chunks, None)
 
-    def response_of(self, reply: Reply, exchange: Exchange) -> Any:
+    def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
         """The response for the client: the newest answer with the content of the reply, or with the stream relayed."""
         response = self._response
         if reply.content is not None:
@@ -95,7 +95,7 @@ def is_stream(status: int, headers: Any) -> bool:
     return status < 400 and str(headers.get("content-type", "")).startswith("text/event-stream")
 
 
-def drive(exchange: Exchange, sender: Sender) -> Reply:
+def drive(exchange: Exchange, sender: Sender) -> ClientReply:
     """Run the steps of an exchange in this thread. Returns the reply for the client; a stream is relayed afterwards.
 
     What the sender raises is logged as a failure, and raised again.
@@ -103,7 +103,7 @@ def drive(exchange: Exchange, sender: Sender) -> Reply:
     steps, outcome = exchange.steps(), None
     while True:
         want = _advance(exchange, steps, outcome)
-        if isinstance(want, Reply):
+        if isinstance(want, ClientReply):
             return want
         try:
             if isinstance(want, AwaitSummary):
@@ -115,7 +115,7 @@ def drive(exchange: Exchange, sender: Sender) -> Reply:
             raise
 
 
-async def drive_async(exchange: Exchange, sender: AsyncSender) -> Reply:
+async def drive_async(exchange: Exchange, sender: AsyncSender) -> ClientReply:
     """As `drive`, on an event loop: each step in a worker thread, the waiting on the loop."""
     from transom.conversation.runs.async_driver import await_summary_async  # noqa: PLC0415 - anyio only on an event loop
     from transom.conversation.threads import in_thread  # noqa: PLC0415 - likewise
@@ -123,7 +123,7 @@ async def drive_async(exchange: Exchange, sender: AsyncSender) -> Reply:
     steps, outcome = exchange.steps(), None
     while True:
         want = await in_thread(partial(_advance, exchange, steps, outcome))
-        if isinstance(want, Reply):
+        if isinstance(want, ClientReply):
             return want
         try:
             if isinstance(want, AwaitSummary):
@@ -176,7 +176,7 @@ async def relayed_async(
         await in_thread(partial(exchange.broke_off, error))
 
 
-def _advance(exchange: Exchange, steps: Steps, outcome: Any) -> Send | NextChunk | AwaitSummary | Reply:
+def _advance(exchange: Exchange, steps: Steps, outcome: Any) -> Send | NextChunk | AwaitSummary | ClientReply:
     """One step of the exchange: what it waits for, or after the last one its reply. It is a value, because
     StopIteration cannot leave a worker thread. If the step raises, the exchange is closed."""
     try:
@@ -206,7 +206,7 @@ def forwarded(request: Any, body: bytes | None) -> Any:
     return type(request)(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
 
 
-def _whole(request: Any, response: Any, reply: Reply) -> Any:
+def _whole(request: Any, response: Any, reply: ClientReply) -> Any:
     """A response with the content of a reply: a copy of the server's, or (the reply has a status) a new one of ours."""
     if reply.status is None:
         return _rebuilt(response, content=reply.content)

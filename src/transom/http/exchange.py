@@ -1,8 +1,8 @@
 """One request that passes: matched to a conversation, sent with its window, tried again if it was too long, logged.
 
 `Exchange.steps` is a generator that uses no network and never waits: its only I/O is that of the store. It yields what
-it waits for: `Send` (a request body, of which an `Answer` comes back), `NextChunk` (bytes of a streamed answer, None at
-its end) and `AwaitSummary`. It returns a `Reply` for the client. So the same code runs below a sync client, below an
+it waits for: `Send` (a request body, of which a `ServerAnswer` comes back), `NextChunk` (bytes of a streamed answer,
+None at its end) and `AwaitSummary`. It returns a `ClientReply`. So the same code runs below a sync client, below an
 async one, and in the proxy (`drive.py`).
 
 What holds at each yield: what the client had said is in the log, and each request that was sent has a `Sent`.
@@ -29,8 +29,8 @@ from transom.core.message import Assistant, Failure, Usage, is_empty
 from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, TransomError, quote, shorten
 from transom.http import digests
 from transom.http.apis import COUNTING, Api, CallBody, api_of, dialect_of, error_body
-from transom.http.callers import caller_of
 from transom.http.gateway import Gateway, OpenConversation
+from transom.http.requesters import requester_of
 from transom.http.stream_reply import StreamReply
 from transom.providers.base import Provider, model_name
 from transom.providers.models import cost
@@ -54,14 +54,14 @@ class NextChunk(NamedTuple):
     """Read more of the streamed answer."""
 
 
-class Answer(NamedTuple):
+class ServerAnswer(NamedTuple):
     """What a server answered. `content`: None for a stream of events, which is read by `NextChunk`."""
 
     status: int
     content: bytes | None
 
 
-class Reply(NamedTuple):
+class ClientReply(NamedTuple):
     """What the client gets: the last answer that came; or, with a `status`, an answer of ours.
 
     `content`: its bytes; None for a stream. `begun`: what was read of that stream already.
@@ -72,10 +72,10 @@ class Reply(NamedTuple):
     status: int | None = None
 
 
-Steps = Generator[Send | NextChunk | AwaitSummary, Any, Reply]
+Steps = Generator[Send | NextChunk | AwaitSummary, Any, ClientReply]
 
 
-class Model(Struct, frozen=True):
+class RequestedModel(Struct, frozen=True):
     """The model that a request asks, in the place of a `Provider`: planning needs no more of it."""
 
     name: str
@@ -127,7 +127,7 @@ def count_tokens(gateway: Gateway, request: ClientRequest) -> int | None:
     assert api is not None
     try:
         body = request.body(gateway, api)
-        return gateway.count_tokens(body, caller_of(request.tenant, request.headers, body, gateway.session))
+        return gateway.count_tokens(body, requester_of(request.tenant, request.headers, body, gateway.session))
     except TransomError:
         return None
 
@@ -145,7 +145,7 @@ class Exchange:
         self._opened: OpenConversation | None = None
         self._stream: StreamReply | None = None
         self._digest = self._outline = b""
-        self._model = Model("", "", "")
+        self._model = RequestedModel("", "", "")
 
     # ---- until the reply begins
 
@@ -159,7 +159,7 @@ class Exchange:
             body = self._body()
             if body is None:
                 answer = yield Send(None)
-                return Reply(answer.content)
+                return ClientReply(answer.content)
             return (yield from self._attempts(body))
         except TransomError as error:
             self.close()
@@ -168,7 +168,7 @@ class Exchange:
             _logger.warning("a request is passed on as it came: %s", error)
             self.figures.passed = type(error).__name__
         answer = yield Send(None)
-        return Reply(answer.content)
+        return ClientReply(answer.content)
 
     def _body(self) -> CallBody | None:
         """The body; None if the provider keeps the conversation: such a request passes as it came."""
@@ -185,10 +185,10 @@ class Exchange:
         """Log what is new, and send the window. If it is refused as too long, or for a part that can be left out, send
         a smaller one. Returns the last answer."""
         conv = self._enter(body)
-        model = self._model = Model(body.dialect.name, body.model, body.dialect.name)
+        model = self._model = RequestedModel(body.dialect.name, body.model, body.dialect.name)
         provider = cast("Provider", model)
         attempts = Attempts(Retry(attempts=1), [provider], body.longest_answer)
-        reply = Reply()
+        reply = ClientReply()
         while True:
             conv._use_model(provider, was_refused=attempts.refused is not None)  # pyright: ignore[reportPrivateUsage]
             try:
@@ -199,11 +199,11 @@ class Exchange:
                 break
             rendered = shared_body(window.view, body.dialect, cache=body.has_marks, indexes=conv.indexes)
             longest = attempts.max_tokens if attempts.max_tokens != body.longest_answer else None
-            answer: Answer = yield Send(body.rendered(rendered, longest))
+            answer: ServerAnswer = yield Send(body.rendered(rendered, longest))
             if answer.content is None:
                 reply, error = yield from self._begin_stream(body.dialect)
             else:
-                reply, error = Reply(answer.content), _error_of(answer)
+                reply, error = ClientReply(answer.content), _error_of(answer)
             if error is None:
                 if answer.content is not None:
                     self._observe_whole(answer.content)
@@ -221,7 +221,7 @@ class Exchange:
     def _enter(self, body: CallBody) -> Conversation:
         """Enter the conversation. Log what the client says that is new, and the head if it has changed."""
         gateway, request = self._gateway, self._request
-        opened, match = gateway.enter(body, caller_of(request.tenant, request.headers, body, gateway.session))
+        opened, match = gateway.enter(body, requester_of(request.tenant, request.headers, body, gateway.session))
         self._digest, self._outline, new = match.digest, match.outline, match.new
         self._opened, conv = opened, opened.conv
         conv.budget = gateway.budget_of(body)
@@ -232,7 +232,7 @@ class Exchange:
         gateway.matcher.add((self._digest, KnownPrefix(opened.name, opened.length)))
         return conv
 
-    def _begin_stream(self, dialect: Dialect) -> Generator[NextChunk, Any, tuple[Reply, ProviderError | None]]:
+    def _begin_stream(self, dialect: Dialect) -> Generator[NextChunk, Any, tuple[ClientReply, ProviderError | None]]:
         """Read a stream until the reply begins in it. Returns what was read, and the error if one came before the
         reply: some servers find out only in the stream that a request is too long."""
         stream, begun = StreamReply(dialect), list[bytes]()
@@ -249,7 +249,7 @@ class Exchange:
             error = ProviderError(error_kind(200, stream.error), text[:_ERROR_CHARACTERS], status=200, body=text)
         elif stream.finished:
             self.whole()
-        return Reply(None, tuple(begun)), error
+        return ClientReply(None, tuple(begun)), error
 
     # ---- while the reply passes
 
@@ -359,13 +359,13 @@ class Exchange:
         except TransomError as wrong:
             _logger.warning("conversation %s: a failure is not logged: %s", quote(opened.name), wrong)
 
-    def _refused(self, error: TransomError) -> Reply:
+    def _refused(self, error: TransomError) -> ClientReply:
         """The answer to a request that no window can be built for."""
         status = 400 if isinstance(error, (BudgetImpossible, InvalidMessage)) else 503
-        return Reply(error_body(status, "transom_error", type(error).__name__, str(error)), status=status)
+        return ClientReply(error_body(status, "transom_error", type(error).__name__, str(error)), status=status)
 
 
-def _error_of(answer: Answer) -> ProviderError | None:
+def _error_of(answer: ServerAnswer) -> ProviderError | None:
     """The error that a server answered with; None for a reply."""
     if answer.status < 400 or answer.content is None:
         return None

@@ -30,8 +30,8 @@ from transom.core.unit import FoldedSlot
 from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, no_setting, quote
 from transom.http import digests
 from transom.http.apis import CallBody
-from transom.http.callers import Caller
 from transom.http.matcher import Match, Matcher
+from transom.http.requesters import Requester
 from transom.http.shortened_results import shortened_results, show_shortened
 from transom.policies import policy_named
 from transom.providers.models import context_size
@@ -165,7 +165,7 @@ class Gateway:
 
     # ---- one request in one conversation
 
-    def enter(self, body: CallBody, caller: Caller) -> tuple[OpenConversation, Match]:
+    def enter(self, body: CallBody, caller: Requester) -> tuple[OpenConversation, Match]:
         """Find the conversation that a request goes on with, and let this request into it alone, until `leave`.
 
         Returns the conversation and the match. `Match.new` are the facts that the log does not have yet.
@@ -224,7 +224,7 @@ class Gateway:
         for each in closing:
             each.conv.close()
 
-    def count_tokens(self, body: CallBody, caller: Caller) -> int | None:
+    def count_tokens(self, body: CallBody, caller: Requester) -> int | None:
         """Return the tokens of the window that this request would be sent with, without sending it.
 
         None if the window has no fold, if the conversation is not known, if its log says more than the request, or if
@@ -271,7 +271,7 @@ class Gateway:
 
     # ---- private
 
-    def _go_on(self, place: KnownPrefix, body: CallBody, caller: Caller) -> OpenConversation | None:
+    def _go_on(self, place: KnownPrefix, body: CallBody, caller: Requester) -> OpenConversation | None:
         """The conversation at this place, or a fork of it; None if a new one must begin. Raises UnknownLog."""
         opened = self._take(place.name)
         if opened is not None and (entered := self._enter_when_free(opened, place.length, body, caller)):
@@ -289,7 +289,7 @@ class Gateway:
         return fork
 
     def _enter_when_free(
-        self, opened: OpenConversation, length: int, body: CallBody, caller: Caller
+        self, opened: OpenConversation, length: int, body: CallBody, caller: Requester
     ) -> OpenConversation | None:
         """Enter a conversation. If another process has it, wait until that is done. `length`: how many of its entries
         the client knows.
@@ -335,20 +335,20 @@ class Gateway:
             self._busy.add(name)
             return self._open.pop(name, None) or OpenConversation(name)
 
-    def _take_named(self, caller: Caller) -> OpenConversation | None:
+    def _take_named(self, caller: Requester) -> OpenConversation | None:
         """Let a request into the conversation named like its session. None if that conversation has begun, if a request
         is in it, or if the request names no session or is beside the agent's work."""
         name = caller.log_name(caller.session)
         return None if not caller.session or caller.is_beside or len(self.store.open(name)) else self._take(name)
 
-    def _take_new(self, caller: Caller) -> OpenConversation:
+    def _take_new(self, caller: Requester) -> OpenConversation:
         """Let a request into a new conversation: its name is the session's, or the time, and random digits."""
         name = caller.log_name(caller.session or time.strftime("call-%Y%m%d-%H%M%S", time.gmtime()))
         opened = self._take(f"{name}-{secrets.token_hex(4)}")
         assert opened is not None
         return opened
 
-    def _prepare(self, opened: OpenConversation, body: CallBody, caller: Caller) -> None:
+    def _prepare(self, opened: OpenConversation, body: CallBody, caller: Requester) -> None:
         """Open the conversation if it is closed, read what others have appended, and hold its lease.
 
         Raises ConversationBusy, and what the store raises. If it raises, the request has left the conversation.

@@ -12,8 +12,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.containers import Body, Container
-from transom.importers.formats.pieces import Answer, ChatBuilder, Piece, arguments, parsed_text, result_text
+from transom.importers.formats.containers import Container, ConversationBody
+from transom.importers.formats.pieces import CallResult, ChatBuilder, Piece, arguments, parsed_text, result_text
 from transom.wire.fields import as_dict, objects_in, text
 
 
@@ -85,7 +85,7 @@ def chatgpt_messages(values: Iterable[object]) -> Iterator[Raw]:
             pieces = [call, *(piece for piece in pieces if not isinstance(piece, Text))]
         if role == "tool":
             said = "\n".join(piece.text for piece in pieces if isinstance(piece, Text))
-            pieces = [Answer("", name, said)] if said else []
+            pieces = [CallResult("", name, said)] if said else []
         if role == "assistant" and pieces and all(isinstance(piece, Reasoning) for piece in pieces):
             thoughts += pieces
             continue
@@ -130,9 +130,9 @@ def _branches(left_out: int) -> tuple[str, ...]:
     return (f"left out {'1 message' if left_out == 1 else f'{left_out:,} messages'} of branches that were taken back",)
 
 
-def _chatgpt(value: Raw) -> Iterator[Body]:
+def _chatgpt(value: Raw) -> Iterator[ConversationBody]:
     path = chatgpt_path(value)
-    yield Body(
+    yield ConversationBody(
         id=text(value, "conversation_id") or text(value, "id"),
         messages=list(chatgpt_messages(path.messages)),
         format="openai",
@@ -140,9 +140,11 @@ def _chatgpt(value: Raw) -> Iterator[Body]:
     )
 
 
-def _claude_ai(value: Raw) -> Iterator[Body]:
+def _claude_ai(value: Raw) -> Iterator[ConversationBody]:
     path = claude_ai_path(value)
-    yield Body(id=text(value, "uuid"), messages=path.messages, format="claude_ai", notes=_branches(path.left_out))
+    yield ConversationBody(
+        id=text(value, "uuid"), messages=path.messages, format="claude_ai", notes=_branches(path.left_out)
+    )
 
 
 CHAT_EXPORTS = (

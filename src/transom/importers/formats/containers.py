@@ -14,7 +14,7 @@ from msgspec import Struct
 from transom.core.message import Raw
 
 
-class Body(Struct, frozen=True, kw_only=True):
+class ConversationBody(Struct, frozen=True, kw_only=True):
     """A conversation in a container.
 
     `id`: its own id, or empty. `messages`: in the format that `format` names; if that is empty, they are recognised.
@@ -42,10 +42,10 @@ class Container(Struct, frozen=True, kw_only=True):
     name: str = ""
     title: str = ""
     is_one: Callable[[Raw], bool]
-    bodies: Callable[[Raw], Iterable[Body]]
+    bodies: Callable[[Raw], Iterable[ConversationBody]]
     texts: Callable[[Raw], object] | None = None
     labels: frozenset[str] = frozenset()
 
-    def said_in(self, value: Raw, bodies: Iterable[Body]) -> object:
+    def said_in(self, value: Raw, bodies: Iterable[ConversationBody]) -> object:
         """The parts of a value of this kind that hold what was said. `bodies`: what `bodies` has made of it."""
         return [body.messages for body in bodies] if self.texts is None else self.texts(value)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.formats.containers import Body, Container
+from transom.importers.formats.containers import Container, ConversationBody
 from transom.importers.formats.pieces import parsed_text
 from transom.importers.formats.shapes import found
 from transom.wire.fields import as_dict, first_of, text
@@ -67,11 +67,11 @@ def _asked(value: object) -> Raw:
     return as_dict(parsed_text(value))
 
 
-def exchange(asked: object, replied: object, label: str = "", tools: object = None) -> Body:
+def exchange(asked: object, replied: object, label: str = "", tools: object = None) -> ConversationBody:
     """Make the conversation of a request and its reply. `label`: its id; `tools`: those of a request that has none."""
     body = _asked(asked)
     keys = ("system", "instructions", "systemInstruction", "system_instruction")
-    return Body(
+    return ConversationBody(
         id=label,
         messages=[*request_messages(asked), *reply_messages(replied)],
         system=next((body[key] for key in keys if body.get(key)), None),
@@ -96,11 +96,11 @@ def _is_reply(value: Raw) -> bool:
     return gemini or ({"id", "model", "usage"} <= value.keys() and _is_reply_of_anthropic(value))
 
 
-def _reply(value: Raw) -> Iterator[Body]:
+def _reply(value: Raw) -> Iterator[ConversationBody]:
     asked = request_messages(value["input"]) if value.get("input") else []
     replied = reply_messages(value)
     system, tools = value.get("instructions"), value.get("tools")
-    yield Body(id=text(value, "id"), messages=[*asked, *replied], system=system, tools=tools)
+    yield ConversationBody(id=text(value, "id"), messages=[*asked, *replied], system=system, tools=tools)
 
 
 def _is_exchange(value: Raw) -> bool:
@@ -115,7 +115,7 @@ def _is_exchange(value: Raw) -> bool:
     return batch or (bool(asked) and "response" in value and bool(request_messages(found(asked, "body") or asked)))
 
 
-def _exchanges(value: Raw) -> Iterator[Body]:
+def _exchanges(value: Raw) -> Iterator[ConversationBody]:
     yield exchange(_request(value), _response(value), text(value, "custom_id") or text(value, "id"))
 
 

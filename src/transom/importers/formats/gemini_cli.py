@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from transom.core.message import Call, Raw
-from transom.importers.formats.pieces import Answer, Piece, arguments, result_text
+from transom.importers.formats.pieces import CallResult, Piece, arguments, result_text
 from transom.importers.formats.shapes import MessageFormat, Shape, both, found, media, thought, words
 from transom.wire.fields import as_dict, as_items, objects_in, text
 
@@ -23,7 +23,7 @@ def _called(fields: Raw) -> Iterable[Piece]:
     label, name = text(fields, "id"), text(fields, "name")
     yield Call(label, name, arguments(fields.get("args")))
     if fields.get("result") is not None:
-        yield Answer(label, name, _result_text(fields["result"]), text(fields, "status") in {"error", "cancelled"})
+        yield CallResult(label, name, _result_text(fields["result"]), text(fields, "status") in {"error", "cancelled"})
 
 
 def _result_text(value: object) -> str:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from transom.core.message import Call, Raw, Text
 from transom.importers.formats.gemini_cli import GEMINI_CLI
-from transom.importers.formats.pieces import Answer, Piece, arguments, parsed_text, result_text
+from transom.importers.formats.pieces import CallResult, Piece, arguments, parsed_text, result_text
 from transom.importers.formats.shapes import MessageFormat, Shape, answer, both, call, found, media, thought, words
 from transom.wire.fields import as_dict, as_items, objects_in, text
 from transom.wire.frameworks import langchain_json, pydantic_ai_json
@@ -176,7 +176,7 @@ def _ui_tool(part: Any) -> Iterable[Piece]:
         denied = found(held, "approval.reason") or "The user denied this call."
         output = found(held, ("output", "result", "errorText"))
         failed = text(held, "state") in {"output-error", "output-denied"}
-        yield Answer(label, name, result_text(denied if output is None else output), failed)
+        yield CallResult(label, name, result_text(denied if output is None else output), failed)
 
 
 _AI_SDK = Shape(
@@ -233,7 +233,7 @@ _CONVERSE = Shape(
         "reasoningContent": thought(("reasoningText.text", "text")),
         "toolUse": call(id="toolUseId", name="name", args="input"),
         "toolResult": lambda part: [
-            Answer(text(as_dict(part), "toolUseId"), "", _converse_result(part), found(part, "status") == "error")
+            CallResult(text(as_dict(part), "toolUseId"), "", _converse_result(part), found(part, "status") == "error")
         ],
         "image": lambda part: _converse_file("image", as_dict(part)),
         "document": lambda part: _converse_file("application", as_dict(part)),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.formats.containers import Body, Container
+from transom.importers.formats.containers import Container, ConversationBody
 from transom.importers.formats.openhands import OPENHANDS, is_event
 from transom.importers.formats.pieces import parsed_text
 from transom.importers.formats.shapes import found
@@ -14,15 +14,15 @@ from transom.importers.formats.unread import unread_format
 from transom.wire.fields import as_dict, as_items, first_of, objects_in, text
 
 
-def _under(key: str, name: str, label: str = "id") -> Callable[[Raw], Iterator[Body]]:
+def _under(key: str, name: str, label: str = "id") -> Callable[[Raw], Iterator[ConversationBody]]:
     """Make the `bodies` of a container that has one list of messages, under `key`.
 
     `name`: the format of the messages; `label`: the key of the conversation's id.
     """
 
-    def bodies(value: Raw) -> Iterator[Body]:
+    def bodies(value: Raw) -> Iterator[ConversationBody]:
         listed = cast("list[Any]", value[key])
-        yield Body(
+        yield ConversationBody(
             id=text(value, label), messages=listed, format=name, system=value.get("system"), tools=value.get("tools")
         )
 
@@ -35,9 +35,9 @@ def _turns(value: Raw) -> list[Any]:
     )
 
 
-def _sharegpt(value: Raw) -> Iterator[Body]:
+def _sharegpt(value: Raw) -> Iterator[ConversationBody]:
     tools = parsed_text(value.get("tools"))
-    yield Body(
+    yield ConversationBody(
         id=text(value, "id"),
         messages=_turns(value),
         format="sharegpt",
@@ -55,17 +55,17 @@ def _chat_store(value: Raw) -> object:
     return found(value, ("store", "chat_store.store"))
 
 
-def _llama_index(value: Raw) -> Iterator[Body]:
+def _llama_index(value: Raw) -> Iterator[ConversationBody]:
     for key, listed in as_dict(_chat_store(value)).items():
         if isinstance(listed, list):
-            yield Body(id=key, messages=cast("list[Any]", listed), format="llama_index")
+            yield ConversationBody(id=key, messages=cast("list[Any]", listed), format="llama_index")
 
 
-def _openhands(value: Raw) -> Iterator[Body]:
+def _openhands(value: Raw) -> Iterator[ConversationBody]:
     key = next(key for key in ("history", "trajectory", "items", "events") if isinstance(value.get(key), list))
     listed = cast("list[Any]", value[key])
     flat = [event for each in listed for event in as_items(each)]
-    yield Body(id=text(value, "instance_id") or text(value, "id"), messages=flat, format="openhands")
+    yield ConversationBody(id=text(value, "instance_id") or text(value, "id"), messages=flat, format="openhands")
 
 
 def _has_events(value: Raw) -> bool:
@@ -77,11 +77,11 @@ def _has_events(value: Raw) -> bool:
     return False
 
 
-def _adk(value: Raw) -> Iterator[Body]:
+def _adk(value: Raw) -> Iterator[ConversationBody]:
     """Yield the conversation of a session of Google ADK: each of its events has a content of Gemini."""
     events = objects_in(value["events"])
     contents = [each["content"] for each in events if as_dict(each.get("content"))]
-    yield Body(id=text(value, "id"), messages=contents, format="gemini")
+    yield ConversationBody(id=text(value, "id"), messages=contents, format="gemini")
 
 
 def _is_adk(value: Raw) -> bool:
@@ -94,7 +94,7 @@ def _is_adk(value: Raw) -> bool:
 _ATTACHED = "attachment://"
 
 
-def _inspect(value: Raw) -> Iterator[Body]:
+def _inspect(value: Raw) -> Iterator[ConversationBody]:
     samples = objects_in(value.get("samples")) if "samples" in value else [value]
     for sample in samples:
         attached = as_dict(sample.get("attachments"))
@@ -102,7 +102,7 @@ def _inspect(value: Raw) -> Iterator[Body]:
         listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages or []
         label, epoch = sample.get("id"), sample.get("epoch")
         name = f"{label}" if label is not None else ""
-        yield Body(
+        yield ConversationBody(
             id=f"{name}-{epoch}" if name and isinstance(epoch, int) and epoch > 1 else name,
             messages=cast("list[Any]", listed),
             format="inspect",
@@ -160,6 +160,6 @@ MESSAGE_LISTS = (
     Container(
         name="atif",
         is_one=lambda value: isinstance(value.get("steps"), list) and text(value, "schema_version").startswith("ATIF"),
-        bodies=lambda value: [Body(id=text(value, "session_id"), messages=value["steps"], format="atif")],
+        bodies=lambda value: [ConversationBody(id=text(value, "session_id"), messages=value["steps"], format="atif")],
     ),
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.pieces import Answer, ChatBuilder, Media, Piece, arguments, result_text
+from transom.importers.formats.pieces import CallResult, ChatBuilder, MediaPiece, Piece, arguments, result_text
 from transom.importers.formats.shapes import MessageFormat, found
 from transom.wire.chat_json import chat_media
 from transom.wire.fields import as_dict, as_items, first_of, objects_in, text
@@ -71,7 +71,7 @@ def _old(event: Raw) -> tuple[str, list[Piece], str] | None:
         if seen in _SILENT:
             return None
         label = text(called, "tool_call_id") or _label(event.get("cause"))
-        said = Answer(label, text(called, "function_name"), text(event, "content"), seen in _FAILED)
+        said = CallResult(label, text(called, "function_name"), text(event, "content"), seen in _FAILED)
         return ("tool", [said], "") if label or seen != "message" else ("user", [Text(said.text)], "")
     action, args = text(event, "action"), as_dict(event.get("args"))
     if action in _SILENT:
@@ -133,7 +133,7 @@ def _new(event: Raw) -> tuple[str, list[Piece], str] | None:
         )
         is_error = found(event, "observation.is_error") is True
         failed = is_error or bool(event.get("error") or event.get("rejection_reason"))
-        return "tool", [Answer(label, text(event, "tool_name"), said, failed)], ""
+        return "tool", [CallResult(label, text(event, "tool_name"), said, failed)], ""
     if summary := text(event, "summary"):
         return "user", [Text(summary)], ""
     return None
@@ -146,7 +146,8 @@ def _thoughts(value: Raw) -> list[Piece]:
 
 
 def _images(value: Raw) -> list[Piece]:
-    return [Media(chat_media("image", each)) for each in as_items(value.get("image_urls")) if isinstance(each, str)]
+    urls = as_items(value.get("image_urls"))
+    return [MediaPiece(chat_media("image", each)) for each in urls if isinstance(each, str)]
 
 
 def _texts(value: object) -> list[Piece]:

@@ -17,7 +17,7 @@ from transom.wire.chat_json import chat_call
 from transom.wire.fields import as_dict, compact_json, loaded
 
 
-class Answer(Struct, frozen=True):
+class CallResult(Struct, frozen=True):
     """The result of a call.
 
     `call`: the id of the call, empty if the format has none; `name`: the name of its tool, empty if not known; `text`:
@@ -30,13 +30,13 @@ class Answer(Struct, frozen=True):
     failed: bool = False
 
 
-class Media(Struct, frozen=True):
+class MediaPiece(Struct, frozen=True):
     """An image or a file, as a part of an OpenAI Chat message."""
 
     part: Raw
 
 
-Piece = Text | Reasoning | Call | Answer | Media
+Piece = Text | Reasoning | Call | CallResult | MediaPiece
 
 
 class ChatBuilder:
@@ -57,7 +57,7 @@ class ChatBuilder:
         """
         held: list[Piece] = []
         for piece in pieces:
-            if not isinstance(piece, Answer):
+            if not isinstance(piece, CallResult):
                 held.append(piece)
                 continue
             yield from self._held(role, held, name)
@@ -68,7 +68,7 @@ class ChatBuilder:
     def _held(self, role: str, pieces: list[Piece], name: str) -> Iterator[Raw]:
         if not pieces:
             return
-        parts = [_part(piece) for piece in pieces if isinstance(piece, Text | Media)]
+        parts = [_part(piece) for piece in pieces if isinstance(piece, Text | MediaPiece)]
         calls = [self._call(piece) for piece in pieces if isinstance(piece, Call)]
         if role != "assistant" and calls:
             role = "assistant"
@@ -92,7 +92,7 @@ class ChatBuilder:
         self._open.append((label, call.name))
         return chat_call(label, call.name, call.args)
 
-    def _result(self, answer: Answer) -> Raw:
+    def _result(self, answer: CallResult) -> Raw:
         label, content = answer.call, tool_failed(answer.text) if answer.failed else answer.text
         if label:
             self._open = [each for each in self._open if each[0] != label]
@@ -105,7 +105,7 @@ class ChatBuilder:
         return {"role": "tool", "tool_call_id": found[0], "content": content}
 
 
-def _part(piece: Text | Media) -> Raw:
+def _part(piece: Text | MediaPiece) -> Raw:
     return {"type": "text", "text": piece.text} if isinstance(piece, Text) else piece.part
 
 

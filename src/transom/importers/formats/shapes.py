@@ -12,7 +12,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.pieces import Answer, ChatBuilder, Media, Piece, arguments, result_text
+from transom.importers.formats.pieces import CallResult, ChatBuilder, MediaPiece, Piece, arguments, result_text
 from transom.wire.chat_json import chat_media
 from transom.wire.fields import as_dict, data_url
 
@@ -78,11 +78,11 @@ class Shape(Struct, frozen=True, kw_only=True):
             yield from _each(found(fields, key), rule)
         content = next((fields[key] for key in self.content if fields.get(key)), None)
         read = list(self._content(content))
-        answered = any(isinstance(piece, Answer) for piece in read)
+        answered = any(isinstance(piece, CallResult) for piece in read)
         if role == "tool" and not answered:
             text = "\n".join(piece.text for piece in read if isinstance(piece, Text)) or result_text(content)
             failed = bool(self.failed and found(fields, self.failed))
-            yield Answer(_text(fields, self.answers), _text(fields, self.tool), text, failed)
+            yield CallResult(_text(fields, self.answers), _text(fields, self.tool), text, failed)
             read = [piece for piece in read if not isinstance(piece, Text)]
         yield from read
         for key, rule in self.beside:
@@ -169,7 +169,7 @@ def answer(
 ) -> Rule:
     """Make the rule for the result of a call. `id`: the path to the id of the call; `value`: to the result; `name`: to
     the name of the tool. `failed`: true for a part that says that the call failed."""
-    return lambda part: [Answer(_text(part, id), _text(part, name), result_text(found(part, value)), failed(part))]
+    return lambda part: [CallResult(_text(part, id), _text(part, name), result_text(found(part, value)), failed(part))]
 
 
 def both(*rules: Rule) -> Rule:
@@ -189,6 +189,6 @@ def media(*, url: Paths = "url", data: Paths = "data", mime: Paths = "mimeType",
         if not link:
             return []
         is_image = kind.startswith("image/") or link.startswith("data:image/") or not kind
-        return [Media(chat_media("image" if is_image else "file", link, _text(part, name)))]
+        return [MediaPiece(chat_media("image" if is_image else "file", link, _text(part, name)))]
 
     return rule

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.formats.containers import Body, Container
+from transom.importers.formats.containers import Container, ConversationBody
 from transom.importers.formats.exchanges import exchange, request_messages, said_in
 from transom.importers.formats.pieces import parsed_text
 from transom.importers.formats.shapes import found
@@ -15,7 +15,7 @@ from transom.wire.chat_json import chat_call, chat_media
 from transom.wire.fields import as_dict, objects_in, text
 
 
-def _langsmith(value: Raw) -> Iterator[Body]:
+def _langsmith(value: Raw) -> Iterator[ConversationBody]:
     """Yield the model calls of a run and of the runs in it; the run itself if it has none."""
     calls = [run for run in _runs(value, "child_runs") if text(run, "run_type") in {"llm", "chat_model", "prompt"}]
     for run in calls or [value]:
@@ -31,7 +31,7 @@ def _runs(value: Raw, key: str) -> Iterator[Raw]:
         stack += objects_in(run.get(key))[::-1]
 
 
-def _langfuse(value: Raw) -> Iterator[Body]:
+def _langfuse(value: Raw) -> Iterator[ConversationBody]:
     """Yield the generations of a trace; the trace itself if it has none."""
     seen = objects_in(value.get("observations")) or [value]
     calls = [each for each in seen if text(each, "type") == "GENERATION"]
@@ -48,21 +48,21 @@ def _is_langfuse(value: Raw) -> bool:
     )
 
 
-def _span(value: Raw) -> Iterator[Body]:
+def _span(value: Raw) -> Iterator[ConversationBody]:
     """Yield the model call that a span is: by the conventions of OpenInference or those of OpenTelemetry."""
     held = _attributes(value)
     asked, replied = found(held, "llm.input_messages"), found(held, "llm.output_messages")
     if asked or replied:
         said = [*_listed(asked), *_listed(replied)]
         messages = [_open_inference(found(each, "message") or each) for each in said]
-        yield Body(id=_span_id(value), messages=messages, format="openai", tools=_span_tools(held))
+        yield ConversationBody(id=_span_id(value), messages=messages, format="openai", tools=_span_tools(held))
         return
     asked, replied = found(held, "gen_ai.input.messages"), found(held, "gen_ai.output.messages")
     system = parsed_text(found(held, "gen_ai.system_instructions"))
     if asked or replied:
         said = [*_listed(parsed_text(asked)), *_listed(parsed_text(replied))]
         first: list[Any] = [{"role": "system", "parts": system}] if objects_in(system) else []
-        yield Body(id=_span_id(value), messages=[*first, *said], format="otel")
+        yield ConversationBody(id=_span_id(value), messages=[*first, *said], format="otel")
         return
     asked, replied = found(held, "input.value"), found(held, "output.value")
     yield exchange(asked, replied, _span_id(value))

@@ -17,7 +17,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.:+=-]+")
 _LONGEST_SESSION = 100
 
 
-class Caller(NamedTuple):
+class Requester(NamedTuple):
     """Who sends a request: it decides which conversations the request may go on with.
 
     `tenant`: whose conversations; empty if all requests have the same owner. `session`: the session that the request
@@ -34,7 +34,7 @@ class Caller(NamedTuple):
         return f"{self.tenant}/{name}" if self.tenant else name
 
 
-def caller_of(tenant: str, headers: Mapping[str, str], body: CallBody, session: str | None) -> Caller:
+def requester_of(tenant: str, headers: Mapping[str, str], body: CallBody, session: str | None) -> Requester:
     """Who sends a request. `session`: the gateway's own; without one, a header names it, else a field of the body. In a
     name from a request, characters that a name cannot have become `_`, and it is cut after 100.
 
@@ -43,11 +43,11 @@ def caller_of(tenant: str, headers: Mapping[str, str], body: CallBody, session: 
     request.
     """
     if session is not None:
-        return Caller(tenant, session)
+        return Requester(tenant, session)
     named = next((value for name in SESSION_HEADERS if (value := headers.get(name))), "")
     if not named:
         found = map(body.value, SESSION_FIELDS)
         named = next((value for value in found if isinstance(value, str)), "")
     is_by_agent = SESSION_HEADERS[0] not in headers and any(name in headers for name in SESSION_HEADERS)
     session = _NOT_IN_NAMES.sub("_", named)[:_LONGEST_SESSION]
-    return Caller(tenant, session, is_beside=is_by_agent and not body.offers_tools)
+    return Requester(tenant, session, is_beside=is_by_agent and not body.offers_tools)
