@@ -12,8 +12,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
+from transom.importers.formats.chat_builder import CallResult, ChatBuilder, Piece, arguments, parsed_text, result_text
 from transom.importers.formats.containers import Container, ConversationBody
-from transom.importers.formats.pieces import CallResult, ChatBuilder, Piece, arguments, parsed_text, result_text
 from transom.wire.fields import as_dict, objects_in, text
 
 

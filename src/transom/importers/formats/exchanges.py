@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
+from transom.importers.formats.chat_builder import parsed_text
 from transom.importers.formats.containers import Container, ConversationBody
-from transom.importers.formats.pieces import parsed_text
 from transom.importers.formats.shapes import found
 from transom.wire.fields import as_dict, first_of, text
 

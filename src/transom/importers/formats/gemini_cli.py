@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from transom.core.message import Call, Raw
-from transom.importers.formats.pieces import CallResult, Piece, arguments, result_text
+from transom.importers.formats.chat_builder import CallResult, Piece, arguments, result_text
 from transom.importers.formats.shapes import MessageFormat, Shape, both, found, media, thought, words
 from transom.wire.fields import as_dict, as_items, objects_in, text
 

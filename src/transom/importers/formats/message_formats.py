@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Call, Raw, Text
+from transom.importers.formats.chat_builder import CallResult, Piece, arguments, parsed_text, result_text
 from transom.importers.formats.gemini_cli import GEMINI_CLI
-from transom.importers.formats.pieces import CallResult, Piece, arguments, parsed_text, result_text
 from transom.importers.formats.shapes import MessageFormat, Shape, answer, both, call, found, media, thought, words
 from transom.wire.fields import as_dict, as_items, objects_in, text
 from transom.wire.frameworks import langchain_json, pydantic_ai_json

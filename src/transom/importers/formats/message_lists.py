@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from transom.core.message import Raw
+from transom.importers.formats.chat_builder import parsed_text
 from transom.importers.formats.containers import Container, ConversationBody
 from transom.importers.formats.openhands import OPENHANDS, is_event
-from transom.importers.formats.pieces import parsed_text
 from transom.importers.formats.shapes import found
 from transom.importers.formats.unread import unread_format
 from transom.wire.fields import as_dict, as_items, first_of, objects_in, text

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.pieces import CallResult, ChatBuilder, MediaPiece, Piece, arguments, result_text
+from transom.importers.formats.chat_builder import CallResult, ChatBuilder, MediaPiece, Piece, arguments, result_text
 from transom.importers.formats.shapes import MessageFormat, found
 from transom.wire.chat_json import chat_media
 from transom.wire.fields import as_dict, as_items, first_of, objects_in, text

@@ -12,7 +12,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.pieces import CallResult, ChatBuilder, MediaPiece, Piece, arguments, result_text
+from transom.importers.formats.chat_builder import CallResult, ChatBuilder, MediaPiece, Piece, arguments, result_text
 from transom.wire.chat_json import chat_media
 from transom.wire.fields import as_dict, data_url
 
