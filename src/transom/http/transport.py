@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Any, Self
 
 from transom.http.drive import AsyncSender, Sender, drive, drive_async, forwarded
@@ -41,9 +40,7 @@ class Transport:
             self._inner.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def handle_request(self, request: Any) -> Any:
@@ -78,9 +75,7 @@ class AsyncTransport(Transport):
             await self._inner.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
 
     async def handle_async_request(self, request: Any) -> Any:

@@ -16,7 +16,6 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from functools import partial
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from transom.conversation import argument_checks as check
@@ -117,9 +116,7 @@ class McpServer(Toolset):
             self._users += 1
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         with self._lock:
             self._users -= 1
             if not self._users:
@@ -130,12 +127,10 @@ class McpServer(Toolset):
 
         return await in_thread(self.__enter__)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         from transom.conversation.threads import in_thread  # noqa: PLC0415 - as above
 
-        await in_thread(partial(self.__exit__, kind, error, traceback))
+        await in_thread(self.__exit__)
 
     # ---- private
 
