@@ -256,8 +256,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
     def entry(
         self, body: Body, at: float, meta: Meta | None = None, plan: int | None = None, *, behind: int = 0
     ) -> Entry:
-        """Make the entry that would be the next one of the log, or the one behind so many others, with its token
-        counts. Nothing is appended, and it is not checked whether an edit applies."""
+        """Make the entry that would be the next one of the log, with its token counts. `behind`: how many other new
+        entries precede it. Nothing is appended, and it is not checked whether an edit applies."""
         shows_others = isinstance(body, (Fold, Trim))  # what an edit shows may be in other entries
         tokens = self.token_counts(body) if shows_others else self.counter.count_body(body)
         seq, counter = self.length + behind, self.counter.name
