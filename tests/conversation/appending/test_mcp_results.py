@@ -37,6 +37,10 @@ SHOTS = {
     "fastmcp's object": FastMcpResult(SHOT.content),
     "JSON of the protocol": SHOT.model_dump(mode="json", by_alias=True),
     "its blocks": SHOT.content,
+    "JSON without isError": {"content": SHOT.model_dump(mode="json", by_alias=True, exclude_none=True)["content"]},
+    "as the objects dump themselves": SHOT.model_dump(mode="json"),
+    "its blocks, dumped": [block.model_dump(mode="json") for block in SHOT.content],
+    "blocks and structured content": (SHOT.content, None),
 }
 IMAGES = {
     "openai": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
@@ -136,3 +140,32 @@ def test_parts_of_another_api_are_translated():
     for dialect, image in IMAGES.items():
         for part in IMAGES.values():
             assert contains(after(dialect, [part]), image)
+
+
+@pytest.mark.parametrize("block", [SHOT.content[1], SHOT.content[1].model_dump(mode="json", by_alias=True)])
+def test_a_block_alone(block):
+    request = after("anthropic", block)
+    assert contains(request, IMAGES["anthropic"])
+    assert str(request).count(PNG) == 1
+
+
+def test_the_type_of_an_image_that_mcp_2_has_dumped():
+    photo = mcp.ImageContent(type="image", data=PNG, mimeType="image/jpeg").model_dump(mode="json")
+    assert contains(after("anthropic", [photo]), {"type": "base64", "media_type": "image/jpeg", "data": PNG})
+
+
+def test_texts_alone_are_sent_without_nulls():
+    words = [mcp.TextContent(type="text", text="one"), mcp.TextContent(type="text", text="two")]
+    (block,) = after("anthropic", words)["messages"][-1]["content"]
+    assert block["content"] == [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+
+
+def test_structured_content_beside_the_blocks():
+    found = read_mcp(([mcp.TextContent(type="text", text="shot")], {"width": 8}))
+    assert found is not None
+    assert [part["text"] for part in found.parts] == ["shot", '{"width":8}']
+
+
+@pytest.mark.parametrize("value", [([], {}), ([1], {}), {"content": [{"type": "text", "text": "x"}]}, mcp.TextContent])
+def test_what_is_no_result_of_mcp(value):
+    assert read_mcp(value) is None

@@ -16,7 +16,7 @@ from transom.core.message import Fact, Head, Instruction, Media, Raw, ToolResult
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed
 from transom.wire.dialects import dialect_named
-from transom.wire.fields import as_dict, as_list, compact_json, json_copy, text
+from transom.wire.fields import as_dict, compact_json, json_copy, text
 from transom.wire.frameworks import parse_any
 from transom.wire.media import dialect_of_parts, translate_media
 from transom.wire.openai import OPENAI_CHAT
@@ -145,26 +145,42 @@ def read_mcp(value: object) -> McpResult | None:
     resources with text, become texts. Images, sound and PDF files become what they are, or a placeholder where an API
     has no such part.
 
-    A result is an object (of `mcp`, `fastmcp` and others) or a dict with `isError` and a list `content`; or a list of
-    blocks, at least one of a kind that only MCP has. `structuredContent` is added as JSON, unless a text of the result
-    says the same already.
+    A result is an object (of `mcp`, `fastmcp` and others) or a dict with a list `content`; or a list of blocks, or a
+    block alone. A dict without `isError`, a list and a block must have a block of a kind that only MCP has.
+    `structuredContent` is added as JSON, unless a text of the result says the same already. A pair of a list of blocks
+    and structured content is what a server's own `call_tool` returns.
     """
+    if isinstance(value, tuple) and (pair := _pair(cast("tuple[object, ...]", value))) is not None:
+        value = pair
     if isinstance(value, (list, tuple)):
-        blocks = [_plain_block(block) for block in cast("list[object]", value)]
-        return (
-            McpResult([_part_of_block(block) for block in blocks], failed=False) if any(map(_is_mcp, blocks)) else None
-        )
+        given = cast("list[object]", value)
+        return _result(given) if any(map(_is_mcp, given)) else None
+    if _is_mcp(value):
+        return _result([value])
     fields = _result_fields(value)
     failed = fields.get("isError", fields.get("is_error"))
-    if not isinstance(fields.get("content"), (list, tuple)) or not isinstance(failed, (bool, type(None))):
+    blocks = fields.get("content")
+    if not isinstance(blocks, (list, tuple)) or not isinstance(failed, (bool, type(None))):
         return None
-    if failed is None and "isError" not in fields and "is_error" not in fields:
-        return None
-    parts = [_part_of_block(_plain_block(block)) for block in as_list(fields["content"])]
-    structured = fields.get("structuredContent", fields.get("structured_content"))
+    if not {"isError", "is_error"} & fields.keys() and not any(map(_is_mcp, cast("list[object]", blocks))):
+        return None  # the protocol lets a server leave it out
+    return _result(blocks, fields.get("structuredContent", fields.get("structured_content")), failed=bool(failed))
+
+
+def _result(blocks: Sequence[object], structured: object = None, *, failed: bool = False) -> McpResult:
+    parts = [_part_of_block(_plain_block(block)) for block in blocks]
     if structured is not None and not any(_says_same(part, structured) for part in parts):
         parts.append({"type": "text", "text": compact_json(structured)})
-    return McpResult(parts, failed=bool(failed))
+    return McpResult(parts, failed=failed)
+
+
+def _pair(value: tuple[object, ...]) -> Raw | None:
+    """A pair of blocks and structured content as a result; None if the value is no such pair."""
+    if len(value) != 2 or not isinstance(value[0], (list, tuple)) or not isinstance(value[1], (dict, type(None))):
+        return None
+    blocks = cast("list[object]", value[0])
+    is_known = blocks and all(_kind(block) in _BLOCK_KINDS for block in blocks)
+    return {"content": blocks, "structuredContent": value[1], "isError": False} if is_known else None
 
 
 def _result_fields(value: object) -> Raw:
@@ -176,17 +192,35 @@ def _result_fields(value: object) -> Raw:
 
 
 def _plain_block(block: Any) -> Raw:
-    """A block as a dict without nulls, with the field names of the protocol."""
+    """A block as a dict without nulls, with the field names of the protocol. (The objects of `mcp` 2 have other names
+    than the protocol, and so has what they dump.)"""
     dump = None if isinstance(block, dict) else getattr(block, "model_dump", None)
-    return as_dict(cast("object", dump(mode="json", by_alias=True, exclude_none=True) if callable(dump) else block))
-
-
-def _is_mcp(block: Raw) -> bool:
-    """Whether a block is one that only MCP has."""
-    kind = block.get("type")
-    return (kind in ("image", "audio") and "mimeType" in block) or (
-        kind in ("resource", "resource_link") and ("uri" in block or isinstance(block.get("resource"), dict))
+    fields = as_dict(cast("object", dump(mode="json", by_alias=True, exclude_none=True) if callable(dump) else block))
+    held = (
+        {**fields, "resource": _plain_block(fields["resource"])} if isinstance(fields.get("resource"), dict) else fields
     )
+    return {**held, "mimeType": held["mime_type"]} if "mime_type" in held and "mimeType" not in held else held
+
+
+_BLOCK_KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+
+
+def _kind(block: object) -> object:
+    """The type of a block: a dict or an object; None if it has none."""
+    return as_dict(cast("object", block)).get("type") if isinstance(block, dict) else getattr(block, "type", None)
+
+
+def _is_mcp(given: object) -> bool:
+    """Whether a value is a block, a dict or an object, that only MCP has."""
+    kind = _kind(given)
+    if kind not in _BLOCK_KINDS or isinstance(given, type):
+        return False
+    if kind == "text":
+        return not isinstance(given, dict) and hasattr(given, "text") and hasattr(given, "annotations")
+    block = _plain_block(given)
+    if kind in ("image", "audio"):
+        return "mimeType" in block and isinstance(block.get("data"), str)
+    return "uri" in block or isinstance(block.get("resource"), dict)
 
 
 def _part_of_block(block: Raw) -> Raw:
