@@ -30,10 +30,11 @@ from transom.core.plan_request import entry_ref
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, ProviderError, quote, shorten
-from transom.providers.sdk_errors import http_error, provider_error
+from transom.providers.sdk_errors import error_reply, http_error, provider_error
 from transom.strategies.summary.native import without_compaction
 from transom.wire.dialect import Dialect
 from transom.wire.refused_parts import COMPACTION, RefusedPart, prompt_parts
+from transom.wire.replies import ErrorReply
 
 _logger = logging.getLogger(__name__)
 
@@ -64,7 +65,9 @@ class RetryDecision(Struct, frozen=True, kw_only=True):
 def error_of(error: object, body: object, headers: Mapping[str, str] | None) -> ProviderError:
     """A failure as a ProviderError: an exception, an HTTP status with its body, or a response with both. Raises
     InvalidSetting for anything else."""
-    if isinstance(error, InvalidMessage):  # of `observe`
+    if isinstance(error, ErrorReply):  # of `observe`
+        return error_reply(error.details)
+    if isinstance(error, InvalidMessage):
         return ProviderError("malformed", str(error))
     if isinstance(error, Exception):
         return provider_error(error)

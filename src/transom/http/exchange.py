@@ -10,7 +10,6 @@ What holds at each yield: what the client had said is in the log, and each reque
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Generator, Mapping
 from typing import Any, NamedTuple, cast
@@ -25,7 +24,7 @@ from transom.conversation.model_calls.retry import Attempts, Retry
 from transom.conversation.request import Request, shared_body
 from transom.conversation.summary_job import AwaitSummary
 from transom.core.entry import Meta
-from transom.core.message import Assistant, Failure, Usage, is_empty
+from transom.core.message import Assistant, Failure, Raw, Usage, is_empty
 from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, TransomError, quote, shorten
 from transom.http import digests
 from transom.http.apis import COUNTING, Api, CallBody, api_of, dialect_of, error_body
@@ -34,10 +33,11 @@ from transom.http.requesters import requester_of
 from transom.http.stream_reply import StreamReply
 from transom.providers.base import Provider, model_name
 from transom.providers.models import cost
-from transom.providers.sdk_errors import error_kind
+from transom.providers.sdk_errors import error_kind, error_reply
 from transom.redaction import without_keys
 from transom.stores.prefix_index import KnownPrefix
 from transom.wire.dialect import Dialect
+from transom.wire.replies import error_in
 
 _logger = logging.getLogger(__name__)
 
@@ -245,8 +245,7 @@ class Exchange:
             begun.append(chunk)
         error = None
         if stream.error is not None:
-            self._stream, text = None, json.dumps(stream.error)
-            error = ProviderError(error_kind(200, stream.error), text[:_ERROR_CHARACTERS], status=200, body=text)
+            self._stream, error = None, error_reply(stream.error)
         elif stream.finished:
             self.whole()
         return ClientReply(None, tuple(begun)), error
@@ -366,9 +365,23 @@ class Exchange:
 
 
 def _error_of(answer: ServerAnswer) -> ProviderError | None:
-    """The error that a server answered with; None for a reply."""
-    if answer.status < 400 or answer.content is None:
+    """The error that a server answered with, also one with the status of a reply; None for a reply."""
+    if answer.content is None:
         return None
+    if answer.status < 400:
+        details = _error_in(answer.content)
+        return None if details is None else error_reply(details)
     text = answer.content[: 40 * _ERROR_CHARACTERS].decode("utf-8", "replace")
     said = text[:_ERROR_CHARACTERS] or f"status {answer.status}"
     return ProviderError(error_kind(answer.status, None), said, status=answer.status, body=text)
+
+
+def _error_in(content: bytes) -> Raw | None:
+    """The error in the body of a reply; None if it has none."""
+    if b"error" not in content:  # nearly every reply
+        return None
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return error_in(cast("Raw", value)) if isinstance(value, dict) else None

@@ -10,6 +10,7 @@ from transom.conversation.model_calls.model_call import model_of_reply
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
+from transom.wire.replies import error_in
 
 _LAST_EVENTS = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
 """The types of the events that end a stream."""
@@ -17,8 +18,6 @@ _DONE = "[DONE]"
 """The data of the event that ends a stream of chat completions. The usage comes before it, behind the finish reason."""
 _BEFORE_REPLY = frozenset({"response.created", "response.queued", "response.in_progress"})
 """The types of events that a server may send before it says that a request was too long."""
-_ERRORS = frozenset({"error", "response.failed"})
-"""The types of events that say that there is no reply."""
 LONGEST_EVENT = 64 << 20
 """The longest event that is read, in bytes. A longer one is dropped: the client gets it all the same."""
 
@@ -27,8 +26,8 @@ class StreamReply:
     """One streamed reply, read while it passes. What cannot be read is left out.
 
     `accumulator`: what came so far. `model`: the model's name; empty until an event says it. `has_begun`: a part of the
-    reply has come. `finished`: the provider has sent all of it. `error`: the event that says that there is no reply;
-    None if none came.
+    reply has come. `finished`: the provider has sent all of it. `error`: the error that came in place of the reply or
+    of its rest; None if none came.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -56,8 +55,7 @@ class StreamReply:
 
     def _take(self, event: Raw) -> None:
         kind = event.get("type")
-        if kind in _ERRORS or (kind is None and event.get("error")):
-            self.error = event
+        self.error = error_in(event) or self.error
         self.has_begun = self.has_begun or kind not in _BEFORE_REPLY
         self.model = self.model or model_of_reply(event, self._dialect)
         try:

@@ -19,7 +19,7 @@ from transom.errors import ProviderError, ProviderErrorKind, shorten
 from transom.redaction import without_keys
 from transom.wire.fields import as_dict, loaded
 
-__all__ = ["error_kind", "http_error", "provider_error"]
+__all__ = ["error_kind", "error_reply", "http_error", "provider_error"]
 
 BODY_CHARACTERS = 8_000
 """The most characters of an error's body that are kept."""
@@ -32,9 +32,12 @@ _BY_WORD: tuple[tuple[str, ProviderErrorKind], ...] = (
     ("resource_exhausted", "rate_limit"),
     ("authentication", "auth"),
     ("permission", "auth"),
-    ("invalid_request", "bad_request"),
-    ("invalid_argument", "bad_request"),
+    ("api_key", "auth"),
+    ("quota", "rate_limit"),
+    ("invalid", "bad_request"),
+    ("badrequest", "bad_request"),
     ("context", "bad_request"),
+    ("image", "bad_request"),
     ("timeout", "timeout"),
 )
 """The kind of an error that came inside a stream, whose status is 200, by a word in its type or code."""
@@ -62,7 +65,9 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
     names = [kind.__name__ for kind in type(error).__mro__]
     status, details = _status(error), _details(error)
     body = without_keys(_body_text(error, details), *secrets)[:BODY_CHARACTERS]
-    if status is not None or details is not None:
+    if status is None and details is not None:  # OpenAI's SDK, of an error inside a stream
+        status = 200
+    if status is not None:
         kind = error_kind(status, details)
         message = "" if body else without_keys(shorten(f"{type(error).__name__}: {error}", 300), *secrets)
         return ProviderError(kind, message, status=status, body=body, retry_after=_retry_after(error, details))
@@ -98,6 +103,15 @@ def http_error(status: int | None, body: str, headers: Mapping[str, str] | None 
         body=without_keys(body, *secrets)[:BODY_CHARACTERS],
         retry_after=_bounded(_from_delay(details) if wait is None else wait),
     )
+
+
+def error_reply(details: Mapping[str, Any]) -> ProviderError:
+    """Turn an error that came with status 200, in place of a reply or inside a stream, into a ProviderError. `details`:
+    the error as the provider sent it."""
+    body = json.dumps({"type": "error", "error": details}, ensure_ascii=False, default=str)
+    error = http_error(200, body)
+    said = without_keys(str(details.get("message") or ""))
+    return ProviderError(error.kind, shorten(said, 500), status=200, body=error.body, retry_after=error.retry_after)
 
 
 def _address(error: BaseException) -> str:

@@ -32,14 +32,25 @@ from transom.wire.media import asset_of
 COMPACTION = "compaction"
 """`RefusedPart.kind` of the provider's own compaction."""
 
-STATUSES = frozenset({400, 404, 413, 415, 422})
-"""The statuses with which a part is refused. (404: a file id that is gone.)"""
+STATUSES = frozenset({200, 400, 404, 413, 415, 422})
+"""The statuses with which a part is refused. (200: an error in place of a reply, or inside a stream. 404: a file id
+that is gone.)"""
+INTERNAL_ERROR = 500
+_UNABLE = re.compile(r"(?i)\b(?:image|audio|video|multi-?modal)\b.{0,20}\bnot support|\bmissing data\b.*\bimage\b")
+"""What a local server says with `INTERNAL_ERROR` if its model takes no images: llama.cpp, Ollama."""
 _PATH = re.compile(r"\b(messages|input|contents)((?:[.\[][A-Za-z0-9_]+\]?)+)")
 _KINDS = (
-    (re.compile(r"(?i)\bimages?\b|\bimage_url\b|\binput_image\b"), "image"),
+    (re.compile(r"(?i)\bimages?\b|\bimage_url\b|\binput_image\b|\bmulti-?modal\b"), "image"),
+    # the codes of OpenAI: invalid_base64_image, unsupported_image_media_type, image_too_large, …
+    (
+        re.compile(r"\b(?:invalid|unsupported|empty|failed_to_download)_(?:base64_)?image|\bimage_(?:too|parse|file)_"),
+        "image",
+    ),
     (re.compile(r"(?i)\bpdfs?\b|\bdocuments?\b|\baudio\b|\bvideo\b|\bmime[ _-]?type\b|\binput_file\b"), "file"),
 )
 """What an error without a path says of images, and of other files."""
+_DOWNLOAD = re.compile(r"(?i)\b(?:download|fetch)|\brobots\.txt\b")
+"""What an error says of a file at a URL that the provider could not read."""
 
 
 _COMPACTION = re.compile(r"(?i)\bcompaction(?:_|\b)|\bencrypted[_ ]content\b")
@@ -57,14 +68,15 @@ class RefusedPart(NamedTuple):
 
 def refused_parts(status: int | None, error: str, request: Mapping[str, Any], view: View) -> list[RefusedPart]:
     """The parts that an error names and that the window shows; empty if the error is about something else, or its
-    status is none of `STATUSES`.
+    status is none of `STATUSES`. With a status of 500 an error counts if it says that the server takes no such part.
 
     If the error is about a compaction or encrypted content, and folds show the provider's compactions, it is these.
-    Otherwise, if it has paths to parts, it is the parts at these paths. Otherwise it is each part of the kind that the
-    error names: those that came since the last reply, or all of them if none came. Texts, calls and reasoning are never
+    Otherwise, if it has paths to parts, it is the parts at these paths. Otherwise it is the files whose URL the error
+    quotes, or, if it is about a download, all files at URLs; or else each part of the kind that the error names. Of
+    these, it is those that came since the last reply, or all of them if none came. Texts, calls and reasoning are never
     found.
     """
-    if status not in STATUSES:
+    if status not in STATUSES and not (status == INTERNAL_ERROR and _UNABLE.search(error)):
         return []
     if _COMPACTION.search(error) and (compacted := _compactions(view)):
         return compacted
@@ -72,8 +84,13 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
     named = [_key(raw) for path in _PATH.finditer(error) for raw in _parts_at(request, path[1], path[2])]
     if named:
         return [_found(entry, address) for entry, address, part in shown if _key(part) in named]
-    kind = next((kind for pattern, kind in _KINDS if pattern.search(error)), None)
-    of_kind = [(entry, address) for entry, address, part in shown if isinstance(part, Media) and part.media == kind]
+    remote = {each[:2]: url for each in shown if (url := _url_of(each[2]))}
+    of_kind = [place for place, url in remote.items() if url in error]
+    if not of_kind and _DOWNLOAD.search(error):
+        of_kind = list(remote)
+    if not of_kind:
+        kind = next((kind for pattern, kind in _KINDS if pattern.search(error)), None)
+        of_kind = [(entry, address) for entry, address, part in shown if isinstance(part, Media) and part.media == kind]
     replies = (unit.key for unit in view.visible_units() if isinstance(unit.first_fact, Assistant))
     since = max(replies, default=-1)
     fresh = [each for each in of_kind if each[0] > since]
@@ -137,6 +154,12 @@ def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[Raw]:
         return [found]
     inner = [as_dict(each) for key in ("content", "parts", "output") for each in as_list(message.get(key))]
     return [each for each in inner if "text" not in each]
+
+
+def _url_of(part: Media | Other) -> str:
+    """The URL of a file; empty if it has none."""
+    asset = asset_of(part) if isinstance(part, Media) else None
+    return (asset.url or "") if asset is not None else ""
 
 
 def _key(part: Raw | Addressed) -> object:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from transom.core.message import Assistant, Fact, Raw, Usage
 from transom.errors import InvalidMessage
-from transom.wire.fields import as_dict
+from transom.wire.fields import as_dict, dicts
 
 
 def dumped(value: object, keep: Collection[str] = (), **how: object) -> object:
@@ -50,14 +50,37 @@ def require_reply(value: object, needed: str) -> Raw:
     if not isinstance(value, dict):
         raise InvalidMessage("reply", f"{needed} is needed, not {type(value).__name__}")
     fields = cast("Raw", value)
-    if error := fields.get("error"):
-        raise InvalidMessage("reply", f"the reply is an error: {error_text(error):.400}")
+    if (error := error_in(fields)) is not None:
+        raise ErrorReply(error)
     return fields
 
 
-def error_text(error: object) -> str:
+class ErrorReply(InvalidMessage):
+    """A reply that is an error, although its HTTP status says that it is a reply. `details`: the error as the provider
+    sent it."""
+
+    def __init__(self, details: Raw) -> None:
+        self.details = details
+        super().__init__("reply", f"the reply is an error: {error_text(details):.400}")
+
+
+def error_in(fields: Raw) -> Raw | None:
+    """The error in a reply, in a choice of one, or in an event of a stream; None if there is none. An error that is a
+    text becomes an object with this `message`."""
+    choice = next((each for each in dicts(fields.get("choices")) if not each.get("index")), Raw())
+    error = fields.get("error") or choice.get("error")  # OpenRouter has it in the choice, too
+    if not error and "error" in (fields.get("type"), fields.get("object")):
+        error = fields  # of the Responses API; SGLang and old versions of vLLM
+    if not error and fields.get("type") == "response.failed":
+        error = as_dict(fields.get("response")).get("error") or "the response failed"
+    if not error:
+        return None
+    return as_dict(error) or {"message": str(error)}
+
+
+def error_text(error: Raw) -> str:
     """The message of an error of a provider, or the whole error as text if it has no message."""
-    return str(as_dict(error).get("message") or error)
+    return str(error.get("message") or error)
 
 
 def as_assistant(fact: Fact, message: Raw) -> Assistant:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
-from transom.wire.replies import StopReason, UsageFields, dumped, read_usage
+from transom.wire.replies import ErrorReply, StopReason, UsageFields, dumped, error_in, error_text, read_usage
 
 _OPEN = (
     "the reply is a stream: read it to its end, then observe the list of its chunks, or what the helper's "
@@ -83,12 +83,14 @@ class Accumulator:
 
     - `finished`: the provider said that the reply is complete.
     - `error`: the error that came in the stream instead of the rest; empty if none.
+    - `error_details`: this error as the provider sent it; None if none came, or only its text is known.
     - `stop`: why the model stopped; "unknown" until the provider says it.
     - `usage_fields`: where `_usage`, which `feed` keeps, has its numbers. None: only `turn` knows the usage.
     """
 
     finished = False
     error = ""
+    error_details: Raw | None = None
     stop: StopReason = "unknown"
     usage_fields: UsageFields | None = None
     _usage: Any = None
@@ -128,6 +130,11 @@ class Accumulator:
             if self._deltas is None:
                 self._deltas = []
             self._deltas.append(TextDelta(kind, piece))
+
+    def _take_error(self, event: Raw) -> None:
+        """Keep the error in an event, if there is one."""
+        if (error := error_in(event)) is not None:
+            self.error, self.error_details = error_text(error), error
 
     def arrived(self, kind: Literal["text", "reasoning"]) -> str:
         """Everything of this kind that has come, in the order in which it came: what is left of a reply that cannot be
@@ -212,7 +219,7 @@ def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistan
         accumulator.feed(chunk)
         empty = False
     if accumulator.error:
-        raise InvalidMessage("reply", f"the reply is an error: {accumulator.error:.400}")
+        raise ErrorReply(accumulator.error_details or {"message": accumulator.error})
     if empty:
         raise InvalidMessage("reply", "the list of chunks is empty")
     turn = accumulator.final_turn()

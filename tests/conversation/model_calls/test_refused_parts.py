@@ -193,3 +193,40 @@ def test_a_short_prompt_gets_a_short_placeholder_and_an_answer_that_was_cut_leav
         assert conv.run("Go on.", provider=provider).text == "Fine."
         said = [message["content"] for message in provider.requests[-1]["messages"]]
         assert said[:2] == ["[refused; in entry 0]", "Say it. Please."]
+
+
+REFUSALS = {
+    "a code alone": (400, '{"error": {"code": "image_too_large", "message": "Too large."}}'),
+    "another code": (400, '{"error": {"code": "unsupported_image_media_type", "message": "Not this."}}'),
+    "vLLM, a text model": (400, '{"message": "m is not a multimodal model", "type": "BadRequestError"}'),
+    "llama.cpp, a text model": (500, '{"error": {"message": "image input is not supported - hint: mmproj"}}'),
+    "Ollama, a text model": (500, '{"error": "this model is missing data required for image input"}'),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_what_servers_say_of_images(case):
+    status, body = REFUSALS[case]
+    with opened("openai") as conv:
+        fault = Fault(kind="bad_request" if status == 400 else "server", status=status, body=body)
+        provider = Scripted(fault, "Fine.")
+        assert conv.run([image("openai", 0)], provider=provider).text == "Fine."
+        assert [images_in(request) for request in provider.requests] == [[0], []]
+
+
+@pytest.mark.parametrize("error", ["Error while downloading https://e.org/b.png.", "Cannot fetch content from the URL"])
+def test_an_image_that_cannot_be_downloaded(error):
+    """The one whose URL the error quotes; without a quote, all that came since the last reply."""
+    first, second = ({"type": "image_url", "image_url": {"url": f"https://e.org/{name}.png"}} for name in "ab")
+    with opened("openai") as conv:
+        provider = Scripted(Fault(kind="bad_request", status=400, body=error), "Fine.")
+        assert conv.run([first, second, image("openai", 0)], provider=provider).text == "Fine."
+        sent = json.dumps(provider.requests[-1])
+        assert ("a.png" in sent, "b.png" in sent, images_in(sent)) == ("b.png" in error, False, [0])
+
+
+def test_an_internal_error_about_something_else_is_tried_again():
+    with opened("openai") as conv:
+        provider = Scripted(Fault(kind="server", status=500, body="the image store is down"), "Fine.")
+        result = conv.run([image("openai", 0)], provider=provider, retry=transom.Retry(wait=0))
+        assert (result.text, images_in(provider.requests[-1])) == ("Fine.", [0])

@@ -15,10 +15,11 @@ from transom import texts
 from transom.core.message import Assistant, Failure, Raw, Text, Usage, is_empty
 from transom.errors import InvalidMessage, ProviderError
 from transom.providers.base import Provider
+from transom.providers.sdk_errors import error_reply
 from transom.wire.arguments import read_object
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
-from transom.wire.replies import StopReason, dumped, stop_reason_of
+from transom.wire.replies import ErrorReply, StopReason, dumped, stop_reason_of
 from transom.wire.stream import Accumulator
 
 
@@ -123,7 +124,7 @@ def read_reply(want: CallModel, outcome: object) -> tuple[Assistant, StopReason]
         raise outcome
     stream = want.accumulator
     if stream is not None and stream.error:
-        raise ProviderError("server", stream.error, status=200, body=stream.error)
+        raise error_reply(stream.error_details or {"message": stream.error})
     stop = stop_reason_of(outcome) if stream is None else stream.stop
     if stop in ("filter", "malformed"):
         raise ProviderError(stop)
@@ -131,6 +132,8 @@ def read_reply(want: CallModel, outcome: object) -> tuple[Assistant, StopReason]
         raise ProviderError("connection", "the stream ended before the reply did")
     try:
         turn = _turn_of(want, outcome)
+    except ErrorReply as said:
+        raise error_reply(said.details) from None
     except InvalidMessage as unreadable:
         raise ProviderError("malformed", str(unreadable)) from None
     if cut := _cut_calls(want, turn, stop):

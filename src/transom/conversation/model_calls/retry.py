@@ -16,7 +16,7 @@ from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, quot
 from transom.overflow import Overflow, classify
 from transom.redaction import without_keys
 from transom.wire.bound_reasoning import is_refusal
-from transom.wire.refused_parts import RefusedPart, refused_parts
+from transom.wire.refused_parts import INTERNAL_ERROR, RefusedPart, refused_parts
 
 P = TypeVar("P")
 
@@ -130,7 +130,7 @@ class Attempts(Generic[P]):
         if is_about_reasoning and self._reasoning_refused < REASONING_ATTEMPTS:
             self._reasoning_refused += 1  # when the failure is logged, the view hides the refused reasoning
             return NextTry(kind=REASONING_REFUSED, text=text)
-        if error.kind == "bad_request" and self._parts_refused < PART_ATTEMPTS:
+        if (error.kind == "bad_request" or error.status == INTERNAL_ERROR) and self._parts_refused < PART_ATTEMPTS:
             found = refused_parts(error.status, error.body or str(error), request, window.view)
             if found:
                 self._parts_refused += 1

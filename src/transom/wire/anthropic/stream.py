@@ -9,7 +9,7 @@ from transom.errors import InvalidMessage
 from transom.wire.anthropic.parse import USAGE, parse_reply, without_refused_blocks
 from transom.wire.arguments import read_object
 from transom.wire.fields import as_dict, text
-from transom.wire.replies import error_text, stop_reason
+from transom.wire.replies import stop_reason
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields, is_whole_object
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
@@ -63,7 +63,7 @@ class AnthropicAccumulator(Accumulator):
             self.finished = self.finished or bool(self._stop)
             self.stop = stop_reason(self._stop)
         elif kind == "error":
-            self.error = error_text(fields.get("error"))
+            self._take_error(fields)
 
     def turn(self) -> Assistant:
         content = [block for at in sorted(self._blocks) if (block := self._whole(at)) is not None]

@@ -14,7 +14,7 @@ from transom.core.message import Assistant, Raw
 from transom.wire.fields import as_dict, dicts, text
 from transom.wire.gemini.keys import CALL, either, key_of_part, kinds_of
 from transom.wire.gemini.parse import USAGE, parse_response, plain, without_unanswered_calls
-from transom.wire.replies import error_text, stop_reason, stop_reason_of
+from transom.wire.replies import stop_reason, stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]""")
@@ -93,8 +93,7 @@ class GeminiAccumulator(Accumulator):
 
     def feed(self, chunk: object) -> None:
         self._last = fields = chunk_fields(plain(chunk))
-        if error := fields.get("error"):
-            self.error = error_text(error)
+        self._take_error(fields)
         self._usage = either(fields, "usageMetadata") or self._usage
         candidate: Raw = next((each for each in dicts(fields.get("candidates")) if not each.get("index")), Raw())
         for part in dicts(as_dict(candidate.get("content")).get("parts")):

@@ -7,7 +7,7 @@ from typing import Any, cast
 from transom.core.message import Assistant, Raw
 from transom.wire.fields import as_dict, as_parts, dicts, text
 from transom.wire.openai.parse import TAKEN, USAGE, parse, taken
-from transom.wire.replies import as_assistant, error_text, stop_reason, with_usage
+from transom.wire.replies import as_assistant, stop_reason, with_usage
 from transom.wire.stream import Accumulator, chunk_fields, is_whole_object
 
 _PIECES = frozenset({"text", "thinking", "summary", "data"})
@@ -37,8 +37,7 @@ class ChatAccumulator(Accumulator):
     def feed(self, chunk: object) -> None:
         event: object = getattr(chunk, "chunk", chunk)  # the SDK's helper wraps each chunk in an event
         fields = chunk_fields(event)
-        if error := fields.get("error"):
-            self.error = error_text(error)
+        self._take_error(fields)
         # Groq has it elsewhere
         self._usage = fields.get("usage") or as_dict(fields.get("x_groq")).get("usage") or self._usage
         choice: Raw = next((each for each in dicts(fields.get("choices")) if not each.get("index")), Raw())

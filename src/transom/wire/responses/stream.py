@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from transom.core.message import Assistant, Raw
 from transom.wire.fields import as_dict, as_list, text
-from transom.wire.replies import error_text, stop_reason_of
+from transom.wire.replies import stop_reason_of
 from transom.wire.responses.built_in import is_clients
 from transom.wire.responses.parse import (
     CALLS,
@@ -26,6 +26,7 @@ _ARGUMENTS = {"response.function_call_arguments": "arguments", "response.custom_
 _REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _ITEMS = frozenset({"response.output_item.added", "response.output_item.done"})
 _ENDS = frozenset({"response.completed", "response.incomplete"})
+_ERRORS = frozenset({"response.failed", "error"})
 _BESIDE = ("model", "status", "incomplete_details", TRANSFORMATIONS)
 """The fields of a response that are read beside its output and its usage."""
 
@@ -72,10 +73,8 @@ class ResponsesAccumulator(Accumulator):
         elif kind in _ENDS:
             self._response, self.finished = as_dict(fields.get("response")), True
             self.stop = stop_reason_of(self._response)
-        elif kind == "response.failed":
-            self.error = error_text(as_dict(fields.get("response")).get("error") or "the response failed")
-        elif kind == "error":
-            self.error = text(fields, "message") or "the response failed"
+        elif kind in _ERRORS:
+            self._take_error(fields)
 
     def turn(self) -> Assistant:
         if self.finished and as_list(self._response.get("output")):
@@ -154,7 +153,7 @@ class ResponsesAccumulator(Accumulator):
 
 
 _PIECES = frozenset(f"{name}.{step}" for name in (*_TEXTS, *_ARGUMENTS) for step in ("delta", "done"))
-_READ = frozenset({*_PIECES, *_ENDS, *_REASONING, *_ITEMS, "response.failed", "error"})
+_READ = frozenset({*_PIECES, *_ENDS, *_REASONING, *_ITEMS, *_ERRORS})
 """The events that are read. The SDK's helper has others, which repeat what came before."""
 
 
