@@ -109,6 +109,25 @@ def test_an_attached_image_is_an_image(contents):
     assert said[1] == [text("Attached file /w/a.png:"), IMAGE]
 
 
+def test_an_attached_pdf_file_is_a_document(contents):
+    shown = {"type": "pdf", "file": {"filePath": "/w/a.pdf", "base64": "JVBERi0xLjQK", "originalSize": 9}}
+    said, _, _ = contents(ASKED, attachment("t", "u1", type="file", filename="/w/a.pdf", content=shown), SAID)
+    source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQK"}
+    assert said[1] == [text("Attached file /w/a.pdf:"), {"type": "document", "source": source}]
+
+
+def test_an_attached_notebook_has_its_cells(contents):
+    drawn = {
+        "output_type": "display_data",
+        "text": "a plot",
+        "image": {"image_data": "aGk=", "media_type": "image/png"},
+    }
+    cells = [{"cellType": "code", "cell_id": "c", "source": "x = 17", "outputs": [drawn]}]
+    shown = {"type": "notebook", "file": {"filePath": "/w/a.ipynb", "cells": cells}}
+    said, _, _ = contents(ASKED, attachment("t", "u1", type="file", filename="/w/a.ipynb", content=shown), SAID)
+    assert said[1] == [text("Attached file /w/a.ipynb:"), text("x = 17"), text("a plot"), IMAGE]
+
+
 @pytest.mark.parametrize("kind", ["hook_success", "command_permissions", "async_hook_response"])
 def test_what_the_model_is_not_shown_is_no_message(contents, kind):
     said, _, _ = contents(ASKED, attachment("t", "u1", type=kind, content="ok", stdout="ok"), SAID)

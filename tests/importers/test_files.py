@@ -145,3 +145,22 @@ def test_a_damaged_or_empty_archive_is_refused_in_one_line(tmp_path):
         archive.writestr("chat.html", "<p>hi</p>")
     with pytest.raises(InvalidMessage, match="this archive has no file named"):
         list(read(tmp_path / "b.zip"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_another_encoding_with_a_mark_is_read(tmp_path, name, packed, encoding):
+    """PowerShell writes UTF-16."""
+    lines = [{"messages": [{"role": "user", "content": f"Größe {number}, 漢字"}]} for number in range(3)]
+    text = (
+        "\r\n".join(json.dumps(line, ensure_ascii=False) for line in lines) if name == "a.jsonl" else json.dumps(lines)
+    )
+    data = text.encode(encoding)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if packed else data)
+    skipped = []
+    found = [conversation.messages[0]["content"] for conversation in read(path, on_skip=skipped.append)]
+    assert (found, skipped) == ([f"Größe {number}, 漢字" for number in range(3)], [])
+    with path.open("rb") as stream:
+        assert [conversation.messages[0]["content"] for conversation in read(stream)] == found

@@ -34,7 +34,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from transom.core.message import Assistant
+from transom.core.message import Assistant, ToolResult
+from transom.errors import InvalidMessage
 from transom.importers import export, import_file, read
 from transom.stores import MemoryStore
 
@@ -233,3 +234,29 @@ def test_the_system_message_of_a_history_of_semantic_kernel(tmp_path, is_repeate
 def test_an_id_may_be_a_whole_number(tmp_path):
     (tmp_path / "chats.jsonl").write_text('{"id": 17, "messages": [{"role": "user", "content": "Hi."}]}\n')
     assert [record.id for record in read(tmp_path / "chats.jsonl")] == ["17"]
+
+
+def test_the_approval_of_a_call_is_no_call_and_no_result(tmp_path):
+    asked = {"type": "tool-call", "toolCallId": "c", "toolName": "pay", "input": {}}
+    messages = [
+        {"role": "user", "content": "Pay."},
+        {
+            "role": "assistant",
+            "content": [asked, {"type": "tool-approval-request", "approvalId": "a", "toolCallId": "c"}],
+        },
+        {"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "a", "approved": True}]},
+        {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c", "toolName": "pay", "output": "Paid."}]},
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(messages))
+    [record] = read(path)
+    facts = [fact for _, fact in record.facts()[1]]
+    assert [call.name for fact in facts for call in getattr(fact, "calls", ())] == ["pay"]
+    assert [fact.parts[0].text for fact in facts if isinstance(fact, ToolResult)] == ["Paid."]
+
+
+def test_messages_of_microsoft_extensions_ai_are_not_taken_for_gemini(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"role": "user", "contents": [{"$type": "text", "text": "Hi."}]}]))
+    with pytest.raises(InvalidMessage, match=r"Microsoft\.Extensions\.AI"):
+        list(read(path))

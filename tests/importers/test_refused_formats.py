@@ -27,7 +27,7 @@ REFUSED = {
         ]
     },
     "a HAR file of a browser": {"log": {"version": "1.2", "entries": [{"request": {"method": "POST"}}]}},
-    "messages of agent-framework": {
+    "messages of agent-framework or Microsoft.Extensions.AI": {
         "messages": [{"type": "chat_message", "role": {"value": "user"}, "contents": [{"type": "text", "text": "Hi."}]}]
     },
     "the messages of an OpenAI thread": [

@@ -6,6 +6,7 @@ what is read at once is bounded, so that a small file cannot fill the memory.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import json
@@ -39,6 +40,13 @@ MOST_RATIO = 100
 to 30 times as large; a file that is made to fill the memory becomes 1,000 times as large."""
 
 _BUFFER = 65_536
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""How files in other encodings than UTF-8 begin. PowerShell writes UTF-16. The longer marks come first."""
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -188,16 +196,17 @@ def opened(source: Path | IO[Any]) -> Generator[OpenFile]:
             packed = source.suffix == ".gz" or cast("Any", raw).peek(len(GZIP))[: len(GZIP)] == GZIP
             content = _unpacked(raw, raw.tell) if packed else raw
             size = os.fstat(raw.fileno()).st_size
-            yield OpenFile(label=str(source), content=content, raw=raw if raw.seekable() else None, size=size)
+            yield OpenFile(label=str(source), content=_as_utf8(content), raw=raw if raw.seekable() else None, size=size)
         return
     name = getattr(source, "name", None)
     label = name.strip("<>") if isinstance(name, str) else "stream"
     if isinstance(source, io.TextIOBase):
         source = cast("IO[bytes]", getattr(source, "buffer", None) or io.BytesIO(source.read().encode()))
-    begin = source.read(len(GZIP))
+    begin = source.read(max(map(len, _MARKS)))
     rest = _Joined(begin, source)
     joined = cast("IO[bytes]", io.BufferedReader(rest))
-    yield OpenFile(label=label, content=_unpacked(joined, lambda: rest.taken) if begin == GZIP else joined)
+    content = _unpacked(joined, lambda: rest.taken) if begin[: len(GZIP)] == GZIP else joined
+    yield OpenFile(label=label, content=_as_utf8(content))
 
 
 def is_zip(path: Path) -> bool:
@@ -226,7 +235,7 @@ def zip_members(path: Path) -> Generator[tuple[OpenFile, float]]:
                 with archive.open(info) as packed:
                     bound = _Bounded(packed, lambda info=info: info.compress_size)
                     content = cast("IO[bytes]", io.BufferedReader(bound, _BUFFER))
-                    yield OpenFile(label=f"{label}/{info.filename}", content=content), number / len(chosen)
+                    yield OpenFile(label=f"{label}/{info.filename}", content=_as_utf8(content)), number / len(chosen)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as problem:
         raise InvalidMessage(label, f"this archive cannot be unpacked: {problem}") from problem
 
@@ -235,6 +244,51 @@ def _unpacked(packed: IO[bytes], taken: Callable[[], int]) -> IO[bytes]:
     """Return the unpacked content of a gzip file. `taken`: returns how many packed bytes were read so far."""
     content = cast("IO[bytes]", gzip.GzipFile(fileobj=packed))
     return cast("IO[bytes]", io.BufferedReader(_Bounded(content, taken), _BUFFER))
+
+
+def _as_utf8(content: IO[bytes]) -> IO[bytes]:
+    """The content itself; if it begins as a file in UTF-16 or UTF-32 does, its text in UTF-8. Lines are found in UTF-8
+    alone."""
+    try:
+        begin = cast("Any", content).peek(4)[:4]
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as problem:
+        return cast("IO[bytes]", io.BufferedReader(_Damaged(problem)))  # some raise it once only
+    encoding = next((name for mark, name in _MARKS.items() if begin.startswith(mark)), None)
+    return content if encoding is None else cast("IO[bytes]", io.BufferedReader(_Recoded(content, encoding), _BUFFER))
+
+
+class _Damaged(io.RawIOBase):
+    """A stream that cannot be read: reading raises `problem`."""
+
+    def __init__(self, problem: Exception) -> None:
+        self._problem = problem
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:  # noqa: ARG002 - of the base class
+        raise self._problem
+
+
+class _Recoded(io.RawIOBase):
+    """A stream of the text of another stream in UTF-8. What is no text there becomes U+FFFD."""
+
+    def __init__(self, content: IO[bytes], encoding: str) -> None:
+        self._content, self._decoder = content, codecs.getincrementaldecoder(encoding)("replace")
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        is_over = False
+        while not self._rest and not is_over:
+            data = self._content.read(_BUFFER)
+            is_over = not data
+            self._rest = self._decoder.decode(data, is_over).encode("utf-8", "replace")
+        data, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _Bounded(io.RawIOBase):

@@ -159,10 +159,10 @@ def read_mcp(value: object) -> McpResult | None:
         return _result([value])
     fields = _result_fields(value)
     failed = fields.get("isError", fields.get("is_error"))
-    blocks = fields.get("content")
-    if not isinstance(blocks, (list, tuple)) or not isinstance(failed, (bool, type(None))):
+    if not isinstance(fields.get("content"), (list, tuple)) or not isinstance(failed, (bool, type(None))):
         return None
-    if not {"isError", "is_error"} & fields.keys() and not any(map(_is_mcp, cast("list[object]", blocks))):
+    blocks: list[object] = fields["content"]
+    if not {"isError", "is_error"} & fields.keys() and not any(map(_is_mcp, blocks)):
         return None  # the protocol lets a server leave it out
     return _result(blocks, fields.get("structuredContent", fields.get("structured_content")), failed=bool(failed))
 

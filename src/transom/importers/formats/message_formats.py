@@ -216,11 +216,23 @@ def _is_ai_sdk(value: object) -> bool:
 
 def _ai_sdk(values: Iterable[object]) -> Iterator[Raw]:
     """Translate messages to OpenAI Chat. Calls that a message of version 4 has twice, in `parts` and in
-    `toolInvocations`, are read once."""
+    `toolInvocations`, are read once. What asks a person to approve a call, and the answer, are no calls and no
+    results."""
     return _AI_SDK.to_chat(
         {**fields, "toolInvocations": [], "reasoning": None} if fields.get("parts") else fields
-        for fields in map(as_dict, values)
+        for fields in map(_without_approvals, map(as_dict, values))
+        if fields.get("content") != []
     )
+
+
+def _without_approvals(fields: Raw) -> Raw:
+    """A message without its parts about approvals; its content is an empty list if it has no others."""
+    content = fields.get("content")
+    if not isinstance(content, list):
+        return fields
+    parts = cast("list[object]", content)
+    kept = [part for part in parts if not text(as_dict(part), "type").startswith("tool-approval-")]
+    return fields if len(kept) == len(parts) else {**fields, "content": kept}
 
 
 # ---- Amazon Bedrock's Converse, and Strands Agents

@@ -70,8 +70,8 @@ UNREAD = (
         "save the body of the last request to the model",
     ),
     UnreadFormat(
-        "messages of agent-framework",
-        lambda value: text(value, "type") == "chat_message" and "contents" in value,
+        "messages of agent-framework or Microsoft.Extensions.AI",
+        lambda value: isinstance(value.get("contents"), list) and "role" in value,
         "write the contents of each as role and content, in the form of OpenAI Chat",
     ),
     UnreadFormat(

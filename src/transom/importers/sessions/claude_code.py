@@ -69,6 +69,10 @@ _TEXT_KEYS = frozenset({"content", "snippet", "text", "message", "prompt", "plan
 """The keys of an attachment under which it has texts for the model."""
 
 
+_PDF = "JVBERi"
+"""How a PDF file begins, in base64."""
+
+
 class ClaudeCodeReader(SessionReader):
     """Reads the lines of a Claude Code session."""
 
@@ -274,7 +278,8 @@ def _attached(attachment: Raw) -> Raw | None:
 def _attached_blocks(value: object, key: str = "") -> Iterator[Raw]:
     """Yield the texts, images and documents in a value of an attachment as blocks.
 
-    `key`: the key that the value is under. A text is one for the model if that is one of `_TEXT_KEYS`.
+    `key`: the key that the value is under. A text is one for the model if that is one of `_TEXT_KEYS`, or the source of
+    a notebook's cell. A PDF file has no media type of its own.
     """
     if isinstance(value, str) and value.strip() and key in _TEXT_KEYS:
         yield {"type": "text", "text": value}
@@ -283,12 +288,15 @@ def _attached_blocks(value: object, key: str = "") -> Iterator[Raw]:
             yield from _attached_blocks(item, key)
     elif isinstance(value, dict):
         fields = cast("Raw", value)
-        data, mime = text(fields, "base64"), text(fields, "type")
+        data = text(fields, "base64") or text(fields, "image_data")
+        mime = text(fields, "media_type") or text(fields, "type") or ("application/pdf" * data.startswith(_PDF))
         if data and "/" in mime:
             kind = "image" if mime.startswith("image/") else "document"
             yield {"type": kind, "source": {"type": "base64", "media_type": mime, "data": data}}
         for name, item in fields.items():
-            if not isinstance(item, str) or name in _TEXT_KEYS:
+            if key == "cells" and name == "source":
+                yield from _attached_blocks(item, "content")
+            elif not isinstance(item, str) or name in _TEXT_KEYS:
                 yield from _attached_blocks(item, name)
 
 
