@@ -124,6 +124,14 @@ def test_a_filter_hides_how_a_run_ended_unless_its_summary_is_shown():
     assert "(succeeded later: 3)" in record_of(failed, run("pytest tests | grep -E 'passed|failed'", "61 passed in 1s"))
 
 
+def test_another_filter_of_the_same_run_answers_nothing():
+    failed = run("pyright 2>&1 | tail -5", "a.py:3: error: x\n54 errors, 0 warnings, 0 informations")
+    shown = run("pyright 2>&1 | grep -B1 'error:' | head -20", "a.py:3: error: no attribute\nb.py:5: error: unknown")
+    again = run("pyright 2>&1 | tail -5", "0 errors, 0 warnings, 0 informations")
+    assert "(succeeded later" not in record_of(failed, shown)
+    assert "(succeeded later: 5)" in record_of(failed, shown, again)
+
+
 def test_all_that_a_command_ran_must_succeed():
     failed = run("make build && pytest tests", FAILS)
     assert "(succeeded later" not in record_of(failed, run("make build", "done"))

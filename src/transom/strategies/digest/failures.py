@@ -43,7 +43,9 @@ def answered_failures(calls: Iterable[DoneCall]) -> dict[tuple[int, int], int]:
                     (
                         good.turn
                         for one, good in later[name][: -NEAR - 1 : -1]
-                        if answers(one, good.outcome, work, ended)
+                        if answers(
+                            one, good.outcome, work, ended, is_repeated=good.action.commands == done.action.commands
+                        )
                     ),
                     -1,
                 )
@@ -64,14 +66,20 @@ def work_of(action: Action) -> list[tuple[str, Work]]:
     return [(one.program, one) for one in action.commands if one.program and one.role not in beside and one.end != "&"]
 
 
-def answers(later: Work, ended: Outcome | None, earlier: Work, failed: Outcome | None) -> bool:
-    """Whether what succeeded later did what an earlier thing was to do. `ended`, `failed`: how both calls ended."""
+def answers(
+    later: Work, ended: Outcome | None, earlier: Work, failed: Outcome | None, *, is_repeated: bool = False
+) -> bool:
+    """Whether what succeeded later did what an earlier thing was to do. `ended`, `failed`: how both calls ended.
+
+    A pipe hides how a command in it ended. So such a command counts as seen only if the summary of its run stands in the
+    output, or if the later call ran the same commands as the earlier one, of which it is known how it fails
+    (`is_repeated`)."""
     if isinstance(later, FileEdit) or isinstance(earlier, FileEdit):
         return isinstance(later, FileEdit) and isinstance(earlier, FileEdit) and _edit_answers(later, earlier)
     is_seen = (ended is not None and ended.ran) or (later.end in {"", "&&"} and not later.changes)
     folders = {later.folder, earlier.folder}
     is_elsewhere = len(folders) > 1 and ("" not in folders or max(folders)[0] not in "/~")  # "": it is not known
-    if later.program != earlier.program or is_elsewhere or not (is_seen or later == earlier):
+    if later.program != earlier.program or is_elsewhere or not (is_seen or is_repeated):
         return False
     # without a package, `go test` is about its folder
     covers_more = later.role == "check" and not later.program.startswith("go ") and not (failed and failed.is_missing)

@@ -28,9 +28,12 @@ def text_quotes(text: str, spans: Sequence[Span], *, is_result: bool) -> list[st
 
 def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[str]:
     """The quotes of these spans of a call's text (`call_text`), one for each argument. Not of arguments that its line
-    says at length, not of those that are never quoted (`is_unquoted`), and not of the words that describe a command."""
+    says at length, not of those that are never quoted (`is_unquoted`), and not of the words that describe a command. A
+    command that changes no file has its line alone: what is longer is a script that ran once."""
     found: list[str] = []
     is_command = bool(action.commands)
+    if is_command and not action.changes:
+        return []
     for one in arguments_in_text(call):
         if (
             is_unquoted(one)
