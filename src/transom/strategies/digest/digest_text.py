@@ -267,12 +267,12 @@ class _FoldedTurns:
 
     def _quotable(self, unit: Unit) -> Iterator[int]:
         """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the
-        edit, and not the receipt for an agent that was launched."""
+        edit, not the output of a test run that passed, and not the receipt for an agent that was launched."""
         yield unit.seqs[0]
         for done in self.index.calls_of(self.view, unit):
             ended = done.outcome
             says_nothing = done.action.is_edit or (done.action.kind == "delegate" and ended and ended.receipt)
-            if done.result >= 0 and (ended is None or not says_nothing or ended.failed):
+            if done.result >= 0 and (ended is None or ended.failed or not (says_nothing or ended.ran)):
                 yield done.result
 
     @cached_property
@@ -394,6 +394,7 @@ class _FoldedTurns:
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
                     failed=ended is not None and ended.failed,
+                    changes=bool(action.changes) and action.kind != "plan",
                     has_verdict=ended is not None and (ended.ran or (ended.has_verdict and ended.failed)),
                 )
             )

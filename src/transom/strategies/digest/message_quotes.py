@@ -29,8 +29,9 @@ from transom.strategies.text.terms import signal_count
 Spans = dict[int, dict[int, list[Span]]]
 """What is quoted: of each entry, of each of its texts, these spans."""
 
-SAID = 100
-"""Tokens of a message of the user that is quoted whole; of a longer one, what is quoted."""
+SAID = (800, 300, 100)
+"""Tokens of a message of the user that is quoted whole; of a longer one, what is quoted. The first of these with which
+all fit."""
 
 ANSWER = (120, 90, 60, 40, 24)
 """Tokens at most of an answer of the agent or of another agent: the first of these with which all fit; the older ones
@@ -72,14 +73,14 @@ class MessageQuotes:
     def chosen(self, of_user: float, of_others: float, more: float) -> QuotedMessages:
         """Quotes of the user in at most `of_user` tokens, and of agents and programs in at most `of_others` and what
         the user's leave. Those that do not fit have `more`, at their shortest."""
-        said = self._whole if self._whole.tokens <= of_user else self._by_words(of_user)
+        said = next((one for one in self._whole if one.tokens <= of_user), None) or self._by_words(of_user)
         others = self._fitting(of_others + max(0.0, of_user - said.tokens), more)
         return QuotedMessages(merged(said.spans, others.spans), said.tokens + others.tokens)
 
     @cached_property
-    def _whole(self) -> QuotedMessages:
-        """All that the user said, of long messages what tells most."""
-        return self._quoted([(one, SAID) for one in self._said])
+    def _whole(self) -> list[QuotedMessages]:
+        """All that the user said, of long messages what tells most: with each of the lengths `SAID`."""
+        return [self._quoted([(one, most) for one in self._said]) for most in SAID]
 
     def _by_words(self, room: float) -> QuotedMessages:
         """The sentences of the user with most words that no other has, in this many tokens."""

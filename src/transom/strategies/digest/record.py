@@ -16,15 +16,15 @@ word; everything else is ours. A quote cannot contain either mark, and no line o
 nothing in it can pass for one (`quoting.quote_marks`).
 
 Every folded turn with calls has its line, or is counted in one: turns without a quote share lines, first a few of them
-with what they did (11-19 above), then, where there is less room, the older ones as counts ("40-77 12 × Read, 5 ×
-Grep"). A message of which nothing is quoted has no line: its number is missing, and the title counts it.
+with what they did (11-19 above), then, where there is less room, the older ones that only looked as counts ("40-77 12 ×
+Read, 5 × Grep"). A message of which nothing is quoted has no line: its number is missing, and the title counts it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,7 +41,7 @@ LINE = 180
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
     its result. `path`: the file in full, where the subject is one. `chosen`: its line stands in for a quote.
-    `has_verdict`: it was a test run that says how it ended."""
+    `has_verdict`: it was a test run that says how it ended. `changes`: it changed files or objects."""
 
     tool: str
     subject: str = ""
@@ -51,6 +51,7 @@ class CallLine(Struct, frozen=True, kw_only=True):
     chosen: bool = False
     failed: bool = False
     has_verdict: bool = False
+    changes: bool = False
 
     @property
     def text(self) -> str:
@@ -79,6 +80,11 @@ class RecordTurn(Struct, frozen=True, kw_only=True):
     def is_quoted(self) -> bool:
         """Whether it has lines of its own, since something of it is quoted or a call of it stands in for a quote."""
         return bool(self.words) or any(call.quotes or call.chosen for call in self.calls)
+
+    @property
+    def changes(self) -> bool:
+        """Whether a call of it changed something."""
+        return any(call.changes for call in self.calls)
 
     @property
     def role_and_media(self) -> str:
@@ -143,23 +149,21 @@ def _names_alone(turns: Sequence[RecordTurn]) -> str:
 
 def _shared_lines(turns: Sequence[RecordTurn], room: float) -> tuple[list[str], float]:
     """Lines that adjacent turns share, and the tokens that are left of `room`: details of the newest, as far as the
-    room goes, and one line of counts for those before."""
-    detailed: list[str] = []
+    room goes. Of those before, the turns that changed something keep their details, and the others become counts."""
+    lines: list[str] = []
     at = len(turns)
     while at > 0:
         start = _line_start(turns, at)
         line = _detailed(turns[start:at])
-        cost = len(line) / CHARACTERS_PER_TOKEN
-        if cost > room and (start > 0 or len(turns[start].calls) > 1 or at - start > 1):
-            break
-        room -= cost
-        detailed.append(_with_names(line, turns[start:at]))
+        is_last = start == 0 and at == 1 and len(turns[0].calls) <= 1
+        if len(line) / CHARACTERS_PER_TOKEN > room and not is_last:
+            alike = sum(1 for _ in takewhile(lambda turn: turn.changes == turns[at - 1].changes, reversed(turns[:at])))
+            start = max(start, at - alike) if turns[at - 1].changes else at - alike
+            line = _detailed(turns[start:at]) if turns[at - 1].changes else _counted(turns[start:at])
+        room -= len(line) / CHARACTERS_PER_TOKEN
+        lines.append(_with_names(line, turns[start:at]))
         at = start
-    if at > 0:
-        counts = _counted(turns[:at])
-        room -= len(counts) / CHARACTERS_PER_TOKEN
-        detailed.append(_with_names(counts, turns[:at]))
-    return detailed[::-1], room
+    return lines[::-1], room
 
 
 def _with_names(line: str, turns: Sequence[RecordTurn]) -> str:
