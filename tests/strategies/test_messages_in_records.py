@@ -40,6 +40,12 @@ def test_words_beside_calls_are_quoted_and_long_ones_by_what_they_name():
     assert "I restore the backup.»" in text
 
 
+def test_a_long_message_of_the_user_stands_whole_where_there_is_room():
+    asked = " ".join(f"Keep rule number {at}, which says what may be done to file {at}." for at in range(12))
+    text = record(filler(70), [{"role": "user", "content": asked}], filler(71), [{"role": "user", "content": "Go on."}])
+    assert f"user «{asked}»" in text
+
+
 def test_short_messages_of_the_user_stand_whole_and_of_long_ones_not_what_was_pasted():
     asked = "Please keep the old names.\nNever touch the lock file, not even in tests.\nOnly then run 3 of them."
     pasted = "\n".join(f"    at frame_{at}(0x{at:04x}, &mut self.{at}) -> {{}};" for at in range(80))
@@ -144,3 +150,21 @@ def test_what_came_of_each_request_comes_before_names_that_nobody_said():
     text = "\n".join(message["content"] or "" for message in window)
     assert [at for at in range(18) if f"in line {at * 13 + 100}." not in text] == []
     assert "function_9_" in text, "names have the rest"
+
+
+def test_a_command_that_changes_no_file_and_the_output_of_a_passed_run_are_not_quoted():
+    script = "\n".join(f"print(table_{at}.rows({at}))" for at in range(40))
+    passed = "\n".join(f"tests/test_{at}.py::test_rows_{at} PASSED" for at in range(40)) + "\n40 passed in 0.4s"
+    failed = "\n".join(f"E   KeyError: 'row_{at}'" for at in range(9)) + "\n1 failed, 40 passed in 0.4s"
+    text = record(
+        tool_turn("Bash", {"command": f"python - <<'E'\n{script}\nE"}, "", id_="a"),
+        tool_turn("Bash", {"command": f"cat > rows.py <<'E'\n{script.replace('table', 'list')}\nE"}, "", id_="b"),
+        tool_turn("Bash", {"command": "pytest"}, failed, id_="c"),
+        tool_turn("Bash", {"command": "pytest"}, passed, id_="d"),
+        budget=8_000,
+    )
+    assert "print(list_30" in text
+    assert "print(table_30" not in text
+    assert "KeyError: 'row_8'" in text
+    assert "Bash pytest: «40 passed in 0.4s»" in text
+    assert "test_rows_" not in text

@@ -40,6 +40,26 @@ def test_without_room_turns_without_quotes_are_counted():
     assert len(lines) == 7
 
 
+def test_without_room_turns_that_changed_something_keep_their_details():
+    def turn(number, tool, subject, *, changes=False):
+        call = CallLine(tool=tool, subject=subject, changes=changes)
+        return RecordTurn(first=str(number), role="assistant", calls=(call,))
+
+    turns = [
+        *(turn(at, "Read", f"src/{at}.py") for at in (3, 5)),
+        *(turn(at, "Bash", f"git mv {at}.py lib", changes=True) for at in (7, 9)),
+        turn(11, "Grep", "link"),
+        turn(13, "Edit", "src/" + 40 * "long_" + ".py", changes=True),
+    ]
+    assert record_text("[title]", turns, (), 0).splitlines() == [
+        "[title]",
+        "3-5 2 × Read",
+        "7-9 Bash git mv 7.py lib, git mv 9.py lib",
+        "11 Grep",
+        "13 Edit src/" + 40 * "long_" + ".py",
+    ]
+
+
 def test_a_message_without_a_quote_has_no_line_unless_it_has_an_image():
     messages = [RecordTurn(first="3", role="user"), RecordTurn(first="5", role="user", media="1 image")]
     assert record_text(TITLE, messages, [], 100) == f"{TITLE}\n5 user, 1 image"
