@@ -40,10 +40,21 @@ def test_words_beside_calls_are_quoted_and_long_ones_by_what_they_name():
     assert "I restore the backup.»" in text
 
 
-def test_a_long_message_of_the_user_stands_whole_where_there_is_room():
+def asked_twelve_times(*before):
     asked = " ".join(f"Keep rule number {at}, which says what may be done to file {at}." for at in range(12))
-    text = record(filler(70), [{"role": "user", "content": asked}], filler(71), [{"role": "user", "content": "Go on."}])
+    messages = ({"role": "user", "content": text} for text in (asked, "Go on."))
+    first, last = ([message] for message in messages)
+    return asked, record(*before, first, filler(71), last)
+
+
+def test_a_long_message_of_the_user_stands_whole_where_there_is_room():
+    asked, text = asked_twelve_times(*map(filler, range(80, 120)))
     assert f"user «{asked}»" in text
+
+
+def test_of_a_message_without_a_rare_word_the_beginning_is_quoted_where_there_is_little_room():
+    _, text = asked_twelve_times(filler(70))
+    assert "user «Keep rule number 0" in text
 
 
 def test_short_messages_of_the_user_stand_whole_and_of_long_ones_not_what_was_pasted():

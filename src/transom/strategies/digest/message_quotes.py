@@ -83,7 +83,8 @@ class MessageQuotes:
         return [self._quoted([(one, most) for one in self._said]) for most in SAID]
 
     def _by_words(self, room: float) -> QuotedMessages:
-        """The sentences of the user with most words that no other has, in this many tokens."""
+        """The sentences of the user with most words that no other has, in this many tokens. If no word is rare, an
+        equal part of each message."""
         said = dict.fromkeys((one.entry, one.number) for one in self._said)
         found = (
             one
@@ -92,6 +93,8 @@ class MessageQuotes:
         )
         choice = PassageChoice([replace(one, margin=0.0) for one in found if (one.entry, one.text) in said])
         cover_words(self.view, self.index, choice, room, self.units)
+        if not choice.taken:  # no word is rare
+            return self._quoted([(one, max(1, int(room / len(self._said)) - TAG)) for one in self._said])
         spans: Spans = {}
         for at in sorted(choice.taken):
             one = choice.passages[at]
