@@ -71,9 +71,8 @@ def answers(
 ) -> bool:
     """Whether what succeeded later did what an earlier thing was to do. `ended`, `failed`: how both calls ended.
 
-    A pipe hides how a command in it ended. So such a command counts as seen only if the summary of its run stands in the
-    output, or if the later call ran the same commands as the earlier one, of which it is known how it fails
-    (`is_repeated`)."""
+    A pipe hides how a command in it ended. Then it counts only if the summary of its run stands in the output, or if
+    both calls ran the same commands (`is_repeated`): how these fail is known."""
     if isinstance(later, FileEdit) or isinstance(earlier, FileEdit):
         return isinstance(later, FileEdit) and isinstance(earlier, FileEdit) and _edit_answers(later, earlier)
     is_seen = (ended is not None and ended.ran) or (later.end in {"", "&&"} and not later.changes)
