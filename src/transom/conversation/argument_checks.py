@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from math import isfinite
@@ -266,16 +267,33 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
 
 def _in_known_order(tools: list[Raw], known: Sequence[Raw]) -> list[Raw]:
     """The tools whose names are known, in their known order, then the others. A known tool that has not changed is
-    returned as it was before, because the order of its keys is in the prefix too."""
+    returned as it was before, because the order of its keys and names is in the prefix too."""
     places = {_identity(tool): place for place, tool in enumerate(known)}
     ordered = sorted(tools, key=lambda tool: places.get(_identity(tool), len(places)))
     same = [known[places[name]] if (name := _identity(tool)) in places else tool for tool in ordered]
-    return [old if old == new else new for old, new in zip(same, ordered, strict=True)]
+    return [
+        old if old == new or _unordered(old) == _unordered(new) else new for old, new in zip(same, ordered, strict=True)
+    ]
+
+
+_SETS = frozenset({"required", "functionDeclarations", "function_declarations"})
+"""The keys of lists whose order means nothing."""
+
+
+def _unordered(value: object, key: str = "") -> object:
+    """A schema with the lists under `_SETS` in one order, whatever order they had."""
+    if isinstance(value, dict):
+        return {name: _unordered(item, name) for name, item in cast("Raw", value).items()}
+    if not isinstance(value, (list, tuple)):
+        return value
+    items = [_unordered(item) for item in cast("Sequence[object]", value)]
+    return sorted(items, key=lambda item: json.dumps(item, sort_keys=True, default=str)) if key in _SETS else items
 
 
 def _identity(tool: Raw) -> tuple[str, ...]:
-    """The names of the tools in a schema; of a provider's own tool its type."""
-    return tuple(tool_names(tool)) or ("", str(tool.get("type") or sorted(map(str, tool))))
+    """The names of the tools in a schema; of a provider's own tool its type, and the label of an MCP server."""
+    label = str(tool.get("server_label") or "")
+    return tuple(sorted(tool_names(tool))) or ("", str(tool.get("type") or sorted(map(str, tool))), label)
 
 
 def _must_have_own_names(tools: Sequence[Raw]) -> None:

@@ -72,3 +72,35 @@ def test_another_order_of_keys_changes_nothing():
     turned = {"function": dict(reversed(a["function"].items())), "type": "function"}
     first, second = tools_sent("openai", [a, b], [b, turned])
     assert first == second
+
+
+def server(label: str) -> dict:
+    return {"type": "mcp", "server_label": label, "server_url": f"https://{label}.org"}
+
+
+SAME = {
+    "MCP servers of the provider": ("responses", [server("a"), server("b")], [server("b"), server("a")]),
+    "the declarations of one Gemini tool": (
+        "gemini",
+        [{"functionDeclarations": [{"name": "a"}, {"name": "b"}]}, {"googleSearch": {}}],
+        [{"googleSearch": {}}, {"functionDeclarations": [{"name": "b"}, {"name": "a"}]}],
+    ),
+    "the names of required arguments": (
+        "anthropic",
+        [{"name": "a", "input_schema": {"type": "object", "required": ["x", "y"]}}],
+        [{"name": "a", "input_schema": {"type": "object", "required": ["y", "x"]}}],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_what_has_no_order_within_the_tools(case):
+    dialect, before, after = SAME[case]
+    first, second = tools_sent(dialect, before, after)
+    assert first == second
+
+
+def test_a_changed_server_replaces_the_one_with_its_label():
+    moved = {**server("a"), "server_url": "https://moved.org"}
+    first, second = tools_sent("responses", [server("a"), server("b")], [server("b"), moved])
+    assert second == first.replace("https://a.org", "https://moved.org")
