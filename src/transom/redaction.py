@@ -148,6 +148,13 @@ _WORDS = r"key|pass|pwd|secret|token|auth|cred|cert"
 _LIKELY = re.compile(rf"(?i){_WORDS}|://|[A-Za-z0-9+/_=.-]{{16}}")
 _BEGIN, _END = (rf"-----{side} [A-Z ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----" for side in ("BEGIN", "END"))
 _UNQUOTED = r"[\w!@#%^&*+~?-]"
+_MIXED = rf"(?={_UNQUOTED}{{0,400}}?\d)(?={_UNQUOTED}{{0,400}}?[^\W\d_]){_UNQUOTED}{{6,400}}={{0,2}}"
+"""A value without quotes that has a letter and a digit."""
+_QUOTE = r"(?:\\{0,7}[\"'])?"
+"""A quotation mark, as it stands in text and in JSON within JSON."""
+_NAMES_OF_PASSWORDS = (
+    "password|passwd|passphrase|passwort|pwd|pw|contraseña|mot de passe|senha|пароль|密码|密碼|パスワード|비밀번호"
+)
 _PREFIXED = re.compile(r"(?<![A-Za-z0-9])((?:(?:sk|pk)[-_]|gsk_|xai-|AIza|hf_|npm_|pypi-|nvapi-)[A-Za-z0-9_-]{12,400})")
 _KEYS = (
     ("private key", re.compile(rf"{_BEGIN}(?:[A-Za-z0-9+/=\s\\:,.()-]{{0,4000}}?{_END}|[A-Za-z0-9+/=\s\\]{{0,4000}})")),
@@ -156,6 +163,17 @@ _KEYS = (
     ("bearer token", re.compile(r"(?i)\bbearer\s{1,4}([A-Za-z0-9._~+/-]{16,2000}=*)")),
     ("password", re.compile(r"://[^\s/:@]{0,100}:([^\s/@]{3,200})@")),
     ("token", re.compile(r"(?i)[?&](?:access_|auth_|id_)?(?:token|key|sig|signature)=([^\s\"'&#<>]{12,400})")),
+    (
+        "credentials",
+        re.compile(
+            rf"(?i)\bauthorization{_QUOTE}\s{{0,4}}[:=]\s{{0,4}}{_QUOTE}basic\s{{1,4}}([A-Za-z0-9+/_-]{{8,2000}}={{0,2}})"
+        ),
+    ),
+    ("AWS Access Key", re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    ("GitHub Token", re.compile(r"(?<![A-Za-z0-9_])(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{20,255}")),
+    ("GitLab Token", re.compile(r"(?<![A-Za-z0-9_-])glpat-[A-Za-z0-9_-]{20,255}")),
+    ("Slack Token", re.compile(r"(?<![A-Za-z0-9_-])xox[abeprs]-[A-Za-z0-9-]{20,255}")),
+    ("JSON Web Token", re.compile(r"(?<![\w.-])eyJ[\w-]{8,4000}\.[\w-]{8,8000}(?:\.[\w-]{0,4000})?")),
 )
 """Keys of providers, as they stand in headers, in errors and in text; credentials in an address. Of the guessed kinds
 (`_GUESSED`), only a value that looks random (`_is_random`) is a key. A parameter, or the name of a model or a branch,
@@ -165,15 +183,25 @@ _ASSIGNED = (
     (
         "password",
         re.compile(
-            r"(?i)\bpass(?:word|wd|phrase)\s{0,4}[:=]\s{0,4}"
-            rf"(?={_UNQUOTED}{{0,400}}?\d)(?={_UNQUOTED}{{0,400}}?[a-z])({_UNQUOTED}{{6,400}})"
-            r"(?=[.,;:!?)\"'»]{0,3}(?:\s|\Z))"
+            rf"(?i)(?:(?<![A-Za-z_])|(?<=_)(?=\w{{2,16}}{_QUOTE}\s{{0,4}}:))(?:{_NAMES_OF_PASSWORDS}){_QUOTE}"
+            rf"\s{{0,4}}[:=：＝]\s{{0,4}}(?:\\{{1,7}}[\"'])?({_MIXED})"
+            r"(?=[.,;:!?)\"'»}\]]{0,3}(?:\s|\Z)|[;&<\"'\\])"
+        ),
+    ),
+    (
+        "password",
+        re.compile(
+            r"(?i)(?<![\w-])(?:--?(?:password|passwd|passphrase|pass|pwd)"
+            r"|(?:-u|--user)[= ]\s{0,3}[\"']?[^\s:\"']{1,80}(?=:))"
+            rf"[= :]\s{{0,3}}[\"']?({_MIXED})(?=[\"'),;]{{0,3}}(?:\s|\Z)|\\)"
         ),
     ),
     (
         "secret of an environment",
         re.compile(
-            r"\b[A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_?KEY)[A-Z0-9_]{0,60}=([^\s\"'$<{]{5,400}[^\s\"'$<{.,;:)\]}])"
+            r"\b[A-Z0-9_]{0,60}"
+            r"(?:PASSWORD|PASSWD|SECRET|TOKEN(?![A-Z0-9_]{0,60}=\d{1,12}(?:\s|\Z))|API_?KEY|ACCESS_?KEY)[A-Z0-9_]{0,60}"
+            r"=([^\s\"'$<{]{5,400}[^\s\"'$<{.,;:)\]}])"
         ),
     ),
 )
@@ -261,6 +289,8 @@ def _checked(found: Iterable[object], text: str) -> list[Span]:
     """The caller's spans, in order. Raises InvalidSetting for a value that is not a span (start, end, kind) within the
     text."""
     spans = list[Span]()
+    if not isinstance(cast("object", found), Iterable):
+        raise InvalidSetting(f"redact: must return a text, or spans (start, end, kind), not {quote(found)}")
     for each in found:
         match each:
             case (int(start), int(end), str(kind)) if 0 <= start < end <= len(text):

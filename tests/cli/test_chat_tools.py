@@ -106,3 +106,11 @@ def test_a_command_that_is_just_starting_is_killed_too(tools: ChatTools, monkeyp
     monkeypatch.setattr("transom.cli.chat.tools.subprocess.Popen", slow)
     threading.Thread(target=lambda: (started.wait(), tools.stop()), daemon=True).start()
     assert "exit code -9" in str(within(10, lambda: tools.shell("sleep 20")))
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", "loop", "loop/x"])
+def test_a_path_that_no_file_can_have_is_the_models_mistake(tools, tmp_path, path):
+    (tmp_path / "loop").symlink_to("loop")
+    for work in (lambda: tools.write(path, "x"), lambda: tools.read(path), lambda: tools.grep("x", path)):
+        assert isinstance(within(5, work), ToolError)
+    assert tools.preview("write", {"path": path, "content": "x\n"}).endswith("\n@@ -0,0 +1 @@\n+x")

@@ -44,6 +44,24 @@ SECRETS = [
     ("token hf_" + "aBcD1234" * 4, "hf_" + "aBcD1234" * 4, "API key"),
     ("//registry/:npm_" + "aBcD1234" * 4, "npm_" + "aBcD1234" * 4, "API key"),
     ("twine pypi-AgEIcHlwaS5vcmcC" + "1aB2" * 9, "pypi-AgEIcHlwaS5vcmcC" + "1aB2" * 9, "API key"),
+    ("password: hunter2abc", "hunter2abc", "password"),
+    ("DB_Password: hunter2abc", "hunter2abc", "password"),
+    ("Password=hunter2abc;Server=db", "hunter2abc", "password"),
+    ('{"password": "hünter2abc"}', "hünter2abc", "secret"),
+    (json.dumps({"content": json.dumps({"password": "hunter2abc"})}), "hunter2abc", "password"),
+    (json.dumps({"content": "password: hunter2abc\nuser: bob"}), "hunter2abc", "password"),
+    *(
+        (f"{word}hunter2abc", "hunter2abc", "password")
+        for word in ("Passwort: ", "contraseña: ", "密码：", "пароль = ")
+    ),
+    ("的密码:hunter2abc", "hunter2abc", "password"),
+    ("tool --password hunter2abc --fast", "hunter2abc", "password"),
+    ("tool --password=hunter2abc", "hunter2abc", "password"),
+    ("curl -u bob:hunter2abc https://x", "hunter2abc", "password"),
+    ("Authorization: Basic dXNlcjpwYXNzd29yZDEyMw==", "dXNlcjpwYXNzd29yZDEyMw==", "credentials"),
+    ('{"Authorization": "Basic dXNlcjpwYXNz"}', "dXNlcjpwYXNz", "credentials"),
+    ("github_pat_11ABCDEFG0abc_" + "aB3d" * 9, "github_pat_11ABCDEFG0abc_" + "aB3d" * 9, "GitHub Token"),
+    ("eyJhbGciOi1.eyJzdWIiOi2.dozjgNryP4J3", "eyJhbGciOi1.eyJzdWIiOi2.dozjgNryP4J3", "JSON Web Token"),
     ("GET /x?a=1&access_token=AbCdEf1234567890&b=2", "AbCdEf1234567890", "token"),
     ("Authorization: Bearer abcdefgh.12345678-ijkl", "abcdefgh.12345678-ijkl", "bearer token"),
     (f"cat id_rsa\n{PEM}\ndone", PEM, "private key"),
@@ -54,6 +72,8 @@ SECRET_LINES = re.compile(r"secret-\d{6}")
 HARMLESS = [
     *("token = get_token()", "def login(user: str, password: str) -> None:", "password: ${DB_PASSWORD}"),
     *("commit 9eadcdb0f2b34ce1a7c9d0e4b5a6978812345678", "listening on 192.168.0.1:8080", "the secret of good tea"),
+    *("MAX_OUTPUT_TOKENS=100000", "TOKEN_COUNT=12345678", "docker run -u 1000:1000 image", "bypass: route66test"),
+    *("--password required", "git log --user bob:alice", "pw: string", "authorization: basic auth is not enough"),
     *("password = get_pw2()", "password: settings.password2", "password: at least 8 characters", "password = str"),
 ]
 
@@ -216,6 +236,12 @@ def test_a_span_outside_of_the_text_is_refused(span):
         redactor(lambda _: [span])("text")
 
 
+@pytest.mark.parametrize("answer", [None, 5, b"text"])
+def test_an_answer_that_is_neither_text_nor_spans_is_refused(answer):
+    with pytest.raises(InvalidSetting, match="redact: must return a text, or spans"):
+        redactor(lambda _: answer)("a text")
+
+
 def test_what_is_no_setting_is_refused():
     with pytest.raises(InvalidSetting, match=r'^redact: must be "secrets", a function of a text, or None, not 3$'):
         Conversation.open("memory:", "x", budget=400, redact=3)
@@ -288,6 +314,27 @@ def test_what_is_read_back_is_redacted():
         assert AWS not in conv.readback("transom_list", {})
 
 
+def part_of(secret, text):
+    """Whether 12 characters of the secret in a row are in the text."""
+    return any(secret[at : at + 12] in text for at in range(len(secret) - 11))
+
+
+def test_what_is_read_back_ends_in_no_secret():
+    key = "sk-proj-" + "aB3dE5fG7h" * 4
+    with opened() as conv:
+        for blanks in range(0, 90, 4):
+            conv.user("x " * blanks + key + " y" * 400)
+        for arguments in ({"pattern": "y y y"}, {"pattern": "x x"}, {"pattern": "G7haB"}, {"pattern": "aB3d"}):
+            answer = conv.readback("transom_grep", arguments)
+            assert "matching line" in answer
+            assert not part_of(key, answer)
+        assert not part_of(key, conv.readback("transom_list", {}))
+        for column in range(1, 60):
+            page = conv.readback("transom_read", {"ref": "entry 0", "column": column})
+            assert " y y" in page
+            assert not part_of(key, page)
+
+
 def test_mirrored_files_are_redacted(tmp_path):
     with opened() as conv:
         work(conv, 8)
@@ -330,6 +377,43 @@ def test_a_want_for_a_summary_has_no_secret():
     found = redacted_want(want, redactor("secrets"))
     assert (found.exact, found.notes) == (("deploy_1.example.com",), ("the key is [redacted: AWS Access Key]",))
     assert AWS not in str(found.turns)
+
+
+def test_a_summarizing_model_reads_no_secret_that_another_message_tells():
+    echo = Echo()
+    with Conversation.open(
+        "memory:", "x", budget=3_000, policy="summary", counter=WordCounter(), redact="secrets", summarizer=echo
+    ) as conv:
+        for number in range(60):
+            conv.user(f"Log in as bob, the password: Tr0ub4dor{number}x. " + "word " * 40)
+            conv.plan_request()
+            arguments = json.dumps({"user": "bob", "with": f"Tr0ub4dor{number}x"})
+            login = {"id": f"c{number}", "type": "function", "function": {"name": "login", "arguments": arguments}}
+            conv.observe({"role": "assistant", "content": None, "tool_calls": [login]})
+            conv.tool_result(f"c{number}", f"bob came in with Tr0ub4dor{number}x. " + "word " * 40)
+        conv.user("And now?")
+        conv.compact()
+        texts = derived_texts(conv.log)
+    assert "[redacted: password]" in str(echo.requests)
+    assert "Tr0ub4dor" not in str(echo.requests) + str(texts)
+
+
+@pytest.mark.parametrize("name", ["employee number", "the number of somebody who works here, in six digits", "\n3 rm"])
+def test_a_record_whose_names_of_secrets_are_long_gets_smaller(name):
+    def find(text):
+        return [(found.start(), found.end(), name) for found in re.finditer(r"\b[A-Z]\d{6}\b", text)]
+
+    with Conversation.open("memory:", "x", budget=1_200, counter=WordCounter(), redact=find) as conv:
+        for turn in range(60):
+            conv.user(f"Question {turn}: what of A{turn:06} in src/mod_{turn}.py, of B{turn:06}? " + "Some more. " * 20)
+            conv.request()
+            conv.observe({"role": "assistant", "content": f"Answer {turn}: see C{turn:06}. " + "And more. " * 20})
+        conv.user("go on")
+        conv.request()
+        assert conv.window().tokens > 600
+        records = [text for text in derived_texts(conv.log) if "a record of" in text]
+    assert records
+    assert not re.search(r"\b[A-Z]\d{6}\b", "".join(records))
 
 
 class Echo:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.cache_prices import CompactionCosts, Prices
-from transom.core.apply_redaction import redacted_want
+from transom.core.apply_redaction import redacted_want, texts_of_view
 from transom.core.budget import between, fits, pressure
 from transom.core.choices import (
     PricedChoice,
@@ -314,7 +314,9 @@ class BudgetEnforcer:
             if want.max_tokens < summary_options.least:
                 continue
             whole = replace(want, focus=summary_options.focus, notes=summary_options.notes, waits=summary_options.waits)
-            self.wants.append(whole if self.redact is None else redacted_want(whole, self.redact))
+            if self.redact is not None:
+                whole = redacted_want(whole, self.redact, texts_of_view(self.draft.view))
+            self.wants.append(whole)
 
     # ---- when to compact
 

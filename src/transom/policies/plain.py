@@ -60,7 +60,7 @@ SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), last_resort=LAST_R
 
 DEFAULT = Policy(
     name="default",
-    arrival=(ClipNew(),),
+    arrival=(ClipNew(), last_resort.unfitting_turn),
     pressure=(OLD_MEDIA, OLD_REASONING, Digest()),
     last_resort=LAST_RESORT,
     trigger=1.0,

@@ -59,6 +59,11 @@ class GrepResult(Struct, frozen=True):
     """In the order of the log."""
     next: Start | None = None
 
+    @property
+    def quoted_entries(self) -> list[int]:
+        """The seqs of the entries that it has lines of."""
+        return list(dict.fromkeys(match.entry for match in self.matches))
+
     def __str__(self) -> str:
         where = f" in {self.reference}" if self.reference else ""
         more = f"; more: {self.next}" if self.next is not None else ""

@@ -17,7 +17,7 @@ from transom.core.message import Assistant, ToolResult
 from transom.errors import InvalidSetting
 from transom.quoting import disarmed, escaped, plain_name
 from transom.readback.content import ReadableEntry, readable_entries, readable_parts
-from transom.readback.references import Reference, resolve
+from transom.readback.references import Reference, parse_reference, resolve
 
 MAX_LINES = 200
 MAX_BYTES = 20_000
@@ -80,6 +80,11 @@ class Page(Struct, frozen=True):
     extracts: tuple[Extract, ...]
     """In the order of the log."""
     next: Start | None = None
+
+    @property
+    def quoted_entries(self) -> list[int]:
+        """The seqs of the entries that it has lines of."""
+        return [parse_reference(extract.reference).first for extract in self.extracts]
 
     def __str__(self) -> str:
         next_page = f"; next page: {self.next}" if self.next is not None else ""
@@ -239,6 +244,11 @@ class EntryList(Struct, frozen=True):
     entries: int
     lines: tuple[EntryLine, ...]
     next: int | None = None
+
+    @property
+    def quoted_entries(self) -> list[int]:
+        """The seqs of the entries that it has lines of."""
+        return [line.entry for line in self.lines]
 
     def __str__(self) -> str:
         more = f"; more: first {self.next}" if self.next is not None else ""

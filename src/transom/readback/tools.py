@@ -6,12 +6,13 @@ from it. Nothing that a model sends raises: an error is an answer of one line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Protocol, cast
 
 import msgspec
 from msgspec import Meta, Struct
 
+from transom.core.apply_redaction import Redact, texts_of_facts
 from transom.core.budget import Budget
 from transom.core.log import Log
 from transom.core.message import Raw
@@ -19,9 +20,19 @@ from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
 from transom.errors import InvalidSetting, StoreUnavailable, quote
 from transom.quoting import escaped, plain_name
-from transom.readback.matches import MAX_CONTEXT, MAX_MATCHES, grep
-from transom.readback.pages import MAX_BYTES, MAX_ENTRIES, MAX_LINES, list_entries, read, take_fitting, utf8_prefix
-from transom.readback.references import FORMS
+from transom.readback.matches import MAX_CONTEXT, MAX_MATCHES, GrepResult, grep
+from transom.readback.pages import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    MAX_LINES,
+    EntryList,
+    Page,
+    list_entries,
+    read,
+    take_fitting,
+    utf8_prefix,
+)
+from transom.readback.references import FORMS, parse_reference
 from transom.texts import GREP, LIST, READ, SEARCH
 
 BYTES_PER_TOKEN = 0.5
@@ -47,7 +58,7 @@ class ReadArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     column: Annotated[int, Meta(ge=1, le=1_000_000_000, description="Character of that line to begin at, from 1.")] = 1
     lines: Annotated[int, Meta(ge=1, le=10_000, description="The most lines to show.")] = MAX_LINES
 
-    def answer(self, log: Log, max_bytes: int) -> object:
+    def answer(self, log: Log, max_bytes: int) -> Page:
         """Read the page that the model asked for."""
         return read(log, self.ref, self.start, self.column, self.lines, max_bytes)
 
@@ -62,7 +73,7 @@ class GrepArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=500, description="The most matches to show.")] = MAX_MATCHES
     context: Annotated[int, Meta(ge=0, le=MAX_CONTEXT, description="Lines to show before and after each match.")] = 0
 
-    def answer(self, log: Log, max_bytes: int) -> object:
+    def answer(self, log: Log, max_bytes: int) -> GrepResult:
         """Search for the pattern that the model gave."""
         return grep(log, self.pattern, self.ref or None, self.start, self.limit, self.context, max_bytes)
 
@@ -74,7 +85,7 @@ class ListArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     last: Annotated[int, Meta(ge=-1, description="Entry to end with; -1: the newest.")] = -1
     limit: Annotated[int, Meta(ge=1, le=1_000, description="The most entries to list.")] = MAX_ENTRIES
 
-    def answer(self, log: Log, max_bytes: int) -> object:
+    def answer(self, log: Log, max_bytes: int) -> EntryList:
         """List the entries that the model asked for."""
         return list_entries(log, self.first, None if self.last < 0 else self.last, self.limit, max_bytes)
 
@@ -110,9 +121,9 @@ class SearchArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     file: Annotated[str, Meta(description="Only entries that name this file, or part of its path.")] = ""
     limit: Annotated[int, Meta(ge=1, le=100, description="The most entries to show.")] = MAX_HITS
 
-    def found_by(self, search: Search, max_bytes: int) -> str:
-        """Search, and return the answer: how many lines it has, and a line for each entry found, as far as `max_bytes`
-        allows."""
+    def found_by(self, search: Search, max_bytes: int) -> tuple[str, list[int]]:
+        """Search. Return the answer: how many lines it has, and a line for each entry found, as far as `max_bytes`
+        allows; and the seqs of these entries."""
         hits = search(
             self.query,
             limit=self.limit,
@@ -121,7 +132,8 @@ class SearchArguments(Struct, kw_only=True, forbid_unknown_fields=True):
             file=self.file,
         )
         lines, _ = take_fitting(iter([_hit_line(hit) for hit in hits]), self.limit, max_bytes)
-        return "\n".join([f"[{len(lines):,} found]", *lines])
+        found = [parse_reference(hit.reference).first for hit in hits]
+        return "\n".join([f"[{len(lines):,} found]", *lines]), found
 
 
 def _hit_line(hit: FoundEntry) -> str:
@@ -167,14 +179,14 @@ def answer_call(
     max_bytes: int = MAX_BYTES,
     *,
     search: Search | None = None,
-    redact: Callable[[str], str] | None = None,
+    redact: Redact | None = None,
 ) -> str:
     """Answer a call of a readback tool, in at most `max_bytes` UTF-8 bytes (but 1,000 are always allowed).
 
     `arguments`: a JSON text, or the object itself where the provider gives one. `search`: the `search` of the log's
     conversation; without it the answer of `transom_search` says to use grep. `redact`: applied to an answer that is no
-    error. Nothing that a model sends raises: an unknown tool or wrong arguments give an answer of one line that says
-    what is wrong.
+    error, with the texts of the entries that it quotes: a page, or a line, may end in the middle of a secret. Nothing
+    that a model sends raises: an unknown tool or wrong arguments give an answer of one line that says what is wrong.
     """
     max_bytes = max(MIN_ANSWER_BYTES, max_bytes)
     kind = ARGUMENTS.get(name) if type(name) is str else None
@@ -183,12 +195,15 @@ def answer_call(
     try:
         parsed, room = _parse(kind, arguments), max_bytes - HEADER_BYTES
         if not isinstance(parsed, SearchArguments):
-            answer = str(parsed.answer(log, room))
+            found = parsed.answer(log, room)
+            answer, quoted = str(found), found.quoted_entries
         elif search is None:
             return _error(f"there is no search index here: use {GREP}", max_bytes)
         else:
-            answer = parsed.found_by(search, room)
-        return utf8_prefix(answer if redact is None else redact(answer), max_bytes)
+            answer, quoted = parsed.found_by(search, room)
+        if redact is not None:
+            answer = redact(answer, texts_of_facts(log[seq].body for seq in quoted))
+        return utf8_prefix(answer, max_bytes)
     except (InvalidSetting, StoreUnavailable) as problem:
         why = str(problem)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as problem:

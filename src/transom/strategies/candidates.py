@@ -15,7 +15,7 @@ from transom.core.edit import Pin
 from transom.core.message import Note
 from transom.core.policy import Target
 from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, ZERO, Size, text_bytes
-from transom.core.unit import FoldedSlot, Slot, Unit
+from transom.core.unit import FoldedSlot, Slot, Unit, with_signature_stale
 from transom.core.view import View
 from transom.strategies.text.parts import ShownPart
 
@@ -126,6 +126,19 @@ def freed_by_folding(view: View, target: Target, slots: Iterable[Slot]) -> Size:
     return reduce(Size.plus, (_freed(view, target, slot) for slot in slots), ZERO)
 
 
+def size_behind_fold(slot: Slot) -> Size:
+    """The size that a slot has once a new fold stands in front of it: without its bound reasoning, which no window
+    shows on another prefix than the one that it was made on.
+
+    Whoever shares out the room behind a fold counts this size. With that before the fold, thoughts that the fold hides
+    would take the room of a record.
+    """
+    if not isinstance(slot, Unit) or not slot.signed_prefix or slot.signature_stale:
+        return slot.size
+    assert slot.entries is not None
+    return with_signature_stale(slot, slot.entries, stale=True).size
+
+
 def saves_tokens(view: View, target: Target, slots: Sequence[Slot], text: str) -> bool:
     """Whether the window has fewer tokens after a fold over these slots with this text. (The log itself refuses a fold
     that saves no bytes.)"""
@@ -223,19 +236,23 @@ def how_many_fit(
     messages: int = UNLIMITED,
     folds: bool = False,
     notes: bool = False,
+    behind_fold: bool = False,
 ) -> int:
     """How many of these slots, from the first on, come to at most this many `tokens`, `units` and `messages`.
 
     It stops at the first fold of turns; with `folds` a fold counts as a unit. A fold over recalled text always does.
     Notes take no room, since a plan adds them at the end and its next run must find the same slots (law 8); with
     `notes` they take theirs, where tokens are shared out and not slots.
+
+    `behind_fold`: a new fold will stand in front of them (see `size_behind_fold`).
     """
     count = 0
     for slot in slots:
         if stands_for_turns(slot) and not folds:
             break
         if notes or not (isinstance(slot, Unit) and isinstance(slot.first_fact, Note)):
-            tokens, units, messages = tokens - slot.size.tokens, units - 1, messages - slot.size.messages
+            size = size_behind_fold(slot) if behind_fold else slot.size
+            tokens, units, messages = tokens - size.tokens, units - 1, messages - size.messages
         if min(tokens, units, messages) < 0:
             break
         count += 1

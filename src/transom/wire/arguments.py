@@ -41,15 +41,15 @@ def read_call(text: str) -> Raw:
 
 def storable(value: object) -> object:
     """Arguments that an API sent as an object, for the log: a copy of the value. If it holds what JSON has not, or
-    nests too deep, an object with its text, or with a reason, under the key `WRAPPED`. So the call fails, and not the
-    whole reply."""
+    nests too deep, its text, or a text that says so: no tool can be called with that (`read_call`). So the call fails,
+    and not the whole reply."""
     try:
         return json_copy({WRAPPED: value}, "arguments")[WRAPPED]
     except InvalidMessage:
         try:
-            return {WRAPPED: json.dumps(value, ensure_ascii=False)}
+            return json.dumps(value, ensure_ascii=False)
         except (ValueError, TypeError, RecursionError):
-            return {WRAPPED: f"nested more than {DEPTH} levels deep"}
+            return f"[no JSON, or nested more than {DEPTH} levels deep]"
 
 
 @lru_cache(maxsize=4)

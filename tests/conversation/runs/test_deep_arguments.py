@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from transom import AsyncConversation, Conversation, ProviderError, Retry
+from transom import AsyncConversation, Conversation, FunctionTool, ProviderError, Retry, RunStopped
 from transom.cli.chat.session import ChatSession
 from transom.cli.chat.tools import ChatTools
 from transom.conversation.runs.own_tools import CONTEXT_MANAGER
@@ -52,6 +52,51 @@ def test_the_call_fails_and_the_run_goes_on(arguments: str, dialect: str, how: s
     conv.user("And now?")
     conv.request()
     conv.compact()
+
+
+def nested(depth: int) -> list:
+    value: list = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "gemini"])
+@pytest.mark.parametrize(
+    "given", [*map(nested, DEPTHS), float("nan"), 10**5_000, {1}], ids=["101", "1000", "5000", "nan", "number", "set"]
+)
+def test_a_tool_that_takes_any_arguments_is_not_called_with_a_text_of_ours(given: object, dialect: str) -> None:
+    called: list[dict] = []
+
+    def anything(**arguments: object) -> str:
+        called.append(arguments)
+        return "called"
+
+    use = {"type": "tool_use", "id": "t", "name": "anything", "input": {"path": given}}
+    call = {"functionCall": {"name": "anything", "args": {"path": given}}}
+    replies = {
+        "anthropic": {"type": "message", "role": "assistant", "content": [use], "stop_reason": "tool_use"},
+        "gemini": {"candidates": [{"content": {"role": "model", "parts": [call]}, "finishReason": "STOP"}]},
+    }
+    tool = FunctionTool(anything, name="anything", description="Takes anything.", parameters={"type": "object"})
+    conv = Conversation.open("memory:", "x", budget=100_000, dialect=dialect)
+    with pytest.raises(RunStopped):  # it says the same again
+        conv.run("go", provider=Malformed(dialect, replies[dialect], []), tools=[tool], max_steps=2)
+    assert called == []
+    assert {entry.body.failed for entry in conv.log.read() if isinstance(entry.body, ToolResult)} == {True}
+
+
+@pytest.mark.parametrize("value", [["a"], 7, float("nan"), {"path": float("inf")}])
+def test_a_reply_of_gemini_whose_arguments_are_no_object(value: object) -> None:
+    conv = Conversation.open("memory:", "x", budget=100_000, dialect="gemini")
+    conv.user("go")
+    conv.request()
+    parts = [{"text": SAID}, {"functionCall": {"name": "read", "args": value}}]
+    conv.observe({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]})
+    conv.tool_result("", "No.", failed=True)
+    model = conv.request()["contents"][1]
+    assert model["parts"][0]["text"] == SAID
+    assert isinstance(model["parts"][1]["functionCall"]["args"]["arguments"], str)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

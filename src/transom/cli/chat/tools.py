@@ -173,8 +173,12 @@ class ChatTools:
         return "\n".join([f"write {path}", *lines[:SHOWN_LINES], *more])
 
     def _inside(self, path: str) -> Path:
-        """Resolve a path, links included. Raises ToolError if it is not in the working folder."""
-        found = (self._folder / path).resolve()
+        """Resolve a path, links included. Raises ToolError if it is not in the working folder, and if no file can have
+        it: it has a null character or half a surrogate pair, or its links lead back to it."""
+        try:
+            found = (self._folder / path).resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ToolError(f"{path!r} is no path: {error}") from None
         if not found.is_relative_to(self._folder):
             raise ToolError(f"{path} is outside of the working folder")
         return found

@@ -1,4 +1,5 @@
-"""The last steps for a window that does not fit: folds whose text has excerpts of the turns that must stay.
+"""The last steps for a window that does not fit: folds whose text has excerpts of the turns that must stay. And
+`unfitting_turn`, which folds on arrival what these steps would have to fold later.
 
 The order of these and of the other steps is in `policies/plain.py:LAST_RESORT`. If the window does not fit after the
 last one either, no window does: `BudgetImpossible`.
@@ -15,13 +16,20 @@ from transom.core.policy import Target
 from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, Size, text_bytes, trimmed_text
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in
 from transom.core.view import View
-from transom.strategies.candidates import slots_before_newest
-from transom.strategies.text.parts import ShownPart
+from transom.strategies.candidates import MIN_ROOM, free_room, size_behind_fold, slots_before_newest
+from transom.strategies.text.parts import PartKind, ShownPart, shown_parts
 from transom.strategies.text.references import range_reference
 from transom.strategies.text.truncation import shorten
 
 EXCERPTS = (200, 60, 20, 8)
 """Tokens of each excerpt: the first try, and the next ones if that does not fit."""
+
+SHORTENABLE: tuple[PartKind, ...] = ("results", "arguments", "text", "media")
+"""The kinds of parts of a turn at work of which a marker is left at the least. Its reasoning stays, and so does what a
+provider's own tool gave."""
+
+LEAST_MARKER = 8
+"""Tokens of the shortest marker that may stand in place of a part, about."""
 
 
 def late_notes(view: View, target: Target) -> Iterator[Edit]:
@@ -34,6 +42,32 @@ def late_notes(view: View, target: Target) -> Iterator[Edit]:
                 text=texts.bare_marker(target.reference(slot.first_fact.refs[0])),
                 why="elide",
             )
+
+
+def unfitting_turn(view: View, target: Target) -> Iterator[Fold]:
+    """For `Policy.arrival`: folds the newest turn into excerpts if the window is full and the turn can never fit, with
+    markers in place of all that may be shortened, because its reasoning, the results of the provider's own tools, or
+    the number of its calls alone exceed the limit.
+
+    It must go in any case. While it stays, old turns are compacted to make room for it, and nothing of them is left.
+    """
+    if view.total.tokens <= target.goal.tokens or not view.slots:
+        return
+    slot = view.slots[view.slot_index(target.newest_unit)]
+    if not isinstance(slot, Unit) or slot.key in view.required or slot.open_calls or view.user_restored(slot):
+        return
+    parts = [part for kind in SHORTENABLE for part in shown_parts(view, slot, kind)]
+    least = size_behind_fold(slot).tokens - sum(max(0, part.shown_tokens - LEAST_MARKER) for part in parts)
+    if view.head_size.tokens + least <= target.limit.tokens:
+        return
+    title = texts.bare_marker(range_reference(view, target, (slot,)))
+    room = MIN_ROOM * free_room(target.limit.tokens, view.head_size.tokens)
+    for most in EXCERPTS:
+        text = title + "".join(_quotes(view, target, (slot.key,), most))
+        if target.counter.count(text) <= room:
+            yield Fold(first=slot.first, last=slot.last, text=text, excerpted=(slot.key,), why="over the limit")
+            return
+    yield Fold(first=slot.first, last=slot.last, text=title, why="over the limit")
 
 
 def before_newest(view: View, target: Target) -> Iterator[Fold]:

@@ -33,6 +33,7 @@ from transom.strategies.candidates import (
     how_many_fit,
     leading_slots,
     saves_tokens,
+    size_behind_fold,
     slots_before_newest,
     stands_for_turns,
     stays_visible,
@@ -85,6 +86,10 @@ MAX_CHAT_FULLNESS = 0.9
 
 LEAST_RECORD = 0.1
 """The least share of F that records must have, between what stays whole and the target."""
+
+REDACTED_TRIES, REDACTED_LONGER = 3, 1.05
+"""How often a record is made again, smaller, because the names of the secrets in it are longer than the secrets; and by
+how much a record may be longer than its size. Without that the window would not fit, and lose the record."""
 
 NO_ROOM = 0.01
 """A share of F for records that counts as none, where shares are compared."""
@@ -208,7 +213,8 @@ class Digest(Struct, frozen=True, kw_only=True):
         # one gets enough of both, and if they are not tiny beside it. Otherwise everything becomes one layer.
         old, free = cut.old, cut.free
         of_summary = 0 if shown is None else shown.tokens
-        newer = sum(slot.size.tokens for slot in view.slots[cut.stop :] if slot.first not in target.required)
+        behind = [slot for slot in view.slots[cut.stop :] if slot.first not in target.required]
+        newer = sum(size_behind_fold(slot).tokens for slot in behind)
         newer += target.due_notes.tokens
         room = target.limit.tokens - cut.fixed - newer - cut.quiet * free - HEADER - of_summary
         cap = min(self.cap + MORE_CAP_FOR_CHAT * cut.talk, 1 - cut.recent - cut.quiet) * free - of_summary
@@ -251,9 +257,9 @@ class Digest(Struct, frozen=True, kw_only=True):
         grown = min(self.keep_recent + self.talk * talk * lost, MAX_RECENT - self.quiet)
         recent = max(self.keep_recent, grown)
         quiet = max(self.least_quiet, self.quiet * (1 - LESS_QUIET_FOR_CHAT * talk * (1 - lost)))
-        newest = sum(slot.size.tokens for slot in view.slots[stop:]) + target.due_notes.tokens
+        newest = sum(size_behind_fold(slot).tokens for slot in view.slots[stop:]) + target.due_notes.tokens
         end = stop
-        stop -= how_many_fit(reversed(view.slots[start:stop]), recent * free - newest, notes=True)
+        stop -= how_many_fit(reversed(view.slots[start:stop]), recent * free - newest, notes=True, behind_fold=True)
         stop += cut_before_user(view, view.slots[stop : end + 1], MAX_CUT_BEFORE_USER * recent * free)
         return _Cut(view.slots[start:stop], stop, fixed, free, recent, quiet, talk)
 
@@ -330,8 +336,22 @@ class _Records:
     def _fold(self, run: Sequence[Slot], share: float) -> Fold:
         most = MAX_REMADE_SHARE if len(run) == 1 and stands_for_turns(run[0]) else MAX_RECORD_SHARE
         size = min(share, most * sum(slot.size.tokens for slot in run))
+        fold = self._record(run, size)
+        for _ in range(REDACTED_TRIES if self.target.redact is not None else 0):
+            logged = self.target.as_logged(self.view, fold)
+            longer = self._tokens(logged) / max(1, self._tokens(fold))
+            if longer <= REDACTED_LONGER or self._tokens(logged) <= size:
+                break
+            size /= longer
+            fold = self._record(run, size)
+        return fold
+
+    def _record(self, run: Sequence[Slot], size: float) -> Fold:
         digest = digest_text(self.view, self.target, run, self.folded, size, self.talk)
         return Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=RECORD_ONLY)
+
+    def _tokens(self, edit: Edit) -> int:
+        return self.target.counter.count(edit.text) if isinstance(edit, Fold) else 0
 
 
 def _shares(runs: Sequence[Sequence[Slot]], size: float) -> list[float]:

@@ -4,6 +4,7 @@ before the last rounds."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from transom.strategies.candidates import (
     is_worth_a_break,
     leading_slots,
     saves_tokens,
+    size_behind_fold,
     slots_before_newest,
 )
 from transom.strategies.text.references import range_reference
@@ -57,18 +59,20 @@ class Omit(Struct, frozen=True, kw_only=True):
 
 
 def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> tuple[list[list[Slot]], Size]:
-    """The oldest slots of these runs, as many as must go to meet the goal, run by run; and what leaving them out saves.
+    """The oldest slots of these runs, as many as must go to meet the goal, run by run; and what leaving them out saves,
+    with the bound reasoning behind them, which no window shows then.
 
     A few more are taken so that the omission does not end between a call of the provider's own tool and its result, and
     so that a user message follows it (`cut_before_user`). All slots if even they do not meet the goal."""
     enough: tuple[list[list[Slot]], Size] | None = None
-    taken, saved, hides = list[list[Slot]](), ZERO, False
+    hidden = _bound_reasoning(view, found)
+    taken, saved, hides = list[list[Slot]](), reduce(Size.plus, hidden.values(), ZERO), False
     for run in found:
         taken.append([])
         saved = saved.minus(MARKER)
         for slot in run:
             taken[-1].append(slot)
-            saved = saved.plus(freed_by_folding(view, target, (slot,)))
+            saved = saved.plus(freed_by_folding(view, target, (slot,))).minus(hidden.get(slot.first, ZERO))
             hides = hides or hides_a_unit(view, target, (slot,))
             if not hides or not fits(view.total.minus(saved), target.goal):
                 continue
@@ -82,6 +86,16 @@ def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> t
             elif len(taken[-1]) - len(enough[0][-1]) > MAX_LEFT_OUT * len(taken[-1]):
                 return enough
     return enough or (taken, saved)
+
+
+def _bound_reasoning(view: View, found: Sequence[Sequence[Slot]]) -> dict[int, Size]:
+    """The size of the bound reasoning of each slot from the first of these runs on, by the key of the slot: a fold
+    there hides all of it. Slots that have none are left out."""
+    if not found or not view.prefix.has_signed:
+        return {}
+    slots = view.slots[view.slot_index(found[0][0].first) :]
+    sizes = {slot.first: slot.size.minus(size_behind_fold(slot)) for slot in slots}
+    return {first: size for first, size in sizes.items() if size != ZERO}
 
 
 def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:

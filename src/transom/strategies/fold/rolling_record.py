@@ -148,7 +148,7 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         if target.budget.max_messages is not None:
             after = sum(slot.size.messages for slot in view.slots[stop:] if slot.first not in target.required)
             last = min(last, target.deep_goal.messages - target.fixed_size.messages - 1 - after)
-        kept = how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=last)
+        kept = how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=last, behind_fold=True)
         end = stop - kept
         return view.slots[start : end + cut_before_user(view, view.slots[end : stop + 1], MAX_CUT_BEFORE_USER * tail)]
 

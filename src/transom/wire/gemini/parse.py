@@ -23,6 +23,7 @@ from transom.wire.dialect import Placed
 from transom.wire.fields import (
     as_dict,
     as_list,
+    as_text,
     compact_json,
     json_copy,
     kind_of,
@@ -220,9 +221,11 @@ def _item(raw: Raw, where: str, path: str) -> m.Addressed:
     if key is None:
         return _part(raw, where, path)
     body, label, name = _named(raw, key, where, path)
-    args = (
-        "" if body.get("args") is None else compact_json(require_object(body.pop("args"), where, f"{path}.{key}.args"))
-    )
+    args: object = body.get("args")
+    if args is not None:
+        del body["args"]
+    if not (isinstance(args, str) and where == _REPLY):  # a text: see `_storable_part`
+        args = "" if args is None else compact_json(require_object(args, where, f"{path}.{key}.args"))
     return Call(label, name, args, None if raw == {CALL[0]: {}} else raw)
 
 
@@ -280,6 +283,10 @@ USAGE = UsageFields(
 )
 
 
+_REPLY = "reply"
+"""How errors name a reply. Only there a call may have a text in place of its arguments."""
+
+
 def parse_response(reply: object) -> Assistant:
     """The turn in a reply, with its usage if that came.
 
@@ -290,7 +297,7 @@ def parse_response(reply: object) -> Assistant:
     response = require_reply(plain(reply), _NEEDED)
     found = as_list(response.get("candidates"))
     if not found and "parts" in response:
-        return turn(_with_storable_args(response), "reply")
+        return turn(_with_storable_args(response), _REPLY)
     if not found:
         raise InvalidMessage("reply", _why_none(response))
     candidate = require_reply(found[0], _NEEDED)
@@ -301,7 +308,7 @@ def parse_response(reply: object) -> Assistant:
     said = _with_storable_args(require_reply(content, _NEEDED))
     if stop_reason_of(response) in ("length", "filter"):
         said = {**said, "parts": without_unanswered_calls(as_list(said.get("parts")))}
-    return with_usage(turn(said, "reply"), usage, USAGE)
+    return with_usage(turn(said, _REPLY), usage, USAGE)
 
 
 def plain(value: object) -> object:
@@ -323,7 +330,14 @@ def _storable_part(part: object) -> object:
     key = key_of_part(fields, CALL)
     if key is None or "args" not in as_dict(fields[key]):
         return part
-    return {**fields, key: {**as_dict(fields[key]), "args": storable(fields[key]["args"])}}
+    args = storable(fields[key]["args"])
+    if args is not None and not isinstance(args, dict):
+        args = as_text(args)  # no object, or none that a log can hold: the call fails with it
+    return _with_args(fields, key, args)
+
+
+def _with_args(fields: Raw, key: str, args: object) -> Raw:
+    return {**fields, key: {**as_dict(fields[key]), "args": args}}
 
 
 def without_unanswered_calls(parts: list[Any]) -> list[Any]:
