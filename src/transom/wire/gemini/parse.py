@@ -331,12 +331,8 @@ def _storable_part(part: object) -> object:
     if key is None or "args" not in as_dict(fields[key]):
         return part
     args = storable(fields[key]["args"])
-    if args is not None and not isinstance(args, dict):
+    if args is not None and not isinstance(cast("Any", args), dict):
         args = as_text(args)  # no object, or none that a log can hold: the call fails with it
-    return _with_args(fields, key, args)
-
-
-def _with_args(fields: Raw, key: str, args: object) -> Raw:
     return {**fields, key: {**as_dict(fields[key]), "args": args}}
 
 
