@@ -17,6 +17,7 @@ from transom.core.budget import UNLIMITED, Budget, fits, pressure
 from transom.core.edit import Edit, Fold, Trim
 from transom.core.log import IndexCache
 from transom.core.message import Recalled
+from transom.core.ranges import check_ranges
 from transom.core.summary import Summarise
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
@@ -161,7 +162,8 @@ class Policy(Struct, frozen=True, kw_only=True):
       it if it must; if the window is not below the trigger with it (with a trigger of 0 or infinity: below the
       limits), nothing is recalled.
 
-    Raises InvalidSetting if a list of steps is not a tuple of callables or holds a class instead of an instance, if
+    Raises InvalidSetting if a list of steps is not a tuple of callables or holds a class instead of an instance, if a
+    number among the settings of a step is not in the range of its type (`transom.core.ranges`), if
     `choices` is not a tuple of `Choice` with different names, if a share is not a number from 0 to 1 (a trigger may be
     infinity), if a given `target` is above a trigger that is not 0, if a trigger or target is given and there is no
     step that could follow it, or if `own_limits` is not a Budget.
@@ -302,3 +304,5 @@ def _must_be_steps(name: str, steps: object) -> None:
         raise InvalidSetting(f"policy: {name} must be a tuple of {kind}, not {quote(cast('object', steps))}")
     if classes := [step.__name__ for step in cast("tuple[Any, ...]", steps) if isinstance(step, type)]:
         raise InvalidSetting(f"policy: {name} needs {classes[0]}(), with its settings, not the class")
+    for step in cast("tuple[Any, ...]", steps):
+        check_ranges(step)

@@ -16,6 +16,7 @@ from transom.core.edit import Edit, Fold
 from transom.core.log import IndexCache
 from transom.core.message import Fact, Recalled, Text, ToolResult, User, role_of
 from transom.core.policy import Target
+from transom.core.ranges import Count, Share
 from transom.core.tool import is_offered
 from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.core.view import View
@@ -77,8 +78,8 @@ class Recall(Struct, frozen=True, kw_only=True):
     embedder runs inside the plan, so it must be local, and must give the same vector for the same text each time.
     """
 
-    tokens: int = 1_500
-    share: float = 0.1875
+    tokens: Count = 1_500
+    share: Share = 0.1875
     asked: float = 0.15
     said: float = 0.3
     least: float = 0.35

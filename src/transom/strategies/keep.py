@@ -18,6 +18,7 @@ from transom.core.budget import UNLIMITED, fits
 from transom.core.edit import Trim
 from transom.core.message import Assistant, Instruction, Text, User
 from transom.core.policy import KeptUnit, Target
+from transom.core.ranges import Count, Share
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -54,10 +55,10 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
     counted.
     """
 
-    tokens: int = 20_000
-    fraction: float = 0.15
-    least: int = 50
-    each: int | None = None
+    tokens: Count = 20_000
+    fraction: Share = 0.15
+    least: Count = 50
+    each: Count | None = None
 
     def __call__(self, view: View, target: Target) -> Iterator[KeptUnit]:
         other_limits = (int(self.fraction * limit) for limit in list(target.limit)[1:])
@@ -89,8 +90,8 @@ class KeepBest(Struct, frozen=True, kw_only=True):
     are found in English only. The score falls with the age of the unit, and if its results have more than 1,000 tokens.
     """
 
-    share: float = 0.5
-    newest: int = 10
+    share: Share = 0.5
+    newest: Count = 10
 
     def __call__(self, view: View, target: Target) -> Iterator[KeptUnit]:
         units = [
@@ -150,9 +151,9 @@ class KeepTools(Struct, frozen=True):
     names: tuple[str, ...]
     """The names of tools; or "tool:argument", such as "read_file:path", which protects the newest turn for each value
     of that argument."""
-    most: int = UNLIMITED
-    tokens: int = UNLIMITED
-    fraction: float = 1.0
+    most: Count = UNLIMITED
+    tokens: Count = UNLIMITED
+    fraction: Share = 1.0
 
     def __call__(self, view: View, target: Target) -> Iterator[KeptUnit]:
         return islice(self._newest(view, target.budget.share(self.tokens, self.fraction)), self.most)

@@ -20,6 +20,7 @@ from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold
 from transom.core.log import IndexCache
 from transom.core.policy import Target
+from transom.core.ranges import Share
 from transom.core.summary import Summarise
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
@@ -127,15 +128,15 @@ class Digest(Struct, frozen=True, kw_only=True):
     get more room, since they are most likely to be needed.
     """
 
-    keep_recent: float = 0.25
-    cap: float = 0.6
-    layer: float = 0.5
-    merge: float = MERGED
-    least: float = 0.035
-    quiet: float = 0.2
-    least_quiet: float = 0.0
-    talk: float = 0.55
-    summary: float = 0.0
+    keep_recent: Share = 0.25
+    cap: Share = 0.6
+    layer: Share = 0.5
+    merge: Share = MERGED
+    least: Share = 0.035
+    quiet: Share = 0.2
+    least_quiet: Share = 0.0
+    talk: Share = 0.55
+    summary: Share = 0.0
     tools: tuple[ToolRow, ...] = TOOLS
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:

@@ -13,6 +13,7 @@ from transom import texts
 from transom.core.budget import fits
 from transom.core.edit import Edit, Fold
 from transom.core.policy import Target
+from transom.core.ranges import Count, Positive, Share
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.core.view import View
@@ -46,7 +47,7 @@ class Omit(Struct, frozen=True, kw_only=True):
     user restored is left alone, and nothing happens if the omission lowers the pressure by less than `least`.
     """
 
-    least: float = 0.1
+    least: Share = 0.1
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         slots = view.slots[leading_slots(view, target) : slots_before_newest(view, target)]
@@ -118,10 +119,10 @@ class HeadTail(Struct, frozen=True, kw_only=True):
     the window fits, nothing happens if the omission lowers the pressure by less than `least`.
     """
 
-    first: int = 4
-    last: int = 20
+    first: Count = 4
+    last: Count = 20
     tokens: bool = False
-    least: float = 0.1
+    least: Share = 0.1
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         start = self._how_many(view.slots, self.first, folds=False)
@@ -136,8 +137,8 @@ class Rounds(Struct, frozen=True, kw_only=True):
     """Keeps the last `last` rounds and leaves out what is older. A round is a user message and everything up to the
     next one. As long as the window fits, nothing happens if the omission lowers the pressure by less than `least`."""
 
-    last: int = 4
-    least: float = 0.1
+    last: Positive = 4
+    least: Share = 0.1
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         starts = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and slot.by_user]

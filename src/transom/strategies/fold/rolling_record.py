@@ -13,6 +13,7 @@ from transom.core.budget import UNLIMITED, Budget
 from transom.core.edit import Edit, Fold
 from transom.core.log import IndexCache
 from transom.core.policy import Target
+from transom.core.ranges import Count, Share
 from transom.core.summary import Summarise
 from transom.core.tokens import Size
 from transom.core.unit import FoldedSlot, Slot, Unit
@@ -62,14 +63,14 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
     summary of fewer turns, or one that no model made, stands in front of the record.
     """
 
-    size: int = 4_000
-    share: float = 0.15
-    first: int = 0
-    tail: int = 0
-    tail_share: float = 0.25
-    last: int = UNLIMITED
-    rounds: int = 0
-    least: float = 0.05
+    size: Count = 4_000
+    share: Share = 0.15
+    first: Count = 0
+    tail: Count = 0
+    tail_share: Share = 0.25
+    last: Count = UNLIMITED
+    rounds: Count = 0
+    least: Share = 0.05
     tools: tuple[ToolRow, ...] = TOOLS
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:

@@ -15,6 +15,7 @@ from transom import texts
 from transom.core.edit import Edit, Trim
 from transom.core.message import Assistant
 from transom.core.policy import Target
+from transom.core.ranges import Share
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
 from transom.strategies.candidates import free_room, unsent_units
@@ -50,11 +51,11 @@ class ClipNew(Struct, frozen=True, kw_only=True):
       beside the head.
     """
 
-    share: float = 0.25
-    to: float = 0.64
+    share: Share = 0.25
+    to: Share = 0.64
     """What is clipped is clipped to this part of what it may take, so that a clip is worth its marker."""
-    written: float = 0.5
-    asked: float = 0.9
+    written: Share = 0.5
+    asked: Share = 0.9
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         if view.total.tokens <= target.goal.tokens and view.total.bytes <= target.goal.bytes:

@@ -17,6 +17,7 @@ from transom import texts
 from transom.core.edit import Trim
 from transom.core.message import ToolResult
 from transom.core.policy import Target
+from transom.core.ranges import Count, Share
 from transom.core.tokens import Size, text_bytes
 from transom.core.view import View
 from transom.errors import InvalidSetting
@@ -55,8 +56,8 @@ class Clip(Struct, frozen=True, kw_only=True):
     because a line of ours before the first line of a result would look like the tool's own.
     """
 
-    tokens: int = 5_000
-    fraction: float = 0.25
+    tokens: Count = 5_000
+    fraction: Share = 0.25
     allowance: float = 1.2
     unit: ClipUnit = "tokens"
     header: bool = True
@@ -105,7 +106,7 @@ class ClipToFit(Struct, frozen=True):
     """
 
     deep: bool = False
-    keep: float = 0.0
+    keep: Share = 0.0
 
     def __call__(self, view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:
         goal, least = (target.deep_goal, LEAST_IF_DEEP) if self.deep else (target.goal, 0)
@@ -126,7 +127,7 @@ class Stub(Struct, frozen=True):
     """A marker with the reference of a tool result and its outcome, and `preview` tokens of its most informative
     lines."""
 
-    preview: int = 200
+    preview: Count = 200
 
     def __call__(self, view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:
         return (stub(view, target, part, self.preview) for part in parts)

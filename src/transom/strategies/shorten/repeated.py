@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core.message import Assistant
 from transom.core.policy import Target
+from transom.core.ranges import Count
 from transom.core.trims import effective_trim, find_part
 from transom.core.view import View
 from transom.strategies.actions.arguments import PATHS
@@ -27,7 +28,7 @@ class Duplicates(Struct, frozen=True):
     """Texts of results that are equal to a text of a newer result, if they have `tokens` or more. Their markers name
     the newest result with this text. A text stays if the window shows less of that newest one than of it."""
 
-    tokens: int = 100
+    tokens: Count = 100
 
     def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
         newest: dict[str, ShownPart] = {}
@@ -103,8 +104,8 @@ class FailedArguments(Struct, frozen=True, kw_only=True):
     The result stays and says what went wrong. The marker in place of the arguments names the file.
     """
 
-    turns: int = 4
-    tokens: int = 100
+    turns: Count = 4
+    tokens: Count = 100
     paths: tuple[str, ...] = FILE_ARGUMENTS
     """Names of arguments that hold the file; these stay."""
 

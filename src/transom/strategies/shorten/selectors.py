@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core.message import Assistant
 from transom.core.policy import Target
+from transom.core.ranges import Count, Share
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.candidates import is_large, is_user_pinned, may_trim, unsent_units
@@ -27,8 +28,8 @@ class FreshResults(Struct, frozen=True, kw_only=True):
     For `Policy.arrival`: these results are in no cached prefix, so a trim breaks none.
     """
 
-    characters: int = 0
-    fraction: float = 0.5
+    characters: Count = 0
+    fraction: Share = 0.5
 
     def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
         most = target.budget.share(self.characters, self.fraction)
@@ -46,9 +47,9 @@ class OldResults(Struct, frozen=True, kw_only=True):
     cached in between. The first `first` results are never named, nor those of the tools `tools`.
     """
 
-    last: int = 5
-    polling: int = 10
-    first: int = 1
+    last: Count = 5
+    polling: Count = 10
+    first: Count = 1
     tools: frozenset[str] = frozenset()
 
     def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
@@ -67,9 +68,9 @@ class LargeOldResults(Struct, frozen=True, kw_only=True):
     together, or if it may not be trimmed (see `may_trim`); a result if its tool reads the log back.
     """
 
-    keep: int = 40_000
-    keep_share: float = 0.4
-    preview: int = 60
+    keep: Count = 40_000
+    keep_share: Share = 0.4
+    preview: Count = 60
 
     def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
         newer, keep = 0, target.budget.share(self.keep, self.keep_share)

@@ -18,6 +18,7 @@ from transom.core.budget import fits
 from transom.core.edit import Edit, Trim
 from transom.core.message import Text
 from transom.core.policy import Target
+from transom.core.ranges import Count, Share, check_ranges
 from transom.core.tokens import ZERO, Size, part_bytes, text_bytes, trimmed_text
 from transom.core.trims import effective_trim, find_part
 from transom.core.view import View
@@ -68,6 +69,8 @@ class Shorten(Struct, frozen=True):
             raise InvalidSetting(f"shorten: worth must be a function or None, not {quote(self.worth)}")
         if not isinstance(cast("object", self.why), str):
             raise InvalidSetting(f"shorten: why must be text, not {quote(self.why)}")
+        for step in (self.which, self.form, self.worth):
+            check_ranges(step)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         parts = list(self.which(view, target))
@@ -97,10 +100,10 @@ class Together(Struct, frozen=True):
     Raises InvalidSetting for a share that is not from 0 to 1.
     """
 
-    least: float = 0.05
+    least: Share = 0.05
 
     def __post_init__(self) -> None:
-        _check_share("together: least", self.least)
+        check_ranges(self)
 
     def __call__(self, view: View, target: Target, saved: Size) -> bool:
         return is_worth_a_batch(view, target, saved, self.least)
@@ -114,22 +117,15 @@ class Enough(Struct, frozen=True, kw_only=True):
     that is not from 0 to 1, or for tokens below 0.
     """
 
-    tokens: int = 20_000
-    share: float = 0.15
+    tokens: Count = 20_000
+    share: Share = 0.15
 
     def __post_init__(self) -> None:
-        _check_share("enough: share", self.share)
-        if type(self.tokens) is not int or self.tokens < 0:
-            raise InvalidSetting(f"enough: tokens must be a whole number, at least 0, not {quote(self.tokens)}")
+        check_ranges(self)
 
     def __call__(self, view: View, target: Target, saved: Size) -> bool:
         is_enough = fits(view.total.minus(saved), target.goal)
         return is_enough and saved.tokens >= target.budget.share(self.tokens, self.share)
-
-
-def _check_share(name: str, share: object) -> None:
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
-        raise InvalidSetting(f"{name} must be between 0 and 1, not {quote(share)}")
 
 
 def _saved(view: View, target: Target, trim: Trim) -> Size:
