@@ -62,3 +62,16 @@ def test_a_mark_inside_a_result_is_one_before_it():
     (violation,) = dialect_named("anthropic").violations(body)
     assert (violation.rule, violation.why) == ("A19", "a cache_control of 1h behind one of 5m")
     assert breakpoints(body, [0]) == body  # nothing of ours stands before an hour
+
+
+def test_fit_leaves_out_the_marks_that_the_api_refuses():
+    """A list has the same marks as a request with it."""
+
+    def said(ttl: str) -> list[dict]:
+        return [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral", "ttl": ttl}}]
+
+    turns = [("user", "5m"), ("assistant", "1h"), ("user", "1h"), ("assistant", "5m"), ("user", "5m"), ("user", "5m")]
+    messages = [{"role": role, "content": said(ttl)} for role, ttl in turns]
+    fitted = transom.fit(messages, budget=20_000, dialect="anthropic")
+    marks = [block["cache_control"]["ttl"] for each in fitted for block in each["content"] if "cache_control" in block]
+    assert marks == ["1h", "5m", "5m", "5m"]

@@ -19,6 +19,10 @@ _SPARE_SLOTS = 1_000
 """How many slots that are no longer in the window may stay in the cache, beside as many as the window has."""
 
 
+_LISTS = ("messages", "input", "contents")
+"""The keys under which the body of an API has the list of messages."""
+
+
 class _RenderedSlots(dict[Dialect, dict[Slot, tuple[Rendered, ...]]]):
     """A cache of rendered messages, by dialect and slot object. A slot never changes, so its messages do not either.
 
@@ -56,8 +60,10 @@ def shared_body(view: View, dialect: Dialect, indexes: IndexCache | None = None)
 
 
 def render_messages(view: View, dialect: Dialect) -> list[dict[str, Any]]:
-    """The list of messages alone, as `render` has them in its body."""
-    return to_builtins(dialect.join(_rendered(view, dialect, view.slots, IndexCache())))
+    """The list of messages alone, as `render` has them in its body: what the API does not take beside the head and the
+    tools (cache marks) is left out here too."""
+    body = shared_body(view, dialect)
+    return to_builtins(next(body[key] for key in _LISTS if key in body))
 
 
 def message_count(view: View, dialect: Dialect, slots: int, indexes: IndexCache | None = None) -> int:
