@@ -234,7 +234,7 @@ def test_undo_takes_back_the_last_compaction_as_a_whole():
             conv.last_edit()
         with pytest.raises(InvalidEdit, match=r"^undo: there is no live edit"):
             conv.undo()
-        with pytest.raises(InvalidEdit, match=r"^undo: entry 0 is no live edit; this log has none"):
+        with pytest.raises(InvalidEdit, match=r"^undo: entry 0 is no live edit; no edit is live"):
             conv.undo(0)
         with pytest.raises(InvalidEdit, match="no live edit"):
             conv.undo()

@@ -92,3 +92,14 @@ def test_a_deleted_file_says_so_unless_it_was_made_again():
         "docs/a.md (deleted 1",
         "src/probe.py (1, deleted 5)",
     ]
+
+
+def test_what_a_call_made_is_named_although_its_arguments_have_no_id():
+    changed = changed_line(
+        ("create_ticket", {"title": "Printer is broken"}, '{"ticket_id": "TCK-881", "status": "open"}'),
+        ("gh_create_issue", {"repo": "o/r", "title": "Untangle"}, '{"number": 296, "url": "https://github.com/o/r"}'),
+        ("add_note", {"text": "Call back."}, '{"id": 4711, "text": "Call back."}'),
+        ("get_ticket", {"title": "Printer is broken"}, '{"ticket_id": "TCK-882", "status": "open"}'),
+        ("create_draft", {"text": "Dear all"}, '{"ok": true}'),
+    )
+    assert changed == "Changed: TCK-881 (open 1), 296 (1), 4711 (1)"

@@ -76,4 +76,4 @@ def _newest_live(view: View) -> str:
     """What an undo could take back, for the error of one that takes back nothing."""
     live = view.live_edits
     newest = [str(live[at]) for at in range(len(live) - 1, max(-1, len(live) - 1 - LISTED_EDITS), -1)]
-    return f"; the newest live edits are {', '.join(newest)}" if newest else "; this log has none"
+    return f"; the newest live edits are {', '.join(newest)}" if newest else "; no edit is live"

@@ -84,6 +84,7 @@ def test_a_number_beyond_the_log_is_refused_with_the_numbers_that_there_are(entr
         lambda: conv.preview_edit(Trim(entry=entry, part=("text", 0), note="-")),
     )
     for edit in edits:
-        with pytest.raises(InvalidEdit, match=rf"^\w+: there is no entry {entry} in this log: its entries are 0 to 2$"):
+        known = rf"^\w+: there is no entry {entry} in this log: its entries are 0 to 2"
+        with pytest.raises(InvalidEdit, match=known + "(; no edit is live)?$"):
             edit()
     assert len(conv.log) == 3

@@ -54,7 +54,8 @@ class Action(Struct, frozen=True, gc=False):
     """What a call did.
 
     - `tool`: its name. `kind`: what it does (see `ToolRow`). `about`: to what, in a few words; `text`: at length.
-    - `names`: the files and objects that it names. `changes`: those that it changes if it succeeds.
+    - `names`: the files and objects that it names. `changes`: those that it changes if it succeeds. `is_changing`: its
+      tool's name says that it changes something, which its arguments need not name: `create_ticket`.
     - `commands`: what it runs in a shell.
     - `edits`: what it puts in place of what. `edited_line`: the most informative line of them; `adds_line`: whether
       they add it or take it away.
@@ -70,6 +71,7 @@ class Action(Struct, frozen=True, gc=False):
     edits: tuple[FileEdit, ...] = ()
     edited_line: str = ""
     adds_line: bool = True
+    is_changing: bool = False
 
     @property
     def is_run(self) -> bool:
@@ -144,6 +146,7 @@ def action_of(call: Call, tools: Sequence[ToolRow] = TOOLS) -> Action:
         edits=edits,
         edited_line=one_line(line, OUTCOME),
         adds_line=adds_line,
+        is_changing=bool(words & CHANGING) and kind not in {"plan", "type", "run"},
     )
 
 

@@ -98,7 +98,8 @@ _MADE = re.compile(
 """A commit, a push, a pull request."""
 _TAG = re.compile(r"\A\s*<[a-zA-Z][\w-]{0,40}>\s*")
 """A tag in front of an error, as in "<tool_use_error>File does not exist"."""
-_OBJECT = re.compile(r'"(status|(?:\w{1,40}_)?id)"\s*:\s*"([^"\\\n]{1,60})"')
+_OBJECT = re.compile(r'"(status|number|(?:\w{1,40}_)?id)"\s*:\s*(?:"([^"\\\n]{1,60})"|(\d{1,18})\b)')
+"""An id, a number or a status in the JSON of a result."""
 
 
 class Outcome(Struct, frozen=True, gc=False):
@@ -243,7 +244,7 @@ def _says(body: str, lines: int, action: Action, verdict: str) -> str:
         return ""
     if action.kind in {"other", "ask"} or verdict:
         if body.lstrip()[:1] in {"{", "["} and len(body) > OUTCOME:
-            states = [one[0] for one in _OBJECT.finditer(body[:SCANNED_OUTPUT]) if one[1] == "status"]
+            states = [one[0] for one in _OBJECT.finditer(body[:SCANNED_OUTPUT]) if one[1] == "status" and one[2]]
             return states[0] if len(states) == 1 else ""
         first = next((line for line in body[:SCANNED_OUTPUT].splitlines() if any(map(str.isalnum, line))), body)
         return one_line(verdict or first, OUTCOME)
@@ -260,13 +261,13 @@ def _made(body: str, action: Action) -> Iterator[tuple[str, str]]:
         if any(one.program in {"git", "git commit", "gh create"} for one in action.commands):
             found = [next(filter(None, one.groups())) for one in _MADE.finditer(body[-SCANNED_OUTPUT:])]
             yield from ((" ".join(one.split()), "") for one in found[:MOST_MADE])
-    elif action.changes and not action.is_edit and body.lstrip()[:1] == "{":
-        found = _OBJECT.findall(body[:SCANNED_OUTPUT])
+    elif (action.changes or action.is_changing) and not action.is_edit and body.lstrip()[:1] == "{":
+        found = [(key, text or number) for key, text, number in _OBJECT.findall(body[:SCANNED_OUTPUT])]
         state = next((value for key, value in found if key == "status"), "")
         ids = (value for key, value in found if key != "status")
         new = (one for one in ids if one in action.changes or one not in action.names)
-        made = next(new, next(iter(sorted(action.changes))))
-        if state or made not in action.changes:
+        made = next(new, min(action.changes, default=""))
+        if made and (state or made not in action.changes):
             yield made, state
 
 
