@@ -8,6 +8,7 @@ from transom import Budget, Conversation
 from transom.core.edit import Fold
 from transom.evaluation.missing_names import MissingNames, missing_names
 from transom.testing.fakes import FakeClock, WordCounter
+from transom.texts import record_title
 
 
 def test_a_name_is_missing_unless_the_text_of_the_fold_or_another_place_has_it():
@@ -55,3 +56,17 @@ def test_code_between_two_strings_is_not_a_name():
     fold = conv.edit(Fold(first=first, last=first, text="[-]", why="test"))
     names = {name for name, _ in missing_names(conv.view)[fold].missing}
     assert names == {"beta_1", "real name"}
+
+
+def test_a_name_in_a_line_of_a_record_is_not_missing():
+    conv = Conversation.open("memory:", "x", budget=Budget(context=4_000), counter=WordCounter(), clock=FakeClock())
+    conv.user("look")
+    conv.plan_request()
+    body = {"id": "c", "type": "function", "function": {"name": "Read", "arguments": '{"path": "/home/me/mod_0.py"}'}}
+    conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
+    conv.tool_result("c", "alpha_1 " * 9)
+    conv.user("go on")
+    first = conv.view.slots[1].key
+    record = f"{record_title('entry 2', 1, 9, readable=False)}\n2 Read /home/me/mod_0.py: 1 line"
+    fold = conv.edit(Fold(first=first, last=first, text=record, why="test"))
+    assert [name for name, _ in missing_names(conv.view)[fold].missing] == ["alpha_1"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import transom
 from transom.texts import is_record
@@ -179,3 +180,16 @@ def test_a_command_that_changes_no_file_and_the_output_of_a_passed_run_are_not_q
     assert "KeyError: 'row_8'" in text
     assert "Bash pytest: «40 passed in 0.4s»" in text
     assert "test_rows_" not in text
+
+
+def test_the_names_of_arguments_and_the_numbers_of_ids_are_not_quoted_alone():
+    def booking(at):
+        args = {"delivery_note_text": f"ward {at}", "payment_reference": f"TX-{at:05}"}
+        rows = "\n".join(f"| TX-{at:02}{row:03} | paid |" for row in range(30))
+        return tool_turn("transfer_money", args, rows, id_=f"b{at}")
+
+    text = record(*map(booking, range(20, 40)))
+    assert "TX-20" in text
+    alone = [name for quote in re.findall("«([^»]*)»", text) for name in quote.split(" … ")]
+    assert not {"delivery_note_text", "payment_reference"} & set(alone)
+    assert not [name for name in alone if name.isdecimal()]

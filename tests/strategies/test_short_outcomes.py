@@ -184,3 +184,9 @@ def test_a_few_short_lines_of_a_page_or_a_file_are_their_own_outcome():
     assert page == ("«# Untitled ⏎ No content could be extracted»", False)
     assert ended("Read", {"file_path": "/a/VERSION"}, "1.2.3\nstable\n") == ("«1.2.3 ⏎ stable»", False)
     assert ended("Read", {"file_path": "/a/VERSION"}, f"1.2.3\n{'stable ' * 9}\n") == ("2 lines", False)
+
+
+def test_of_a_longer_result_of_an_unknown_tool_the_first_line_says_that_more_follows():
+    three = "status: open\nBLOCKED: do not ship\nowner: Ana"
+    assert ended("lookup", {"order": "A-1"}, three) == ("«status: open ⏎ BLOCKED: do not ship ⏎ owner: Ana»", False)
+    assert ended("lookup", {"order": "A-2"}, f"{three}\n{'because ' * 20}") == ("«status: open …»", False)

@@ -41,7 +41,8 @@ def missing_names(view: View) -> dict[int, MissingNames]:
     found = visible(view)
     shown = {name for one in found for name in visible_names(index, view, one)}
     thoughts = (thought for one in found if isinstance(one, Unit) for thought in _thoughts(one))
-    texts = "\0".join(chain((text for one in found for text in visible_texts(one)), thoughts))
+    folds = (one.text for one in found if isinstance(one, FoldedSlot))  # the lines of a record have names too
+    texts = "\0".join(chain((text for one in found for text in visible_texts(one)), folds, thoughts))
     return {slot.seq: _missing(index, slot, shown, texts) for slot in view.slots if isinstance(slot, FoldedSlot)}
 
 

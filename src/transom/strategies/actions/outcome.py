@@ -242,16 +242,18 @@ def _says(body: str, lines: int, action: Action, verdict: str) -> str:
     run ended."""
     if action.is_edit:
         return ""
+    most = {"search": SHORT_MATCHES, "run": SHORT_OUTPUT, "type": SHORT_OUTPUT}.get(action.kind, ONE_LINER)
+    is_short = 0 < lines <= SHORT_LINES and len(body) <= 2 * SHORT_OUTPUT
+    short = " ⏎ ".join(" ".join(line.split()) for line in body.splitlines() if line.strip()) if is_short else ""
+    if not verdict and 0 < len(short) <= most:
+        return short
     if action.kind in {"other", "ask"} or verdict:
         if body.lstrip()[:1] in {"{", "["} and len(body) > OUTCOME:
             states = [one[0] for one in _OBJECT.finditer(body[:SCANNED_OUTPUT]) if one[1] == "status" and one[2]]
             return states[0] if len(states) == 1 else ""
         first = next((line for line in body[:SCANNED_OUTPUT].splitlines() if any(map(str.isalnum, line))), body)
-        return one_line(verdict or first, OUTCOME)
-    most = {"search": SHORT_MATCHES, "run": SHORT_OUTPUT, "type": SHORT_OUTPUT}.get(action.kind, ONE_LINER)
-    is_short = 0 < lines <= SHORT_LINES and len(body) <= 2 * SHORT_OUTPUT
-    short = " ⏎ ".join(" ".join(line.split()) for line in body.splitlines() if line.strip()) if is_short else ""
-    return short if len(short) <= most else ""
+        return one_line(verdict, OUTCOME) if verdict else one_line(first + (" …" if lines > 1 else ""), OUTCOME)
+    return ""
 
 
 def _made(body: str, action: Action) -> Iterator[tuple[str, str]]:

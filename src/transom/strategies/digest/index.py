@@ -40,6 +40,7 @@ from transom.strategies.digest.passages import (
     MARGIN,
     MOST,
     Passage,
+    argument_names,
     is_readable,
     is_repeated,
     readable,
@@ -270,10 +271,12 @@ class Index:
             at = number - len(sources) + len(calls)
             whole = report or skill_arguments(text) or (0, len(text))
             left_out = [*unreadable(text), *(unquoted_spans(calls[at]) if at >= 0 else ())]
+            keys = argument_names(calls[at]) if at >= 0 else []
             for start, end in without(whole, left_out) if left_out else (whole,):
                 pieces = sentences if talk and not calls and len(text) <= MOST else split
                 found = pieces(text[start:end], rate)
-                passages.extend(_passages(entry.seq, number, text[start:end], rate, found, offset=start, talk=talk))
+                part = text[start:end]
+                passages.extend(_passages(entry.seq, number, part, rate, found, offset=start, talk=talk, keys=keys))
         action = self._action(view, entry.seq) if isinstance(fact, ToolResult) else UNKNOWN
         ended = outcome_of(fact, action) if isinstance(fact, ToolResult) else None
         is_refused = ended is not None and ended.status == "refused"
@@ -319,16 +322,25 @@ class _LastIndex:
 
 
 def _passages(
-    entry: int, number: int, text: str, rate: float, pieces: Iterable[Span], *, offset: int, talk: bool
+    entry: int,
+    number: int,
+    text: str,
+    rate: float,
+    pieces: Iterable[Span],
+    *,
+    offset: int,
+    talk: bool,
+    keys: Sequence[Span],
 ) -> Iterator[Passage]:
     """The passages of an entry's `number`-th text, or of a part of it that begins at `offset`, with the names that
-    begin in each. `pieces`: the spans into which it is split. `rate`: tokens a character."""
+    begin in each. `pieces`: the spans into which it is split. `rate`: tokens a character. `keys`: spans of the whole
+    text in which no name counts."""
     spans = list(pieces)
     found: list[list[str]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
     for at, names in names_in(text, talk=talk):
         where = bisect_right(starts, at) - 1
-        if at < spans[where][1]:
+        if at < spans[where][1] and not any(start <= offset + at < end for start, end in keys):
             found[where].extend(names)
     last = len(spans) - 1
     for at, ((start, end), runs) in enumerate(zip(spans, found, strict=True)):

@@ -33,6 +33,8 @@ def name_quotes(
     place: dict[str, int] = {}
     for at in range(len(passages) - 1, -1, -1):
         for name in needed[at]:
+            if name.isdecimal() and any(name in other and name != other for other in needed[at]):
+                continue  # the number of an id says nothing without the rest
             if (other := place.get(name)) is None or factors[at] > factors[other]:
                 place[name] = at
 
