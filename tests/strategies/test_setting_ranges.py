@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import fields
 
+from transom import strategies
 from transom.core.policy import Policy
 from transom.core.ranges import Share
 from transom.errors import InvalidSetting
@@ -18,6 +20,16 @@ class Mine(Struct, frozen=True):
 
     part: Share = 0.5
     offset: int = 0
+
+    def __call__(self, view, target):
+        return iter(())
+
+
+class Unresolved(Struct, frozen=True):
+    """A strategy of a user with a type that is imported for type checkers only."""
+
+    part: Share = 0.5
+    choose: "OnlyForTypeCheckers | None" = None  # noqa: F821, UP037
 
     def __call__(self, view, target):
         return iter(())
@@ -57,4 +69,12 @@ def test_what_a_shorten_is_made_of_is_checked_when_it_is_made():
 
 def test_numbers_in_range_and_settings_without_a_range_are_taken():
     assert Policy(pressure=(Mine(part=1, offset=-3), Rounds(last=1), HeadTail(first=0, last=0), Digest(quiet=0)))
+    assert Policy(pressure=(Unresolved(part=7),))
     assert Policy(keep=(KeepUsers(each=None),), pressure=(Shorten(LargeOldResults(keep=0), Clip(tokens=0)),))
+
+
+def test_the_settings_of_every_strategy_can_be_looked_up():
+    own = [one for one in vars(strategies).values() if isinstance(one, type) and issubclass(one, Struct)]
+    assert own
+    for one in own:
+        assert fields(one) is not None

@@ -29,9 +29,14 @@ def check_ranges(step: object) -> None:
 
 @cache
 def _ranges(step: type) -> dict[str, tuple[Any, str]]:
-    """The settings of a class that have a range: the type of each, and the range in words."""
+    """The settings of a class that have a range: the type of each, and the range in words. None if a type is only
+    imported for type checkers, so that nobody can look it up."""
     found: dict[str, tuple[Any, str]] = {}
-    for one in fields(step) if issubclass(step, Struct) else ():
+    try:
+        settings = fields(step) if issubclass(step, Struct) else ()
+    except (NameError, AttributeError, TypeError):
+        return found
+    for one in settings:
         metas = (meta for kind in (one.type, *get_args(one.type)) for meta in getattr(kind, "__metadata__", ()))
         if words := next((meta.description for meta in metas if isinstance(meta, Meta) and meta.description), ""):
             found[one.name] = one.type, words
