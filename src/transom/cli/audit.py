@@ -82,8 +82,8 @@ def _print_total(console: Console, conversations: int, found: Sequence[AuditedCo
     total = _total(found)
     about = f"{counted(conversations, 'conversation')}, {counted(len(found), 'compaction')}"
     if not found:
-        where = "Compactions stand in the sessions of Claude Code and Codex."
-        print_wrapped(console, f"{about}: nothing to compare. {where}")
+        where = "Only sessions of Claude Code and Codex say when they were compacted."
+        print_wrapped(console, f"{about}: none of them was compacted. {where}")
         return
     lost = ", ".join(
         f"{total[f'lost_{name}']:,} of {total[name]:,} {what}"
