@@ -160,7 +160,7 @@ def test_pin_says_if_the_window_is_then_over_the_budget(run):
     folded = [(row["tokens"], row["entry"]) for row in rows if row["state"] == "folded" and row["role"] == "tool"]
     kept = next(row["entry"] for row in rows if row["state"] == "kept" and row["role"] == "tool")
     assert len(run("pin", "demo", kept, "--dry-run")[1].splitlines()) == 2
-    *largest, large = [entry for _, entry in sorted(folded, reverse=True)][:2]
+    *largest, large = [entry for _, entry in sorted(folded, reverse=True)][:3]
     for entry in largest:
         assert len(run("pin", "demo", entry)[1].splitlines()) == 2
     line = "over the budget of 8,000 tokens: the next call "
