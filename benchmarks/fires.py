@@ -24,7 +24,7 @@ from typing import Any
 
 import transom.strategies
 from transom.conversation.conversation import Conversation
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Text, ToolResult, User
 from transom.errors import TransomError

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.entry import Entry

@@ -20,7 +20,7 @@ from rich.console import Console
 from transom.cli.window_text import print_window_text
 from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.core.unit import FoldedSlot
 from transom.core.window import Window
 from transom.policies import policy_named

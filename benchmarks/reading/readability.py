@@ -21,8 +21,9 @@ from transom.core.policy import Policy
 from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.core.view import View
 from transom.core.window import Window
-from transom.evaluation.quote_reasons import Quote, Record, RecordLine, parsed_record
-from transom.evaluation.replay_stats import newest_fold, share
+from transom.evaluation.record_lines import Quote, Record, RecordLine, parsed_record
+from transom.evaluation.replay_stats import newest_fold
+from transom.evaluation.sums import share
 from transom.importers import Recorded
 from transom.reports.recorded_calls import recorded_calls
 from transom.strategies.digest.passages import arguments, readable

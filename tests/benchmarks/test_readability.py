@@ -14,7 +14,7 @@ from transom.core.entry import Entry
 from transom.core.message import Call
 from transom.core.reducer import build_view
 from transom.core.window import assemble
-from transom.evaluation.quote_reasons import Quote, Record, RecordLine, parsed_record
+from transom.evaluation.record_lines import Quote, Record, RecordLine, parsed_record
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries, WordCounter
 

@@ -21,7 +21,7 @@ import turnsafe
 
 from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.policies import policy_named

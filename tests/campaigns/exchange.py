@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.message import Fact, Head
 from transom.importers import Recorded, export, import_file, read

@@ -22,7 +22,7 @@ import turnsafe
 
 from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.core.budget import Budget
 from transom.policies import policy_named
 from transom.stores import MemoryStore

@@ -17,7 +17,7 @@ from pathlib import Path
 import transom
 from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.conversation.settings import Settings
 from transom.importers import Recorded, read
 from transom.stores import MemoryStore

@@ -6,7 +6,7 @@ import pytest
 
 from transom import Budget, Conversation
 from transom.conversation.appending.parse_messages import split_head
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.errors import InvalidSetting
 from transom.policies import policy_named
 from transom.stores import MemoryStore

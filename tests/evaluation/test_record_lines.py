@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transom import texts
-from transom.evaluation.quote_reasons import parsed_record
+from transom.evaluation.record_lines import parsed_record
 from transom.strategies.digest.record import CallLine, RecordTurn, record_text
 
 

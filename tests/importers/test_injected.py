@@ -6,7 +6,7 @@ import pytest
 from sessions import assistant, item, jsonl, result, said, text, user
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.core.budget import Budget
 from transom.core.reducer import build_view
 from transom.core.tokens import FormatCounter

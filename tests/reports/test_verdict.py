@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from transom.evaluation.compare import Compared, UserRequests
+from transom.evaluation.cost import Cost
 from transom.evaluation.grounding import Grounding
-from transom.evaluation.replay_stats import Cost, ReplayStats
+from transom.evaluation.replay_stats import ReplayStats
 from transom.reports.verdict import verdict
 
 

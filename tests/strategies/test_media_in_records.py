@@ -6,7 +6,7 @@ import pytest
 
 import transom
 from transom import texts
-from transom.evaluation.quote_reasons import parsed_record
+from transom.evaluation.record_lines import parsed_record
 
 PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/screen.png", "detail": "low"}}
 FILLER = [

@@ -42,8 +42,8 @@ def test_without_room_turns_without_quotes_are_counted():
 
 def test_without_room_turns_that_changed_something_keep_their_details():
     def turn(number, tool, subject, *, changes=False):
-        call = CallLine(tool=tool, subject=subject, changes=changes)
-        return RecordTurn(first=str(number), role="assistant", calls=(call,))
+        call = CallLine(tool=tool, subject=subject)
+        return RecordTurn(first=str(number), role="assistant", calls=(call,), changes=changes)
 
     turns = [
         *(turn(at, "Read", f"src/{at}.py") for at in (3, 5)),

@@ -12,7 +12,7 @@ from windows import conversations
 
 from families import FAMILIES
 from transom.conversation.appending.parse_messages import split_head
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.message import Assistant
 from transom.core.window import assemble

@@ -1,30 +1,23 @@
-"""`fit`: a list of messages in, a valid list within the budget out. No store: each call plays the whole list again.
-
-And `replay`, which does so: a conversation that happened goes through the front door again, a window before each of its
-calls.
-"""
+"""`fit`: a list of messages in, a valid list within the budget out. No store: each call plays the whole list again."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Unpack
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
+from transom.conversation.replay import replay
 from transom.conversation.settings import ConversationOptions, Settings, warn_without_budget
-from transom.core.entry import Meta
 from transom.core.log import Log
-from transom.core.message import Assistant, Note, Raw, User
+from transom.core.message import Note, Raw
 from transom.core.tool import Tool
 from transom.core.view import STRAY_RESULT, View
-from transom.core.window import Window
-from transom.errors import BudgetImpossible, InvalidMessage, InvalidSetting, quote
+from transom.errors import InvalidMessage, InvalidSetting
 from transom.stores import MemoryStore
-from transom.wire.dialect import Placed
 from transom.wire.frameworks import format_of_list
 from transom.wire.rendering import render_messages
 
@@ -137,48 +130,3 @@ def _position(log: Log, seq: int) -> int:
         if (meta := log[at].meta) is not None and meta.source is not None:
             return meta.source
     return 0
-
-
-class ReplayStep(Struct, frozen=True, kw_only=True):
-    """A call of a recorded conversation, its reply at position `at`: the window it saw, or the refusal."""
-
-    at: int
-    window: Window | None = None
-    refused: BudgetImpossible | None = None
-
-
-def replay(
-    conversation: Conversation,
-    facts: Iterable[Placed],
-    *,
-    tools: Sequence[Raw | Tool] | None = None,
-    injected: Collection[int] = (),
-) -> Iterator[ReplayStep]:
-    """Append the facts to the conversation, and yield a step for each call (an assistant message with a message before
-    it), in order. Nothing is appended before the steps are asked for.
-
-    There is no step for a call whose window would hold no message: what stands before it is all empty, or stray
-    results. `tools`: those of every call. `injected`: the positions of messages in the user's role that a program
-    wrote: see `Meta.injected`.
-
-    Raises InvalidSetting if the log has entries already. If another process may replay into the same store, hold the
-    conversation's lease meanwhile.
-    """
-    if n := conversation.log.refresh():
-        raise InvalidSetting(
-            f"conversation {quote(conversation.log.name)} is in the store already, with {n:,} entries: "
-            "replay into another store"
-        )
-    for at, fact in facts:
-        shows = conversation.view.slots or conversation.dialect.render_head(conversation.head)
-        if at and isinstance(fact, Assistant) and shows:
-            yield _call(conversation, at, tools)
-        conversation.append(fact, Meta(source=at, injected=isinstance(fact, User) and at in injected))
-
-
-def _call(conversation: Conversation, at: int, tools: Sequence[Raw | Tool] | None) -> ReplayStep:
-    """Plan the request of the call whose reply stands at this position: its window, or the refusal."""
-    try:
-        return ReplayStep(at=at, window=conversation.plan_request(tools=tools))
-    except BudgetImpossible as refused:
-        return ReplayStep(at=at, refused=refused)

@@ -163,10 +163,10 @@ class Policy(Struct, frozen=True, kw_only=True):
       limits), nothing is recalled.
 
     Raises InvalidSetting if a list of steps is not a tuple of callables or holds a class instead of an instance, if a
-    number among the settings of a step is not in the range of its type (`transom.core.ranges`), if
-    `choices` is not a tuple of `Choice` with different names, if a share is not a number from 0 to 1 (a trigger may be
-    infinity), if a given `target` is above a trigger that is not 0, if a trigger or target is given and there is no
-    step that could follow it, or if `own_limits` is not a Budget.
+    number among the settings of a step is not in the range of its type (`transom.core.ranges`), if `choices` is not a
+    tuple of `Choice` with different names, if a share is not a number from 0 to 1 (a trigger may be infinity), if a
+    given `target` is above a trigger that is not 0, if a trigger or target is given and there is no step that could
+    follow it, or if `own_limits` is not a Budget.
     """
 
     name: str = "custom"

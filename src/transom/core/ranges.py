@@ -29,8 +29,8 @@ def check_ranges(step: object) -> None:
 
 @cache
 def _ranges(step: type) -> dict[str, tuple[Any, str]]:
-    """The settings of a class that have a range: the type of each, and the range in words. None if a type is only
-    imported for type checkers, so that nobody can look it up."""
+    """The settings of a class that have a range: the type of each, and the range in words. Empty if one of its
+    types cannot be looked up, because it is imported for type checkers only."""
     found: dict[str, tuple[Any, str]] = {}
     try:
         settings = fields(step) if issubclass(step, Struct) else ()

@@ -1,26 +1,25 @@
-"""How full the window of a draft is, what strategies must reach, what recall steps bring back, and the bill of a window
-that cannot be made to fit."""
+"""How full the window of a draft is, what strategies must reach, and the bill of a window that no strategy can make
+fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from math import ceil
 from operator import attrgetter
-from typing import cast
 
 from msgspec.structs import replace
 
-from transom.core.apply_redaction import Redact, redacted_recall
 from transom.core.budget import Budget, between, pressure
 from transom.core.draft import Draft, due_size
-from transom.core.message import Assistant, Failure, Recalled
+from transom.core.due_recall import DueRecall
+from transom.core.message import Assistant, Failure
 from transom.core.plan_request import PlanRequest
-from transom.core.policy import Policy, Target, is_at_trigger, name_of, naming, policy_limit
-from transom.core.tokens import ZERO, Size, fact_size
+from transom.core.policy import Target, is_at_trigger, policy_limit
+from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.errors import BudgetImpossible, InvalidEdit, quote
+from transom.errors import BudgetImpossible
 
 MIN_FULLNESS = 0.2
 """How full a limit of messages or bytes must be, at least, before it lowers the token limit. Without this minimum, a
@@ -168,67 +167,6 @@ class Targets:
             return limit
         tokens = fixed.tokens + int((used.tokens - fixed.tokens) / fullest)
         return replace(limit, tokens=min(limit.tokens, tokens))
-
-
-class DueRecall:
-    """Asks the policy's recall steps for the fact to recall before the next request. There is at most one for
-    each new unit: a message of the user, or a turn of the model. The steps are asked once for each view; the answer is
-    remembered.
-
-    The size of the fact counts towards the pressure like a note that is due, so that a compaction makes room for it. It
-    never counts towards the limit: the last resort removes nothing to make room for it.
-    """
-
-    def __init__(self, policy: Policy, redact: Redact | None) -> None:
-        self._policy, self._redact = policy, redact
-        self._asked: View | None = None
-        self._recalled: Recalled | None = None
-        self._size = ZERO
-
-    def of(self, view: View, target: Callable[[], Target]) -> Recalled | None:
-        """The fact to recall into this view. None if no step gives one, or if something was recalled for its newest
-        unit already.
-
-        `target`: makes the target of recall steps. Only called if the steps are asked. (Kept in this object, it would
-        make a circle of references, and the plan would be freed late.) Raises InvalidEdit if a step gives a value that
-        is not a Recalled with a text.
-        """
-        if not self._policy.recall:
-            return None
-        if self._asked is not view:
-            self._asked, self._size = view, ZERO
-            self._recalled = None if _has_recall_for_newest_unit(view) else self._ask(view, target())
-            if self._recalled is not None:
-                self._size = fact_size(self._recalled, view.counter.count_body(self._recalled))
-        return self._recalled
-
-    def size(self, view: View, target: Callable[[], Target]) -> Size:
-        """The size of the fact to recall; zero if there is none."""
-        self.of(view, target)
-        return self._size
-
-    def _ask(self, view: View, target: Target) -> Recalled | None:
-        """The first fact that a step gives, redacted; None if no step gives one."""
-        for step in self._policy.recall:
-            with naming(step, self._policy):
-                recalled = next(step(view, target), None)
-                if recalled is None:
-                    continue
-                if not isinstance(cast("object", recalled), Recalled) or not recalled.text:
-                    found = quote(recalled)
-                    raise InvalidEdit(f"recall step {name_of(step)} must give a Recalled with a text, not {found}")
-                return recalled if self._redact is None else redacted_recall(view, recalled, self._redact)
-        return None
-
-
-def _has_recall_for_newest_unit(view: View) -> bool:
-    """Whether a Recalled, of a plan or of the caller, stands after the beginning of the newest unit
-    (`View.newest_unit`): a message of the user, or a turn of the model.
-
-    Also true if there is no such unit yet: then nothing is recalled.
-    """
-    newest = view.newest_unit
-    return newest < 0 or any(isinstance(view.fetch(seq).body, Recalled) for seq in range(newest + 1, view.length))
 
 
 NO_UNITS: Mapping[int | None, str] = {}

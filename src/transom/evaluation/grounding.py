@@ -16,7 +16,7 @@ from math import inf
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.evaluation.replay_stats import Sums, share
+from transom.evaluation.sums import Sums, share
 
 NEAR = 40
 """Characters on either side of an identifier that must be as in the original text (fewer at the beginning or end of

@@ -1,35 +1,13 @@
-"""The figures of a replay, as sums over calls, conversations and files; and the cost of its requests."""
+"""The figures of a replay, as sums over calls, conversations and files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
-from typing import Any, Self
-
 from msgspec import Struct
 
-from transom.cache_prices import Prices, RequestTokens
 from transom.core.unit import FoldedSlot
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
-
-
-class Sums(Struct, frozen=True, kw_only=True):
-    """Figures that can be added up. Each field is a number, or figures of this kind again; by default it is zero."""
-
-    def plus(self, other: Self) -> Self:
-        """Return the sums of this and `other`, field by field."""
-        return type(self)(**{name: _sum(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__})
-
-
-def _sum(one: Any, other: Any) -> Any:
-    return one.plus(other) if isinstance(one, Sums) else one + other
-
-
-def share(part: float, whole: float) -> float | None:
-    """Return `part / whole`; None if `whole` is 0."""
-    return part / whole if whole else None
-
+from transom.evaluation.sums import Sums, share
 
 Span = tuple[int, int]
 """The least and the greatest value."""
@@ -126,30 +104,3 @@ def replay_stats(window: Window, *, newest_before: int = -1) -> ReplayStats:
         breaks=int(window.breaks is not None),
         compactions=int(newest_fold(window) > newest_before),
     )
-
-
-class Cost(Sums, frozen=True, kw_only=True):
-    """What requests cost, in units of one fresh input token. `paid`: as they were sent; `everything`: if each had sent
-    the whole conversation so far.
-    """
-
-    paid: float = 0.0
-    everything: float = 0.0
-
-    @property
-    def share(self) -> float | None:
-        """`paid` as a share of `everything`; None if `everything` is 0."""
-        return share(self.paid, self.everything)
-
-
-def cost(sent: Iterable[RequestTokens], whole: Sequence[int], prices: Prices) -> Cost:
-    """Compute what the requests of one conversation cost, in units of one fresh input token.
-
-    Each request reads from the cache what it shares with the beginning of the request before, which is assumed to be
-    still cached. Output tokens cost the same under every policy and are left out.
-
-    `sent`: of each request, in order, its tokens and those that it shares with the request before. `whole`: the tokens
-    that each would have had if it carried everything so far; such a request begins with all of the one before it.
-    """
-    growing = ((size, min(before, size)) for before, size in pairwise((0, *whole)))
-    return Cost(paid=sum(map(prices.of, sent)), everything=sum(map(prices.of, growing)))

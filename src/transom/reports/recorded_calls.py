@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from time import thread_time
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.fit import replay
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.conversation.summary_job import SummarySettings
 from transom.core.budget import Budget

@@ -10,7 +10,7 @@ import pytest
 
 import transom
 from mcp import types as mcp
-from transom.conversation.appending.parse_messages import read_mcp
+from transom.conversation.appending.mcp_results import read_mcp
 from transom.providers.scripted import Scripted, call
 
 URI: Any = "file:///a.bin"

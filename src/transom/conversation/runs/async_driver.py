@@ -18,7 +18,8 @@ from transom.conversation.events import Event, RequestFailed
 from transom.conversation.function_tool import error_text
 from transom.conversation.runnable import Approver
 from transom.conversation.runs.agent_loop import RunSteps
-from transom.conversation.runs.driver import as_outcome, check_after, fed, feed_left_chunk, out_of_time, timed
+from transom.conversation.runs.driver import check_after, fed, feed_left_chunk
+from transom.conversation.runs.tool_threads import as_outcome, out_of_time, timed
 from transom.conversation.runs.work import (
     CURRENT_JOB,
     TICK,

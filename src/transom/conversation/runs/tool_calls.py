@@ -16,7 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from transom import quoting, texts
-from transom.conversation.appending.parse_messages import parse_result, read_mcp, tool_content
+from transom.conversation.appending.mcp_results import read_mcp
+from transom.conversation.appending.parse_messages import parse_result, tool_content
 from transom.conversation.approvals import approved_calls, with_change
 from transom.conversation.events import Compacted, Event, Replied, ToolCalled, ToolReturned
 from transom.conversation.function_tool import error_text

@@ -394,7 +394,6 @@ class _FoldedTurns:
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
                     failed=ended is not None and ended.failed,
-                    changes=bool(action.changes) and action.kind != "plan",
                     has_verdict=ended is not None and (ended.ran or (ended.has_verdict and ended.failed)),
                 )
             )
@@ -404,6 +403,7 @@ class _FoldedTurns:
             words="\n".join(words),
             media=indexed.media,
             calls=tuple(calls),
+            changes=bool(self.changes.made_by(unit)),
         )
 
     def _outcome(self, done: DoneCall, said: str) -> str:

@@ -41,7 +41,7 @@ LINE = 180
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
     its result. `path`: the file in full, where the subject is one. `chosen`: its line stands in for a quote.
-    `has_verdict`: it was a test run that says how it ended. `changes`: it changed files or objects."""
+    `has_verdict`: it was a test run that says how it ended."""
 
     tool: str
     subject: str = ""
@@ -51,7 +51,6 @@ class CallLine(Struct, frozen=True, kw_only=True):
     chosen: bool = False
     failed: bool = False
     has_verdict: bool = False
-    changes: bool = False
 
     @property
     def text(self) -> str:
@@ -67,7 +66,8 @@ class CallLine(Struct, frozen=True, kw_only=True):
 
 class RecordTurn(Struct, frozen=True, kw_only=True):
     """One folded turn: a message, with its calls. `first`: the number of its first entry. `role`: whose it is. `words`:
-    what is quoted of its message. `media`: its images and files, in words. `names`: those that stand alone."""
+    what is quoted of its message. `media`: its images and files, in words. `names`: those that stand alone.
+    `changes`: whether its calls changed or made something."""
 
     first: str
     role: str
@@ -75,16 +75,12 @@ class RecordTurn(Struct, frozen=True, kw_only=True):
     media: str = ""
     names: tuple[str, ...] = ()
     calls: tuple[CallLine, ...] = ()
+    changes: bool = False
 
     @property
     def is_quoted(self) -> bool:
         """Whether it has lines of its own, since something of it is quoted or a call of it stands in for a quote."""
         return bool(self.words) or any(call.quotes or call.chosen for call in self.calls)
-
-    @property
-    def changes(self) -> bool:
-        """Whether a call of it changed something."""
-        return any(call.changes for call in self.calls)
 
     @property
     def role_and_media(self) -> str:

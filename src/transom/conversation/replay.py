@@ -1,0 +1,60 @@
+"""Replay: a conversation that happened goes through the front door again, a window before each of its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from transom.conversation.conversation import Conversation
+from transom.core.entry import Meta
+from transom.core.message import Assistant, Raw, User
+from transom.core.tool import Tool
+from transom.core.window import Window
+from transom.errors import BudgetImpossible, InvalidSetting, quote
+from transom.wire.dialect import Placed
+
+
+class ReplayStep(Struct, frozen=True, kw_only=True):
+    """A call of a recorded conversation, its reply at position `at`: the window it saw, or the refusal."""
+
+    at: int
+    window: Window | None = None
+    refused: BudgetImpossible | None = None
+
+
+def replay(
+    conversation: Conversation,
+    facts: Iterable[Placed],
+    *,
+    tools: Sequence[Raw | Tool] | None = None,
+    injected: Collection[int] = (),
+) -> Iterator[ReplayStep]:
+    """Append the facts to the conversation, and yield a step for each call (an assistant message with a message before
+    it), in order. Nothing is appended before the steps are asked for.
+
+    There is no step for a call whose window would hold no message: what stands before it is all empty, or stray
+    results. `tools`: those of every call. `injected`: the positions of messages in the user's role that a program
+    wrote: see `Meta.injected`.
+
+    Raises InvalidSetting if the log has entries already. If another process may replay into the same store, hold the
+    conversation's lease meanwhile.
+    """
+    if n := conversation.log.refresh():
+        raise InvalidSetting(
+            f"conversation {quote(conversation.log.name)} is in the store already, with {n:,} entries: "
+            "replay into another store"
+        )
+    for at, fact in facts:
+        shows = conversation.view.slots or conversation.dialect.render_head(conversation.head)
+        if at and isinstance(fact, Assistant) and shows:
+            yield _call(conversation, at, tools)
+        conversation.append(fact, Meta(source=at, injected=isinstance(fact, User) and at in injected))
+
+
+def _call(conversation: Conversation, at: int, tools: Sequence[Raw | Tool] | None) -> ReplayStep:
+    """Plan the request of the call whose reply stands at this position: its window, or the refusal."""
+    try:
+        return ReplayStep(at=at, window=conversation.plan_request(tools=tools))
+    except BudgetImpossible as refused:
+        return ReplayStep(at=at, refused=refused)
