@@ -14,6 +14,8 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from transom.lazy_exports import lazy_exports as _lazy_exports
+
 if _TYPE_CHECKING:
     from transom.cache_prices import Prices
     from transom.conversation.async_conversation import AsyncConversation
@@ -130,79 +132,70 @@ __all__ = [
 __version__: str
 """The version of the installed package, read at first use."""
 
-_MODULES = {
-    "cache_prices": ("Prices",),
-    "conversation.async_conversation": ("AsyncConversation",),
-    "conversation.conversation": ("Conversation",),
-    "conversation.events": ("RunResult",),
-    "conversation.failures": ("RetryDecision",),
-    "conversation.fit": ("fit",),
-    "conversation.forget_user": ("UserData", "forget_user"),
-    "conversation.function_tool": ("FunctionTool",),
-    "conversation.model_calls.retry": ("Retry",),
-    "conversation.planning.modes": ("Directive", "ModeChange", "Profile"),
-    "conversation.request": ("Request", "render"),
-    "conversation.runs.run_options": ("RunOptions",),
-    "conversation.settings": ("ConversationOptions", "Settings"),
-    "conversation.sub_agents": ("SubAgent",),
-    "conversation.summary_job": ("SummarySettings",),
-    "conversation.usage": ("ConversationUsage", "WindowUsage"),
-    "core.budget": ("Budget",),
-    "core.edit": ("Fold", "Pin", "Trim", "Undo"),
-    "core.entry": ("Entry", "Meta"),
-    "core.message": ("Fact", "Head"),
-    "core.policy": ("Policy",),
-    "core.summary": ("Summary",),
-    "core.tokens": ("TokenCounter",),
-    "core.tool": ("Tool",),
-    "core.usage": ("TotalUsage",),
-    "core.view": ("View",),
-    "core.window": ("Window",),
-    "errors": (
-        "BudgetImpossible",
-        "Conflict",
-        "ContextStillTooLarge",
-        "ConversationBusy",
-        "InvalidEdit",
-        "InvalidMessage",
-        "InvalidOutput",
-        "InvalidSetting",
-        "ProviderError",
-        "RunStopped",
-        "StoreDamaged",
-        "StoreUnavailable",
-        "TransomError",
-        "UnknownLog",
-    ),
-    "evaluation.edit_costs": ("EditCost",),
-    "evaluation.explain": ("Explanation", "Explanations"),
-    "http.wrap": ("wrap",),
-    "stores": ("Store", "StoredLog", "open_store"),
-    "wire.dialect": ("Dialect",),
-}
-"""The public names, by the module that has them. Each is imported at first use: the command line, which is a part of
-this package, answers `--version` and `--help` without them."""
-
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+# Imported at first use: the command line, a part of this package, answers `--version` and `--help` without them.
+_public_name, __dir__ = _lazy_exports(
+    __name__,
+    {
+        "cache_prices": ("Prices",),
+        "conversation.async_conversation": ("AsyncConversation",),
+        "conversation.conversation": ("Conversation",),
+        "conversation.events": ("RunResult",),
+        "conversation.failures": ("RetryDecision",),
+        "conversation.fit": ("fit",),
+        "conversation.forget_user": ("UserData", "forget_user"),
+        "conversation.function_tool": ("FunctionTool",),
+        "conversation.model_calls.retry": ("Retry",),
+        "conversation.planning.modes": ("Directive", "ModeChange", "Profile"),
+        "conversation.request": ("Request", "render"),
+        "conversation.runs.run_options": ("RunOptions",),
+        "conversation.settings": ("ConversationOptions", "Settings"),
+        "conversation.sub_agents": ("SubAgent",),
+        "conversation.summary_job": ("SummarySettings",),
+        "conversation.usage": ("ConversationUsage", "WindowUsage"),
+        "core.budget": ("Budget",),
+        "core.edit": ("Fold", "Pin", "Trim", "Undo"),
+        "core.entry": ("Entry", "Meta"),
+        "core.message": ("Fact", "Head"),
+        "core.policy": ("Policy",),
+        "core.summary": ("Summary",),
+        "core.tokens": ("TokenCounter",),
+        "core.tool": ("Tool",),
+        "core.usage": ("TotalUsage",),
+        "core.view": ("View",),
+        "core.window": ("Window",),
+        "errors": (
+            "BudgetImpossible",
+            "Conflict",
+            "ContextStillTooLarge",
+            "ConversationBusy",
+            "InvalidEdit",
+            "InvalidMessage",
+            "InvalidOutput",
+            "InvalidSetting",
+            "ProviderError",
+            "RunStopped",
+            "StoreDamaged",
+            "StoreUnavailable",
+            "TransomError",
+            "UnknownLog",
+        ),
+        "evaluation.edit_costs": ("EditCost",),
+        "evaluation.explain": ("Explanation", "Explanations"),
+        "http.wrap": ("wrap",),
+        "stores": ("Store", "StoredLog", "open_store"),
+        "wire.dialect": ("Dialect",),
+    },
+)
 
 
 def __getattr__(name: str) -> _Any:
     if name == "__version__":
         return _import_module("importlib.metadata").version(__name__)
-    if name in _MODULE_OF:
-        value = getattr(_import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    elif name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    else:  # a module of the package, as in `transom.errors`
-        try:
-            return _import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as missing:
-            if missing.name != f"{__name__}.{name}":
-                raise
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    if name in __all__ or name.startswith("_"):
+        return _public_name(name)
+    try:  # a module of the package, as in `transom.errors`
+        return _import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as missing:
+        if missing.name != f"{__name__}.{name}":
+            raise
+        return _public_name(name)  # raises AttributeError

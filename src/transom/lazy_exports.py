@@ -19,7 +19,9 @@ def lazy_exports(
     def get(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"transom.{module_of[name]}"), name)
+        value = getattr(import_module(f"transom.{module_of[name]}"), name)
+        setattr(import_module(package), name, value)  # from now on it is found without this function
+        return value
 
     def names() -> list[str]:
         return sorted({*vars(import_module(package)), *module_of})

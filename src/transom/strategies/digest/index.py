@@ -40,7 +40,7 @@ from transom.strategies.digest.passages import (
     MARGIN,
     MOST,
     Passage,
-    argument_names,
+    argument_name_spans,
     is_readable,
     is_repeated,
     readable,
@@ -271,7 +271,7 @@ class Index:
             at = number - len(sources) + len(calls)
             whole = report or skill_arguments(text) or (0, len(text))
             left_out = [*unreadable(text), *(unquoted_spans(calls[at]) if at >= 0 else ())]
-            keys = argument_names(calls[at]) if at >= 0 else []
+            keys = argument_name_spans(calls[at]) if at >= 0 else []
             for start, end in without(whole, left_out) if left_out else (whole,):
                 pieces = sentences if talk and not calls and len(text) <= MOST else split
                 found = pieces(text[start:end], rate)

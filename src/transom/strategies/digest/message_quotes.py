@@ -30,8 +30,8 @@ Spans = dict[int, dict[int, list[Span]]]
 """What is quoted: of each entry, of each of its texts, these spans."""
 
 SAID = (800, 300, 100)
-"""Tokens of a message of the user that is quoted whole; of a longer one, what is quoted. The first of these with which
-all fit."""
+"""How many tokens of a message of the user are quoted; a shorter message stands whole. The first of these numbers with
+which all messages fit."""
 
 ANSWER = (120, 90, 60, 40, 24)
 """Tokens at most of an answer of the agent or of another agent: the first of these with which all fit; the older ones
@@ -79,7 +79,7 @@ class MessageQuotes:
 
     @cached_property
     def _whole(self) -> list[QuotedMessages]:
-        """All that the user said, of long messages what tells most: with each of the lengths `SAID`."""
+        """Quotes of all that the user said, with each of the numbers in `SAID`; of a longer message, what tells most."""
         return [self._quoted([(one, most) for one in self._said]) for most in SAID]
 
     def _by_words(self, room: float) -> QuotedMessages:

@@ -126,7 +126,7 @@ def unquoted_spans(call: Call) -> list[Span]:
     return [(one.start - len(one.name) - 2 if one.name else one.start, one.start + len(one.value)) for one in left_out]
 
 
-def argument_names(call: Call) -> list[Span]:
+def argument_name_spans(call: Call) -> list[Span]:
     """The spans of a call's text that are names of its arguments: they stand in every call of the tool."""
     return [(one.start - len(one.name) - 2, one.start) for one in arguments_in_text(call) if one.name]
 

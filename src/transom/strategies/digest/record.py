@@ -153,16 +153,17 @@ def _shared_lines(turns: Sequence[RecordTurn], room: float) -> tuple[list[str], 
         line = _detailed(turns[start:at])
         is_last = start == 0 and at == 1 and len(turns[0].calls) <= 1
         if len(line) / CHARACTERS_PER_TOKEN > room and not is_last:
-            start, line = _beyond_room(turns[:at])
+            start, line = _line_without_room(turns[:at])
         room -= len(line) / CHARACTERS_PER_TOKEN
         lines.append(_with_names(line, turns[start:at]))
         at = start
     return lines[::-1], room
 
 
-def _beyond_room(turns: Sequence[RecordTurn]) -> tuple[int, str]:
-    """The line of the last of these turns where there is no room for details, and the index of its first turn: all in a
-    row that only looked, as counts; else those in a row that changed something and fit in a line, in detail."""
+def _line_without_room(turns: Sequence[RecordTurn]) -> tuple[int, str]:
+    """The last line of these turns, where there is no room for details, as the index of its first turn and its text.
+    Turns in a row that only looked are counted. Turns that changed something keep their details, as many as fit in a
+    line."""
     changes = turns[-1].changes
     start = len(turns) - sum(1 for _ in takewhile(lambda turn: turn.changes == changes, reversed(turns)))
     if changes:
