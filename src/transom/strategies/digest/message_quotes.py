@@ -79,7 +79,7 @@ class MessageQuotes:
 
     @cached_property
     def _whole(self) -> list[QuotedMessages]:
-        """Quotes of all that the user said, with each of the numbers in `SAID`; of a longer message, what tells most."""
+        """Quotes of all that the user said, one for each number in `SAID`; of a longer message, what tells most."""
         return [self._quoted([(one, most) for one in self._said]) for most in SAID]
 
     def _by_words(self, room: float) -> QuotedMessages:
