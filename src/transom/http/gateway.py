@@ -165,7 +165,7 @@ class Gateway:
 
     # ---- one request in one conversation
 
-    def enter(self, body: CallBody, caller: Requester) -> tuple[OpenConversation, Match]:
+    def enter(self, body: CallBody, requester: Requester) -> tuple[OpenConversation, Match]:
         """Find the conversation that a request goes on with, and let this request into it alone, until `leave`.
 
         Returns the conversation and the match. `Match.new` are the facts that the log does not have yet.
@@ -182,7 +182,7 @@ class Gateway:
         While another process has the conversation and says nothing new in it, this waits, at most as long as the
         settings say. Raises InvalidMessage, and what the store raises.
         """
-        start = digests.begin(caller.tenant, caller.session, body.dialect.name)
+        start = digests.begin(requester.tenant, requester.session, body.dialect.name)
         by_outline = True
         while True:
             match = self.matcher.match(start, body.messages, body.dialect, by_outline=by_outline)
@@ -195,7 +195,7 @@ class Gateway:
                 by_outline = False
                 continue
             try:
-                found = self._go_on(match.place, body, caller)
+                found = self._go_on(match.place, body, requester)
             except UnknownLog:  # it was forgotten, perhaps by another process
                 self.matcher.forget(match.place.name)
                 continue
@@ -203,11 +203,11 @@ class Gateway:
                 break
             show_shortened(found.conv, shortened)
             return found, match
-        opened = self._take_named(caller)
-        opened = opened and self._enter_when_free(opened, 0, body, caller)
+        opened = self._take_named(requester)
+        opened = opened and self._enter_when_free(opened, 0, body, requester)
         if opened is None:
-            opened = self._take_new(caller)
-            self._prepare(opened, body, caller)
+            opened = self._take_new(requester)
+            self._prepare(opened, body, requester)
         return opened, match._replace(new=body.facts())
 
     def leave(self, opened: OpenConversation) -> None:
@@ -224,19 +224,19 @@ class Gateway:
         for each in closing:
             each.conv.close()
 
-    def count_tokens(self, body: CallBody, caller: Requester) -> int | None:
+    def count_tokens(self, body: CallBody, requester: Requester) -> int | None:
         """Return the tokens of the window that this request would be sent with, without sending it.
 
         None if the window has no fold, if the conversation is not known, if its log says more than the request, or if
         another request of this process is in it. Raises ConversationBusy if another process has it, and what the store
         raises.
         """
-        start = digests.begin(caller.tenant, caller.session, body.dialect.name)
+        start = digests.begin(requester.tenant, requester.session, body.dialect.name)
         match = self.matcher.match(start, body.messages, body.dialect)
         opened = None if match.place is None else self._take(match.place.name)
         if opened is None or match.place is None:
             return None
-        self._prepare(opened, body, caller)
+        self._prepare(opened, body, requester)
         try:
             conv = opened.conv
             has_fold = any(isinstance(slot, FoldedSlot) for slot in conv.view.slots)
@@ -271,10 +271,10 @@ class Gateway:
 
     # ---- private
 
-    def _go_on(self, place: KnownPrefix, body: CallBody, caller: Requester) -> OpenConversation | None:
+    def _go_on(self, place: KnownPrefix, body: CallBody, requester: Requester) -> OpenConversation | None:
         """The conversation at this place, or a fork of it; None if a new one must begin. Raises UnknownLog."""
         opened = self._take(place.name)
-        if opened is not None and (entered := self._enter_when_free(opened, place.length, body, caller)):
+        if opened is not None and (entered := self._enter_when_free(opened, place.length, body, requester)):
             return entered
         log = self.store.open(place.name)
         if len(log) < place.length:
@@ -285,11 +285,11 @@ class Gateway:
         fork_log(self.store, log, at=place.length - 1, name=name)
         fork = self._take(name)
         assert fork is not None
-        self._prepare(fork, body, caller)
+        self._prepare(fork, body, requester)
         return fork
 
     def _enter_when_free(
-        self, opened: OpenConversation, length: int, body: CallBody, caller: Requester
+        self, opened: OpenConversation, length: int, body: CallBody, requester: Requester
     ) -> OpenConversation | None:
         """Enter a conversation. If another process has it, wait until that is done. `length`: how many of its entries
         the client knows.
@@ -300,7 +300,7 @@ class Gateway:
         """
         for pause in chain(pauses(self._wait), (None,)):
             try:
-                self._prepare(opened, body, caller)
+                self._prepare(opened, body, requester)
             except ConversationBusy:
                 if pause is None or _says_more(self.store.open(opened.name), length):
                     return None
@@ -335,20 +335,20 @@ class Gateway:
             self._busy.add(name)
             return self._open.pop(name, None) or OpenConversation(name)
 
-    def _take_named(self, caller: Requester) -> OpenConversation | None:
+    def _take_named(self, requester: Requester) -> OpenConversation | None:
         """Let a request into the conversation named like its session. None if that conversation has begun, if a request
         is in it, or if the request names no session or is beside the agent's work."""
-        name = caller.log_name(caller.session)
-        return None if not caller.session or caller.is_beside or len(self.store.open(name)) else self._take(name)
+        name = requester.log_name(requester.session)
+        return None if not requester.session or requester.is_beside or len(self.store.open(name)) else self._take(name)
 
-    def _take_new(self, caller: Requester) -> OpenConversation:
+    def _take_new(self, requester: Requester) -> OpenConversation:
         """Let a request into a new conversation: its name is the session's, or the time, and random digits."""
-        name = caller.log_name(caller.session or time.strftime("call-%Y%m%d-%H%M%S", time.gmtime()))
+        name = requester.log_name(requester.session or time.strftime("call-%Y%m%d-%H%M%S", time.gmtime()))
         opened = self._take(f"{name}-{secrets.token_hex(4)}")
         assert opened is not None
         return opened
 
-    def _prepare(self, opened: OpenConversation, body: CallBody, caller: Requester) -> None:
+    def _prepare(self, opened: OpenConversation, body: CallBody, requester: Requester) -> None:
         """Open the conversation if it is closed, read what others have appended, and hold its lease.
 
         Raises ConversationBusy, and what the store raises. If it raises, the request has left the conversation.
@@ -356,15 +356,15 @@ class Gateway:
         try:
             if opened.conversation is None:
                 with self._lock:
-                    learned = self._limits_of(caller.tenant)
+                    learned = self._limits_of(requester.tenant)
                 opened.conversation = Conversation.open(
                     self.store,
                     opened.name,
                     Settings(shared_limits=learned),
                     budget=self.budget_of(body),
                     dialect=body.dialect,
-                    user_id=caller.tenant or self.user_id,
-                    session_id=(caller.session or None) if self.session is None else None,
+                    user_id=requester.tenant or self.user_id,
+                    session_id=(requester.session or None) if self.session is None else None,
                     **self._settings,
                 )
             opened.held.enter_context(opened.conv.lease())
