@@ -40,24 +40,27 @@ def test_without_room_turns_without_quotes_are_counted():
     assert len(lines) == 7
 
 
-def test_without_room_turns_that_changed_something_keep_their_details():
+def test_turns_that_changed_something_keep_their_details_in_three_times_the_room():
     def turn(number, tool, subject, *, changes=False):
         call = CallLine(tool=tool, subject=subject)
         return RecordTurn(first=str(number), role="assistant", calls=(call,), changes=changes)
 
     turns = [
-        *(turn(at, "Read", f"src/{at}.py") for at in (3, 5)),
-        *(turn(at, "Bash", f"git mv {at}.py lib", changes=True) for at in (7, 9)),
-        turn(11, "Grep", "link"),
-        turn(13, "Edit", "src/" + 40 * "long_" + ".py", changes=True),
+        *(turn(at, "Bash", f"rm old_{at}.py", changes=True) for at in (3, 5)),
+        *(turn(at, "Read", f"src/{at}.py") for at in (7, 9)),
+        *(turn(at, "Bash", f"git mv {at}.py lib", changes=True) for at in (11, 13)),
+        turn(15, "Grep", "link"),
+        turn(17, "Edit", "src/" + 20 * "long_" + ".py", changes=True),
     ]
-    assert record_text("[title]", turns, (), 0).splitlines() == [
-        "[title]",
-        "3-5 2 × Read",
-        "7-9 Bash git mv 7.py lib, git mv 9.py lib",
-        "11 Grep",
-        "13 Edit src/" + 40 * "long_" + ".py",
-    ]
+    newest = f"17 Edit src/{20 * 'long_'}.py"
+    moved = "11-13 Bash git mv 11.py lib, git mv 13.py lib"
+    lines = {
+        40: ["3-5 Bash rm old_3.py, rm old_5.py", "7-9 2 × Read", moved, "15 Grep", newest],
+        20: ["3-5 2 × Bash", "7-9 2 × Read", moved, "15 Grep", newest],
+        15: ["3-13 4 × Bash, 2 × Read", "15 Grep", newest],
+        10: ["3-17 4 × Bash, 2 × Read, Grep, Edit"],
+    }
+    assert {room: record_text("[title]", turns, (), room).splitlines()[1:] for room in lines} == lines
 
 
 def test_a_message_without_a_quote_has_no_line_unless_it_has_an_image():

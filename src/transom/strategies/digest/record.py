@@ -37,6 +37,10 @@ CHARACTERS_PER_TOKEN = 3.2
 LINE = 180
 """Characters up to which turns without quotes share a detailed line."""
 
+MORE_FOR_CHANGES = 2
+"""How much more room than for all turns without quotes there is for the details of those that changed something, as a
+multiple of that room."""
+
 
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
@@ -90,7 +94,8 @@ class RecordTurn(Struct, frozen=True, kw_only=True):
 
 def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str], room: float) -> str:
     """The record of these turns, in order, below its title. `endings`: the last lines (what changed, the plan). The
-    turns without quotes take about `room` tokens: the newest in detail, the older ones as counts."""
+    turns without quotes take about `room` tokens: the newest in detail, the older ones as counts. Those
+    that changed something keep their details until all take `MORE_FOR_CHANGES` times as much more."""
     with_line = [turn for turn in _with_paths(turns) if turn.calls or turn.words or turn.media or turn.names]
     blocks = [list(block) for _, block in groupby(with_line, key=lambda turn: turn.is_quoted)]
     lines: list[list[str]] = []
@@ -99,7 +104,7 @@ def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str],
         if block[0].is_quoted:
             lines.append([line for turn in block for line in _quoted_lines(turn)])
         else:
-            written, left = _shared_lines(block, left)
+            written, left = _shared_lines(block, left, -MORE_FOR_CHANGES * room)
             lines.append(written)
     return "\n".join([title, *(line for block in reversed(lines) for line in block), *endings])
 
@@ -143,9 +148,10 @@ def _names_alone(turns: Sequence[RecordTurn]) -> str:
     return quoting.quote_marks(texts.gap_in_line().join(name for turn in turns for name in turn.names))
 
 
-def _shared_lines(turns: Sequence[RecordTurn], room: float) -> tuple[list[str], float]:
+def _shared_lines(turns: Sequence[RecordTurn], room: float, least: float) -> tuple[list[str], float]:
     """Lines that adjacent turns share, and the tokens that are left of `room`: details of the newest, as far as the
-    room goes. Of those before, the turns that changed something keep their details, and the others become counts."""
+    room goes. Of those before, the turns that changed something keep their details until only `least` would be left (a
+    number below 0), and the others become counts."""
     lines: list[str] = []
     at = len(turns)
     while at > 0:
@@ -153,22 +159,23 @@ def _shared_lines(turns: Sequence[RecordTurn], room: float) -> tuple[list[str], 
         line = _detailed(turns[start:at])
         is_last = start == 0 and at == 1 and len(turns[0].calls) <= 1
         if len(line) / CHARACTERS_PER_TOKEN > room and not is_last:
-            start, line = _line_without_room(turns[:at])
+            start, line = _line_without_room(turns[:at], room - least)
         room -= len(line) / CHARACTERS_PER_TOKEN
         lines.append(_with_names(line, turns[start:at]))
         at = start
     return lines[::-1], room
 
 
-def _line_without_room(turns: Sequence[RecordTurn]) -> tuple[int, str]:
+def _line_without_room(turns: Sequence[RecordTurn], of_changes: float) -> tuple[int, str]:
     """The last line of these turns, where there is no room for details, as the index of its first turn and its text.
-    Turns in a row that only looked are counted. Turns that changed something keep their details, as many as fit in a
-    line."""
+    Turns that changed something keep their details, as many as fit in a line, and turns in a row that only looked are
+    counted; all turns are counted if details would take more than `of_changes` tokens."""
     changes = turns[-1].changes
     start = len(turns) - sum(1 for _ in takewhile(lambda turn: turn.changes == changes, reversed(turns)))
     if changes:
         start = max(start, _line_start(turns, len(turns)))
-    return start, _detailed(turns[start:]) if changes else _counted(turns[start:])
+    line = _detailed(turns[start:]) if changes else _counted(turns[start:])
+    return (start, line) if len(line) / CHARACTERS_PER_TOKEN <= of_changes else (0, _counted(turns))
 
 
 def _with_names(line: str, turns: Sequence[RecordTurn]) -> str:
