@@ -35,9 +35,9 @@ from transom.stores import MemoryStore
 from transom.strategies.actions import action, commands
 from transom.strategies.actions.outcome import outcome_of
 from transom.strategies.actions.programs import PROGRAMS
-from transom.strategies.digest.noise import unreadable
-from transom.strategies.digest.own_words import report_span
-from transom.strategies.digest.passages import readable
+from transom.strategies.record.noise import unreadable
+from transom.strategies.record.own_words import report_span
+from transom.strategies.record.passages import readable
 from transom.tokenizer import o200k
 
 BESIDE_HEAD = 6_000

@@ -21,7 +21,7 @@ import anyio
 from transom import AsyncConversation
 from transom.core.message import Text, ToolResult
 from transom.providers.scripted_replies import Reply, ScriptedCall, writer_for
-from transom.stores.memory import MemoryStore
+from transom.stores.in_memory import MemoryStore
 
 TICK = 0.005
 LINE = "the agent {} reads line {} of the file that nobody else may see; "

@@ -31,7 +31,7 @@ from transom.evaluation.grounding import texts_of
 from transom.importers import Recorded, read
 from transom.importers.recorded import as_openai_chat
 from transom.policies import POLICIES, policy_named
-from transom.reports.figures import BROKEN, COMPARE, COST, FOUND, REASONING, figures
+from transom.reports.policy_figures import BROKEN, COMPARE, COST, FOUND, REASONING, figures
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 

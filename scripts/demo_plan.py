@@ -136,7 +136,7 @@ PLAN: tuple[Turn, ...] = (
         read(f"{STRATEGIES}/shorten/forms.py"),
         read(f"{STRATEGIES}/fold/omission.py"),
     ),
-    agent("", read("src/transom/policies/plain.py"), read(f"{STRATEGIES}/fold/last_resort.py")),
+    agent("", read("src/transom/policies/default.py"), read(f"{STRATEGIES}/fold/last_resort.py")),
     agent("", read(f"{CORE}/policy.py", 1, 180), read(f"{CORE}/budget.py")),
     agent(
         "Where is the whole text stored? I check before I claim it.",
@@ -243,7 +243,7 @@ PLAN: tuple[Turn, ...] = (
         read(f"{CORE}/edit.py"),
         read(f"{CORE}/entry.py"),
     ),
-    agent("", read("src/transom/evaluation/explain.py", 1, 120), read("src/transom/conversation/replay.py")),
+    agent("", read("src/transom/evaluation/explanations.py", 1, 120), read("src/transom/conversation/replay.py")),
     agent("Last, the same through a store on disk, closed and opened again.", python(REOPENED)),
     agent(
         "Done, and measured.\n\n`strategies/thoughts.py` drops the reasoning of all but the newest `keep` turns. It "

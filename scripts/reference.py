@@ -62,7 +62,7 @@ PARTS = {
 GROUPS = {
     "Beside a conversation": {
         "transom.conversation.events": "What a run tells: the events of `stream`.",
-        "transom.conversation.bus": "What a conversation publishes: the events of `subscribe`.",
+        "transom.conversation.event_bus": "What a conversation publishes: the events of `subscribe`.",
         "transom.providers": "Models: by name, and what a provider of your own must do.",
         "transom.providers.models": "What a model costs, and how long its context is.",
         "transom.readback": "Reading back what windows leave out.",
@@ -92,6 +92,7 @@ GROUPS = {
         "transom.stores.postgres": "Conversations on a PostgreSQL server.",
         "transom.reports": "Reports about recorded conversations: checks, and shadow answers.",
         "transom.importers": "Recorded conversations from files.",
+        "transom.exporters": "Conversations as files.",
     },
     "Write your own": {
         "transom.strategies": "What a policy is made of.",

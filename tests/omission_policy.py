@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from transom.core.policy import Policy
-from transom.policies.plain import LAST_RESORT, OLD_MEDIA, OLD_REASONING
+from transom.policies.default import OLD_MEDIA, OLD_REASONING
+from transom.policies.last_resort import LAST_RESORT
 from transom.strategies import Clip, Enough, FreshResults, LargeOldResults, Shorten, Stub
 from transom.strategies.actions.tools import PLAN_TOOLS
 from transom.strategies.fold.omission import Omit

@@ -26,7 +26,7 @@ from transom.evaluation.replay_stats import newest_fold
 from transom.evaluation.sums import share
 from transom.importers import Recorded
 from transom.reports.recorded_calls import recorded_calls
-from transom.strategies.digest.passages import arguments, readable
+from transom.strategies.record.passages import arguments, readable
 
 from .quote_ends import QuotedPassage, passages_of
 from .stale_quotes import ChangeHistory, StaleQuote, stale_quotes

@@ -61,7 +61,7 @@ if _TYPE_CHECKING:
         UnknownLog,
     )
     from transom.evaluation.edit_costs import EditCost
-    from transom.evaluation.explain import Explanation, Explanations
+    from transom.evaluation.explanations import Explanation, Explanations
     from transom.http.wrap import wrap
     from transom.stores import Store, StoredLog, open_store
     from transom.wire.dialect import Dialect
@@ -180,7 +180,7 @@ _public_name, __dir__ = _lazy_exports(
             "UnknownLog",
         ),
         "evaluation.edit_costs": ("EditCost",),
-        "evaluation.explain": ("Explanation", "Explanations"),
+        "evaluation.explanations": ("Explanation", "Explanations"),
         "http.wrap": ("wrap",),
         "stores": ("Store", "StoredLog", "open_store"),
         "wire.dialect": ("Dialect",),

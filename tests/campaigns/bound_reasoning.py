@@ -22,12 +22,12 @@ from transom import Budget, Conversation
 from transom.conversation.planning.modes import Directive, Profile
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.core.unit import FoldedSlot
-from transom.evaluation.explain import REFUSED_REASONING, explain
+from transom.evaluation.explanations import REFUSED_REASONING, explain
 from transom.policies import POLICIES
 from transom.providers.anthropic import Anthropic
 from transom.providers.base import Provider
 from transom.providers.openai import OpenAIResponses
-from transom.stores.memory import MemoryStore
+from transom.stores.in_memory import MemoryStore
 
 sys.path.append(str(Path(__file__).parents[1]))
 from loopback_server import Json, PostHandler, serving

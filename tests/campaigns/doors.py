@@ -36,8 +36,8 @@ from strict_provider import ANSWER, TASK, StrictProvider, strict_provider
 from transom.core.entry import Sent
 from transom.core.message import Failure
 from transom.http import Gateway
-from transom.http.drive import drive
 from transom.http.exchange import ClientRequest, ServerAnswer, exchange_of
+from transom.http.send import drive
 from transom.proxy.app import ProxySettings
 from transom.proxy.serve import serving
 from transom.stores import open_store

@@ -16,7 +16,8 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.message import Fact, Head
-from transom.importers import Recorded, export, import_file, read
+from transom.exporters import export
+from transom.importers import Recorded, import_file, read
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k

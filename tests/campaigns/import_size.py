@@ -49,7 +49,7 @@ print(done.messages, open("/proc/self/status").read().split("VmHWM:")[1].split()
 
 EXPORT = """
 import sys
-from transom.importers import export
+from transom.exporters import export
 from transom.stores import open_store
 store = open_store(sys.argv[2])
 found = export(store.open(store.names()[0]))

@@ -26,12 +26,12 @@ import anyio
 
 from transom import AsyncConversation, BudgetImpossible, Conversation, FunctionTool, Retry, RunStopped
 from transom.conversation import events
-from transom.conversation.runs.work import CURRENT_JOB
+from transom.conversation.runs.awaited_work import CURRENT_JOB
 from transom.core.codec import encode
 from transom.core.entry import Entry
 from transom.errors import ProviderError
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, ScriptedStep
-from transom.stores.memory import MemoryStore
+from transom.stores.in_memory import MemoryStore
 from transom.testing.fakes import WordCounter
 
 DIALECTS = ("openai", "responses", "anthropic", "gemini")

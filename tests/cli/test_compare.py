@@ -12,7 +12,7 @@ from transom.cli.terminal import terminal
 from transom.evaluation.compare import Compared
 from transom.evaluation.replay_stats import ReplayStats
 from transom.policies import POLICIES
-from transom.reports.figures import COMPARE, COST, REASONING, REPLAY, VERDICT, figures
+from transom.reports.policy_figures import COMPARE, COST, REASONING, REPLAY, VERDICT, figures
 
 
 def compared(run, *args):

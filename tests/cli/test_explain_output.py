@@ -16,7 +16,7 @@ from transom.cli.demo import SESSION
 from transom.cli.explain import edit_costs_text
 from transom.core.entry import Sent
 from transom.evaluation.edit_costs import EditCost
-from transom.evaluation.explain import explain
+from transom.evaluation.explanations import explain
 from transom.stores import SqliteStore
 
 

@@ -19,7 +19,7 @@ from transom.core.entry import Approval, Entry
 from transom.core.message import Assistant, Note, Text, ToolResult
 from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting
 from transom.providers.scripted import Reply, Scripted, calls
-from transom.stores.memory import MemoryStore
+from transom.stores.in_memory import MemoryStore
 from transom.stores.snapshot import decode_view, encode_view
 from transom.testing import WordCounter
 from transom.testing.view_appearance import appearance_of

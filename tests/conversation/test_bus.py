@@ -9,7 +9,7 @@ import pytest
 
 from transom import AsyncConversation, Conversation
 from transom.conversation import events
-from transom.conversation.bus import ConversationRecorded, HistoryCurated, UsageChanged
+from transom.conversation.event_bus import ConversationRecorded, HistoryCurated, UsageChanged
 from transom.core.message import Assistant, User
 from transom.providers.scripted import Scripted, call
 from transom.stores import MemoryStore

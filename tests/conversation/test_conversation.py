@@ -12,7 +12,7 @@ from transom.conversation.request import render
 from transom.core.edit import Fold
 from transom.core.entry import Sent
 from transom.core.message import Assistant, Failure
-from transom.evaluation.explain import explain
+from transom.evaluation.explanations import explain
 from transom.stores import open_store
 from transom.testing import talk
 from transom.testing.fakes import FakeClock, WordCounter

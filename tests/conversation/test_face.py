@@ -10,7 +10,7 @@ import pytest
 import transom
 from transom import Budget, Conversation, InvalidEdit, InvalidMessage, InvalidSetting, Tool
 from transom.core.edit import Fold, Undo
-from transom.evaluation.explain import explain
+from transom.evaluation.explanations import explain
 from transom.stores import MemoryStore
 from transom.testing.fakes import WordCounter
 

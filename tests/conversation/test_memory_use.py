@@ -7,7 +7,7 @@ import weakref
 
 from transom import Conversation
 from transom.providers.scripted import Scripted, call
-from transom.stores.memory import MemoryStore
+from transom.stores.in_memory import MemoryStore
 
 
 def look(n: int) -> str:

@@ -11,14 +11,14 @@ from transom import Budget, Conversation, InvalidSetting, Prices
 from transom.cache_prices import ANTHROPIC, CompactionCosts, SinceBreak
 from transom.conversation.summary_job import SummarySettings
 from transom.conversation.worker_pool import Ticket
-from transom.core.choices import PricedWindow, choice_cost, price_of_summary, stand_in
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
 from transom.core.message import Usage
 from transom.core.policy import Choice, Policy
+from transom.core.priced_choices import PricedWindow, choice_cost, price_of_summary, stand_in
 from transom.core.summary import Summarise, Summary
 from transom.policies import policy_named
-from transom.policies.plain import LAST_RESORT
+from transom.policies.default import LAST_RESORT
 from transom.stores import MemoryStore
 from transom.strategies import OldResults, Omit, Shorten, Together, line
 from transom.testing.fakes import FakeClock, WordCounter

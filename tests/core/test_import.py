@@ -32,7 +32,7 @@ def test_each_public_name_and_each_module_is_there_at_first_use():
         "assert set(transom.__all__) <= set(dir(transom))\n"
         "assert all(getattr(transom, name) is getattr(transom, name) for name in transom.__all__)\n"
         "assert issubclass(transom.errors.InvalidEdit, transom.TransomError)\n"
-        "assert transom.overflow.classify\n"
+        "assert transom.overflow.recognise\n"
         "assert not hasattr(transom, 'no_such_name')\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,7 +8,7 @@ import transom
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.message import Assistant, Other, User
 from transom.errors import InvalidEdit
-from transom.evaluation.explain import explain
+from transom.evaluation.explanations import explain
 
 BLOCK = {"type": "compaction", "content": "The user wants a trip.", "signature": "c2ln"}
 ITEM = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from transom.core.edit import Fold
 from transom.core.entry import Entry
 from transom.core.reducer import build_view
-from transom.evaluation.explain import explain
+from transom.evaluation.explanations import explain
 from transom.evaluation.quote_reasons import Mentioned, QuoteReason
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries, WordCounter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transom import texts
 from transom.evaluation.record_lines import parsed_record
-from transom.strategies.digest.record import CallLine, RecordTurn, record_text
+from transom.strategies.record.record_text import CallLine, RecordTurn, record_text
 
 
 def test_quotes_within_a_line_are_told_from_how_a_call_ended():

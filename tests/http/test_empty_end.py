@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from transom.http.apis import api_of
-from transom.http.drive import drive
 from transom.http.exchange import ClientRequest, ServerAnswer, exchange_of
 from transom.http.gateway import Gateway
+from transom.http.provider_apis import api_of
+from transom.http.send import drive
 
 
 class Server:

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from transom.http import digests
+from transom.http import prefix_hashes
 from transom.http.matcher import Matcher
 from transom.stores.prefix_index import KnownPrefix, PrefixIndexInMemory
 from transom.wire.dialects import dialect_named
 
-START = digests.begin("tenant", "", "openai")
+START = prefix_hashes.begin("tenant", "", "openai")
 OPENAI = dialect_named("openai")
 
 
@@ -26,11 +26,11 @@ def talk(count: int) -> list[dict[str, str]]:
 @pytest.mark.parametrize("since", [0, 1, 7, 8])
 def test_the_last_digests_alone_are_those_of_all(since: int) -> None:
     messages = raw(*talk(8))
-    assert digests.raw_digests(START, messages, since) == digests.raw_digests(START, messages)[since:]
+    assert prefix_hashes.raw_digests(START, messages, since) == prefix_hashes.raw_digests(START, messages)[since:]
 
 
 def test_where_a_message_ends_counts() -> None:
-    assert digests.raw_digests(START, [b"1", b"23"])[-1] != digests.raw_digests(START, [b"12", b"3"])[-1]
+    assert prefix_hashes.raw_digests(START, [b"1", b"23"])[-1] != prefix_hashes.raw_digests(START, [b"12", b"3"])[-1]
 
 
 def known(count: int) -> Matcher:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from transom import TransomError
-from transom.importers import FORMATS, export, import_file, read
+from transom.exporters import export
+from transom.importers import FORMATS, import_file, read
 from transom.stores import MemoryStore
 
 CHAT = [

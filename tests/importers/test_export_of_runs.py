@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transom
-from transom.importers import export
+from transom.exporters import export
 from transom.providers.scripted import Scripted, call, calls
 
 

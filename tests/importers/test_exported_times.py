@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from transom import Conversation
-from transom.conversation.bus import ConversationRecorded
-from transom.importers import export, import_file
+from transom.conversation.event_bus import ConversationRecorded
+from transom.exporters import export
+from transom.importers import import_file
 from transom.stores import MemoryStore
 
 

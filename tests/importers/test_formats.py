@@ -10,7 +10,8 @@ import pytest
 
 from transom.core.message import Assistant, Fact, Text, ToolResult
 from transom.errors import InvalidMessage, InvalidSetting
-from transom.importers import FORMATS, export, import_file, read
+from transom.exporters import export
+from transom.importers import FORMATS, import_file, read
 from transom.stores import MemoryStore
 
 FOLDER = Path(__file__).parent / "samples" / "formats"

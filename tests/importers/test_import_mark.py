@@ -11,7 +11,8 @@ from transom.conversation.conversation import Conversation
 from transom.core.entry import Entry
 from transom.core.message import Fact, Opaque
 from transom.errors import InvalidMessage, InvalidSetting
-from transom.importers import export, import_file
+from transom.exporters import export
+from transom.importers import import_file
 from transom.importers.logs.import_mark import ImportMark, mark_of
 from transom.stores import MemoryStore
 

@@ -8,7 +8,8 @@ import json
 import pytest
 
 from transom.errors import InvalidSetting
-from transom.importers import export, import_file, read
+from transom.exporters import export
+from transom.importers import import_file, read
 from transom.stores import MemoryStore
 
 AT = "2025-09-01T10:00:00Z"

@@ -12,7 +12,8 @@ from sessions import assistant, call, event, item, jsonl, result, said, text, us
 from transom.conversation.conversation import Conversation
 from transom.core.message import Assistant, Fact, Head, Text, User
 from transom.errors import InvalidSetting
-from transom.importers import export, import_file, read
+from transom.exporters import export
+from transom.importers import import_file, read
 from transom.importers.logs import import_session
 from transom.stores import MemoryStore, SqliteStore
 

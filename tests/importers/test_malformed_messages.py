@@ -8,7 +8,8 @@ import pytest
 from sessions import assistant, call, item, jsonl, said, text, user
 
 from transom.core.message import Fact
-from transom.importers import export, import_file, read
+from transom.exporters import export
+from transom.importers import import_file, read
 from transom.stores import MemoryStore
 
 CLAUDE = [

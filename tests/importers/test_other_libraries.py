@@ -36,7 +36,8 @@ from pydantic_ai.messages import (
 
 from transom.core.message import Assistant, ToolResult
 from transom.errors import InvalidMessage
-from transom.importers import export, import_file, read
+from transom.exporters import export
+from transom.importers import import_file, read
 from transom.stores import MemoryStore
 
 PICTURE = "data:image/png;base64,QUJD"

@@ -12,7 +12,8 @@ import pytest
 from sessions import assistant, item, jsonl, said, text, user
 
 from transom.errors import InvalidMessage, InvalidSetting
-from transom.importers import FORMATS, Recorded, export, import_file, read
+from transom.exporters import export
+from transom.importers import FORMATS, Recorded, import_file, read
 from transom.stores import MemoryStore
 from transom.wire.dialects import dialect_named
 

@@ -8,7 +8,7 @@ import pytest
 from inspected import fill
 
 from transom.cli import main
-from transom.importers.export import export
+from transom.exporters.export import export
 
 ROWS = {"policies": "default,passthrough", "windows": "1200,900", "entries": 1}
 

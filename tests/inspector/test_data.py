@@ -8,7 +8,7 @@ from inspected import fill
 from transom import Budget, Prices
 from transom.core.entry import Sent
 from transom.core.message import Text, User
-from transom.evaluation.explain import explain
+from transom.evaluation.explanations import explain
 from transom.stores.snapshot import encode_view
 
 

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from transom import Budget, Policy
 from transom.policies import POLICIES as NAMES
 from transom.policies import policy_named
-from transom.policies.plain import LAST_RESORT, OLD_MEDIA
+from transom.policies.default import OLD_MEDIA
+from transom.policies.last_resort import LAST_RESORT
 from transom.strategies import (
     Clip,
     Duplicates,

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Conversation, SubAgent, fit
-from transom.core.apply_redaction import redacted_turns, redacted_want
 from transom.core.edit import Fold
 from transom.core.entry import Sent
 from transom.core.message import Recalled, Text, ToolResult
+from transom.core.redact_derived_text import redacted_turns, redacted_want
 from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.errors import InvalidSetting
 from transom.memory import Memory

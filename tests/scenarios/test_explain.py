@@ -10,7 +10,7 @@ from transom.core.edit import Fold, Pin
 from transom.core.message import Assistant, Reasoning, Text, ToolResult
 from transom.core.reducer import build_view
 from transom.core.unit import FoldedSlot
-from transom.evaluation.explain import explain
+from transom.evaluation.explanations import explain
 from transom.testing import Entries, WordCounter, call, result, says, talk, user
 
 LONG = "word " * 40

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 
 NEEDED = {
     "why was this unit folded": (
-        ["src/transom/core/edit.py", "src/transom/core/unit.py", "src/transom/evaluation/explain.py"],
-        ["src/transom/core/apply_edits.py", "src/transom/core/budget_enforcer.py", "src/transom/core/folded.py"],
+        ["src/transom/core/edit.py", "src/transom/core/unit.py", "src/transom/evaluation/explanations.py"],
+        ["src/transom/core/apply_edits.py", "src/transom/core/budget_enforcer.py", "src/transom/core/folded_slot.py"],
     ),
     "add a provider": (
         ["src/transom/providers/base.py", "src/transom/providers/__init__.py", "src/transom/providers/sdk.py"],

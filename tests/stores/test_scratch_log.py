@@ -7,7 +7,7 @@ import pytest
 from transom import Conversation
 from transom.errors import Conflict
 from transom.stores import MemoryStore
-from transom.stores.memory import ScratchLog
+from transom.stores.in_memory import ScratchLog
 from transom.testing import WordCounter
 
 

@@ -12,7 +12,7 @@ from transom.core.edit import Trim
 from transom.core.message import Media, Text, ToolResult
 from transom.core.tokens import apply_trim
 from transom.errors import InvalidSetting
-from transom.policies.plain import LAST_RESORT
+from transom.policies.last_resort import LAST_RESORT
 from transom.strategies.shorten.forms import TOKEN_BYTES, Clip, Stub
 from transom.strategies.shorten.selectors import FreshResults, LargeOldResults
 from transom.strategies.shorten.shorten import Enough, Shorten

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import transom
 from transom.core.log import IndexCache
-from transom.strategies.digest.index import Index
+from transom.strategies.record.index import Index
 
 
 def test_a_result_that_comes_after_the_calls_were_looked_at_is_found() -> None:

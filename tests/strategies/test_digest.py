@@ -1,4 +1,4 @@
-"""The covering digest: names stand in their surroundings, layers stay frozen, what is quoted stays data."""
+"""Records in layers: names stand in their surroundings, layers stay frozen, what is quoted stays data."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from transom import Budget, Conversation
 from transom.conversation.request import render
 from transom.core.edit import Fold
 from transom.core.log import IndexCache
-from transom.evaluation.explain import explain
-from transom.policies.plain import DEFAULT
-from transom.strategies.digest import digest_text
-from transom.strategies.digest.index import Index
-from transom.strategies.digest.passage_choice import TAG, PassageChoice
-from transom.strategies.digest.passages import Passage, split, with_margins
+from transom.evaluation.explanations import explain
+from transom.policies.default import DEFAULT
+from transom.strategies.record import make_record
+from transom.strategies.record.index import Index
+from transom.strategies.record.passage_choice import TAG, PassageChoice
+from transom.strategies.record.passages import Passage, split, with_margins
 from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import words_in
@@ -163,8 +163,8 @@ def test_a_name_that_only_an_old_result_has_is_quoted_with_its_surroundings():
 def test_a_choice_is_among_a_bounded_number_of_passages_and_what_was_quoted_before_is_in_it(monkeypatch):
     sizes: list[int] = []
     init = PassageChoice.__init__
-    monkeypatch.setattr(digest_text, "MOST", 40)
-    monkeypatch.setattr(digest_text, "TOKENS_PER_PASSAGE", 1_000)
+    monkeypatch.setattr(make_record, "MOST", 40)
+    monkeypatch.setattr(make_record, "TOKENS_PER_PASSAGE", 1_000)
     monkeypatch.setattr(
         PassageChoice, "__init__", lambda choice, them, **how: (sizes.append(len(them)), init(choice, them, **how))[1]
     )

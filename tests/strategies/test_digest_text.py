@@ -11,7 +11,7 @@ from transom.conversation.request import render
 from transom.core.edit import Fold
 from transom.core.unit import Unit
 from transom.quoting import quote_marks
-from transom.strategies.digest.passages import quoted_spans
+from transom.strategies.record.passages import quoted_spans
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.tokenizer import o200k
 

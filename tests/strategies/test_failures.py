@@ -9,7 +9,7 @@ import pytest
 import transom
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.commands import commands_in
-from transom.strategies.digest.failures import answers, work_of
+from transom.strategies.record.failures import answers, work_of
 
 PASSES = "".join(f"tests/test_part_{at}.py::test_case_{at} PASSED [{at}%]\n" for at in range(60))
 FAILS = (

@@ -15,10 +15,10 @@ from transom.core.policy import Target
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import Size
 from transom.core.unit import FoldedSlot
-from transom.evaluation.explain import explain
-from transom.policies.plain import LAST_RESORT
-from transom.strategies.fold.fallbacks import FALLBACKS, OUTLINES, PREVIEWS, last_rounds
+from transom.evaluation.explanations import explain
+from transom.policies.last_resort import LAST_RESORT
 from transom.strategies.fold.rolling_record import RollingRecord
+from transom.strategies.fold.shorten_what_stays import FALLBACKS, OUTLINES, PREVIEWS, last_rounds
 from transom.strategies.keep import KeepBest, KeepUsers
 from transom.testing import Entries, WordCounter, call, result, says, talk
 from transom.testing.builders import entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import transom
-from transom.strategies.digest import index
+from transom.strategies.record import index
 from transom.testing import WordCounter
 from transom.texts import is_record
 

@@ -11,7 +11,7 @@ from transom.conversation.request import render
 from transom.core.edit import Fold, Pin, Undo
 from transom.core.entry import Meta
 from transom.core.message import Note
-from transom.policies.plain import LAST_RESORT
+from transom.policies.last_resort import LAST_RESORT
 from transom.strategies.fold.omission import HeadTail, Rounds
 from transom.strategies.keep import KeepUsers
 from transom.testing import WordCounter, call, result, says, talk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import transom
 from transom.core.log import IndexCache
-from transom.strategies.digest.index import LEAST_COUNTED, MANY, Index
+from transom.strategies.record.index import LEAST_COUNTED, MANY, Index
 from transom.testing import WordCounter
 
 BUDGET = 1_000

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from transom import Budget, Conversation
 from transom.conversation.request import render
-from transom.evaluation.explain import explain
+from transom.evaluation.explanations import explain
 from transom.policies import policy_named
 from transom.strategies.keep import KeepTools, KeepUsers
 from transom.testing import WordCounter

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from transom import Conversation
-from transom.strategies.digest.index import Index
+from transom.strategies.record.index import Index
 
 
 def test_an_entry_is_read_a_few_times_for_each_plan_however_large_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

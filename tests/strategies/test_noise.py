@@ -10,7 +10,7 @@ import time
 import pytest
 
 import transom
-from transom.strategies.digest.noise import unreadable
+from transom.strategies.record.noise import unreadable
 from transom.strategies.text.terminal import without_controls
 
 DATA = base64.b64encode(random.Random(1).randbytes(900)).decode()

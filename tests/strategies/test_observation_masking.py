@@ -10,7 +10,7 @@ from transom import Budget, Conversation, Policy
 from transom.conversation.request import render
 from transom.core.edit import Pin, Trim, Undo
 from transom.core.tokens import Size
-from transom.policies.plain import LAST_RESORT
+from transom.policies.last_resort import LAST_RESORT
 from transom.strategies import (
     Duplicates,
     Enough,

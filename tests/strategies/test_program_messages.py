@@ -10,7 +10,7 @@ import transom
 from transom.core.message import Text, ToolResult
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.outcome import outcome_of
-from transom.strategies.digest.own_words import refusal_reason, report_span
+from transom.strategies.record.own_words import refusal_reason, report_span
 
 FINDINGS = "\n".join(f"{at}. `push_batch_{at}` copies its slice, which a view would save." for at in range(1, 9))
 NOTICE = (

@@ -7,9 +7,9 @@ import json
 import transom
 from transom.core.message import Call
 from transom.strategies.actions.action import UNKNOWN, action_of
-from transom.strategies.digest.passages import call_text, unquoted_spans
-from transom.strategies.digest.plans import change_task, items_text, plan_items
-from transom.strategies.digest.quotes import argument_quotes, text_quotes
+from transom.strategies.record.passages import call_text, unquoted_spans
+from transom.strategies.record.plans import change_task, items_text, plan_items
+from transom.strategies.record.quotes import argument_quotes, text_quotes
 from transom.strategies.text.spans import without
 
 OLD = "def run(job):\n    return job.start()" + "  # as before" * 12

@@ -22,8 +22,8 @@ from transom.core.edit import Fold
 from transom.core.message import Assistant, Call, Fact
 from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.strategies.actions.action import ABOUT
-from transom.strategies.digest.index import LEAST_COUNTED, NEAR
-from transom.strategies.digest.passages import readable
+from transom.strategies.record.index import LEAST_COUNTED, NEAR
+from transom.strategies.record.passages import readable
 from transom.strategies.text.one_line import one_line
 from transom.testing import FakeClock, WordCounter
 

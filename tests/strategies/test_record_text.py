@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transom import texts
-from transom.strategies.digest.record import CallLine, RecordTurn, record_text
+from transom.strategies.record.record_text import CallLine, RecordTurn, record_text
 
 TITLE = texts.record_title("entry 3 to entry 25", 6, 6674, readable=False)
 TURNS = (

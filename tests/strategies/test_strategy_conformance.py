@@ -9,7 +9,7 @@ from hypothesis import settings
 from msgspec.structs import replace
 
 from transom.policies import policy_named
-from transom.policies.plain import OLD_MEDIA, OLD_REASONING
+from transom.policies.default import OLD_MEDIA, OLD_REASONING
 from transom.recall import Recall
 from transom.strategies import (
     Clip,

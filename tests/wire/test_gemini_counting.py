@@ -13,7 +13,7 @@ from transom.core.entry import Meta
 from transom.core.message import Media
 from transom.core.window import assemble
 from transom.policies import policy_named
-from transom.stores.memory import MemoryStore
+from transom.stores.in_memory import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire import media_tokens
 from transom.wire.gemini import GEMINI

@@ -12,7 +12,7 @@ from windows import conversations
 from families import FAMILIES
 from transom.conversation.conversation import Conversation
 from transom.policies import policy_named
-from transom.stores.memory import MemoryStore
+from transom.stores.in_memory import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.gemini import GEMINI, GeminiDialect
 from transom.wire.openai import parse

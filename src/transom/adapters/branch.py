@@ -45,9 +45,9 @@ def _beginning() -> _Said:
 class Branch:
     """One conversation of a session, and the framework's list as it was at the last model call.
 
-    `sources`: for each entry of the log the piece of the list that it came from. `goes_on`, `common`: what `read`
-    found. `is_waiting`: a model call has begun and is not over. Only one thread at a time may use it: its session has
-    the lock.
+    `sources`: the pieces of the list, each under the number of its entry; instructions of the head are under -1, -2,
+    and so on. Entries that did not come from the list have none. `goes_on`, `common`: what `read` found. `is_waiting`:
+    a model call has begun and is not over. Only one thread at a time may use it: its session has the lock.
     """
 
     def __init__(self, conversation: Conversation, framework_format: FrameworkFormat) -> None:

@@ -27,7 +27,7 @@ from transom.core.tool import Tool
 from transom.extras import imports_of
 from transom.stores import Store
 from transom.wire.frameworks import FORMATS
-from transom.wire.frameworks.google_adk import is_own_id
+from transom.wire.frameworks.google_adk_messages import is_own_id
 from transom.wire.replies import dumped
 
 with imports_of("google-adk"):

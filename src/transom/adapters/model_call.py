@@ -64,8 +64,9 @@ class ModelCall:
         """Ask the model, and log its reply. If the messages were too long, or a part was refused, ask again with a
         smaller window.
 
-        `ask`: sends messages. `reply_of`: the reply in what `ask` returned; None if there is none. Returns what
-        `ask` returned. Raises what `ask` raises, and InvalidMessage for a reply that cannot be read.
+        `ask`: sends messages. `reply_of`: the reply in what `ask` returned; if it gives None, a failure is logged.
+        Returns what `ask` returned. Raises what `ask` raises, BudgetImpossible if no smaller window can be made, and
+        InvalidMessage for a reply that cannot be read.
         """
         while True:
             try:

@@ -54,8 +54,8 @@ __all__ = ["SessionProvider", "TransomModel", "TransomProvider"]
 
 
 class TransomProvider(ModelProvider):
-    """The store and the settings of all sessions: `for_session` makes a model provider of them. It has no models
-    itself.
+    """The store and the settings of all sessions. `for_session` makes the model provider of one session: give that to
+    `RunConfig`. This object itself gives no models.
 
     `store`: as for `Conversation.open`. `provider`: where the models come from; by default the SDK's own. `readback`:
     whether the provider of a session has readback tools (`SessionProvider.tools`); it has none if the budget is too

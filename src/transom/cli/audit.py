@@ -19,7 +19,8 @@ MOST_LOST = 3
 
 
 def run(options: Audit) -> int:
-    """Audit every compaction in the files, and print what each lost."""
+    """Audit every compaction in the files (sessions of Claude Code and Codex have some), and print what each lost. The
+    exit code is 0, whatever was lost."""
     check_files(options.files)
     found: list[AuditedCompaction] = []
     conversations = 0

@@ -13,7 +13,7 @@ from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.summary_job import summary_settings
 from transom.core.summary import Summary
 from transom.errors import InvalidSetting
-from transom.stores.memory import ScratchLog
+from transom.stores.in_memory import ScratchLog
 
 
 def run(options: Compact) -> int:

@@ -33,7 +33,7 @@ from transom.importers.recorded import as_openai_chat
 from transom.policies import POLICIES, policy_named
 from transom.providers import provider_named
 from transom.providers.models import TokenPrices, listed_prices
-from transom.reports.figures import COMPARE, INVALID, OVER, REASONING, REFUSED, VERDICT, Figure, figures
+from transom.reports.policy_figures import COMPARE, INVALID, OVER, REASONING, REFUSED, VERDICT, Figure, figures
 from transom.reports.recorded_calls import judge_of, recorded_calls
 from transom.reports.verdict import verdict
 from transom.stores import MemoryStore

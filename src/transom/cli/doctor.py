@@ -14,7 +14,7 @@ from msgspec import Struct
 from rich.console import Console
 
 from transom.cli.commands.programs import Doctor
-from transom.cli.found import stores_here
+from transom.cli.find_stores import stores_here
 from transom.cli.next_commands import program_name
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import existing_store

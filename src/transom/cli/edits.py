@@ -13,8 +13,8 @@ from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.edits import live_edit
 from transom.core.budget import Budget
-from transom.core.draft import pin_by_hand
 from transom.core.edit import Pin, Undo
+from transom.core.plan_draft import pin_by_hand
 from transom.core.reducer import apply
 from transom.core.undo import undo_last
 from transom.core.view import View

@@ -1,5 +1,5 @@
 """The command `transom explain`: prints what one window contains of the whole log, and why. What became of each entry
-is decided in `evaluation/explain.py`."""
+is decided in `evaluation/explanations.py`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from transom.errors import InvalidSetting
 from transom.evaluation.call_numbers import call_number, sent_requests
 from transom.evaluation.call_views import CallViews
 from transom.evaluation.edit_costs import EditCost, edit_costs_since
-from transom.evaluation.explain import (
+from transom.evaluation.explanations import (
     Explanation,
     as_provider_counts,
     costs_of_call,

@@ -11,7 +11,8 @@ from transom.cli.stores import open_log
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.errors import InvalidSetting
-from transom.importers import FORMATS, Exported, export
+from transom.exporters import Exported, export
+from transom.importers import FORMATS
 from transom.stores import StoredLog
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from transom.reports.figures import Figure
+from transom.reports.policy_figures import Figure
 
 HELP_WIDTH = 76
 

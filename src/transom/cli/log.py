@@ -15,7 +15,7 @@ from transom.core.message import Fact, Head, role_of
 from transom.core.summary import Summary
 from transom.core.view import View
 from transom.evaluation.edit_costs import EditCost, edit_costs
-from transom.evaluation.explain import Explanation, explain
+from transom.evaluation.explanations import Explanation, explain
 from transom.evaluation.fold_ranges import FoldRanges
 from transom.importers.logs.import_mark import mark_of
 from transom.stores import StoredLog

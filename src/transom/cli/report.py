@@ -20,7 +20,7 @@ from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.tokens import REQUEST_TOKENS
 from transom.evaluation.replay_stats import Needs, ReplayStats, Span
-from transom.reports.figures import REPLAY, Figure
+from transom.reports.policy_figures import REPLAY, Figure
 
 ALL = "all files"
 """The name of the row with the sums. The table has a line above it."""

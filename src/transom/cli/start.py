@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from importlib.metadata import version
 
-from transom.cli.found import MOST_FILES, SessionFolder, in_home, session_folders, stores_here
+from transom.cli.find_stores import MOST_FILES, SessionFolder, in_home, session_folders, stores_here
 from transom.cli.next_commands import command_for, print_next, program_name
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_line, terminal

@@ -36,10 +36,8 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def minute_of(at: float) -> str:
-    """Write a time in seconds since the epoch as date, hour and minute here; "" if no calendar has it.
-
-    A clock of the user's may have given milliseconds.
-    """
+    """Write a time, in seconds since the epoch, as date, hour and minute in the local time zone; "" if it is out of
+    range, as a clock in milliseconds is."""
     try:
         return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):

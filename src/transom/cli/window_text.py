@@ -19,7 +19,7 @@ from transom.core.message import Assistant, Call, Fact, Head, Media, Part, Text,
 from transom.core.unit import FoldedSlot, Unit
 from transom.core.window import Window
 from transom.errors import InvalidMessage
-from transom.evaluation.explain import Explanation, explain
+from transom.evaluation.explanations import Explanation, explain
 from transom.evaluation.fold_ranges import entries_of_fold, range_text
 from transom.quoting import escaped
 from transom.wire.arguments import read_object

@@ -16,7 +16,7 @@ from transom.conversation import approvals, edits
 from transom.conversation import argument_checks as check
 from transom.conversation.appending.parse_messages import facts_of, split_head, tool_answer, user_message
 from transom.conversation.argument_checks import Content
-from transom.conversation.bus import EventBus
+from transom.conversation.event_bus import EventBus
 from transom.conversation.events import Compacted, Event, RunResult, ToolCalled
 from transom.conversation.failures import OwnLoop, RetryDecision, unreadable_reply
 from transom.conversation.function_tool import ToolLike
@@ -27,22 +27,22 @@ from transom.conversation.planning.modes import Directive, Mode, ModeChange, Pro
 from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request
 from transom.conversation.runs.agent_loop import RunSteps
-from transom.conversation.runs.driver import drained, drive
+from transom.conversation.runs.awaited_work import PublishedSteps
 from transom.conversation.runs.run_options import RunOptions, start
-from transom.conversation.runs.work import PublishedSteps
+from transom.conversation.runs.sync_driver import drained, drive
 from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.settings import ConversationOptions, Settings, warn_without_budget
 from transom.conversation.state_and_head_parts import State, checked_state, must_be_of_user
 from transom.conversation.summary_job import SummarySteps
 from transom.conversation.summary_scheduler import SummarizingPlanner, SummaryScheduler, run_steps
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
-from transom.core.apply_redaction import redacted_recall
 from transom.core.budget import Budget
 from transom.core.edit import Edit
 from transom.core.entry import Meta
 from transom.core.log import IndexCache
 from transom.core.message import Assistant, Fact, Head, Instruction, Recalled, User
 from transom.core.policy import Policy
+from transom.core.redact_derived_text import redacted_recall
 from transom.core.reducer import build_view
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.view import View
@@ -50,7 +50,7 @@ from transom.core.window import Window
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.evaluation.call_numbers import sent_request
 from transom.evaluation.edit_costs import EditCost, edit_costs, edit_costs_since
-from transom.evaluation.explain import Explanations, costs_of_call, explain
+from transom.evaluation.explanations import Explanations, costs_of_call, explain
 from transom.policies import policy_named
 from transom.providers import Provider
 from transom.providers.models import cost
@@ -351,8 +351,9 @@ class Conversation:
         a name it holds for all requests of this conversation.
 
         An overflow teaches the limit, so that the next `request` is smaller; that `request` raises BudgetImpossible if
-        nothing more can be left out. Parts that the provider refused are left out, with a warning; `undo` brings them
-        back.
+        nothing more can be left out. If only the answer had no room, the request stays as it is: ask for at most
+        `decision.max_tokens`. Parts that the provider refused are left out, with a warning; `undo` brings them back,
+        but not reasoning.
 
         Attempts are counted until the next reply or user message, in this object; `retry` says how many there are. The
         same error object, or one raised from it, counts once for each request: a second call returns the same decision.
@@ -740,11 +741,12 @@ class Conversation:
     def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
         """Call `callback` with each event of the class `kind`. Returns a function that ends the subscription.
 
-        The events are those of `transom.conversation.bus`, and those of runs except the two deltas; the class `object`
-        means all of them. The callback is called after the event was logged, in the thread where it happened. For the
-        events of the bus the conversation is locked meanwhile; for those of a run it is not, and the run goes on after
-        the callback. A callback may read the conversation, and must be quick. An exception that it raises is reported
-        with `logging`, and changes nothing. Raises InvalidSetting if `kind` is no class, or `callback` no function.
+        The events are those of `transom.conversation.event_bus`, and those of runs except the two deltas; the class
+        `object` means all of them. The callback is called after the event was logged, in the thread where it happened.
+        For the events of the bus the conversation is locked meanwhile; for those of a run it is not, and the run goes
+        on after the callback. A callback may read the conversation, and must be quick. An exception that it raises is
+        reported with `logging`, and changes nothing. Raises InvalidSetting if `kind` is no class, or `callback` no
+        function.
         """
         return self._bus.subscribe(kind, callback)
 

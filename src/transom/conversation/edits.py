@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from transom.conversation import argument_checks as check
 from transom.conversation.appending.log_writer import LogWriter
-from transom.core.draft import pin_by_hand
 from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry
 from transom.core.log import PendingLog
+from transom.core.plan_draft import pin_by_hand
 from transom.core.reducer import apply
 from transom.core.undo import last_edit, undo_last
 from transom.core.view import View

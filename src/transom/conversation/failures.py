@@ -31,7 +31,7 @@ from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, ProviderError, quote, shorten
 from transom.providers.sdk_errors import error_reply, http_error, provider_error
-from transom.strategies.summary.native import without_compaction
+from transom.strategies.summary.native_compaction import without_compaction
 from transom.wire.dialect import Dialect
 from transom.wire.refused_parts import COMPACTION, RefusedPart, prompt_parts
 from transom.wire.replies import ErrorReply

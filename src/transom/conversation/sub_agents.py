@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
 from transom.conversation.function_tool import FunctionTool, error_text
+from transom.conversation.runs.awaited_work import CURRENT_JOB, Caller, Cancel, ToolJob, ToolOutcome
 from transom.conversation.runs.run_options import RunOptions, check_options
-from transom.conversation.runs.work import CURRENT_JOB, Caller, Cancel, ToolJob, ToolOutcome
 from transom.conversation.settings import ConversationOptions, Settings
 from transom.core.budget import Budget
 from transom.core.entry import Meta

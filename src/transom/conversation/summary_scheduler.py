@@ -41,7 +41,7 @@ from transom.providers import Provider
 from transom.providers.base import model_name
 from transom.providers.models import context_size
 from transom.strategies.summary.folds import why_not_shown
-from transom.strategies.summary.wants import LEAST_SUMMARY
+from transom.strategies.summary.when_to_summarise import LEAST_SUMMARY
 from transom.summaries.base import Model
 
 R = TypeVar("R")
@@ -397,7 +397,7 @@ class SummaryScheduler:
         """The job for a want. A model is asked with the prompts of the policy, if it has its own; one with a
         small window with the plain ones."""
         settings, provider = self._settings, self._provider()
-        from transom.summaries.native import NativeSummarizer  # noqa: PLC0415 - only where there are summaries
+        from transom.summaries.native_summarizer import NativeSummarizer  # noqa: PLC0415 - only where there are summaries
 
         provider = self._live if want.by_provider and provider is None else provider
         model = None if provider is None else self._model(provider)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
-from transom.core.folded import Path, make_folded, replace_in_folds
+from transom.core.folded_slot import Path, make_folded, replace_in_folds
 from transom.core.message import ToolResult
 from transom.core.persistent import appended, vector
 from transom.core.refusal import refusal

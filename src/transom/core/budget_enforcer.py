@@ -15,9 +15,13 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.cache_prices import CompactionCosts, Prices
-from transom.core.apply_redaction import redacted_want, texts_of_view
 from transom.core.budget import between, fits, pressure
-from transom.core.choices import (
+from transom.core.edit import Edit, Fold
+from transom.core.message import Note
+from transom.core.plan_draft import Draft, pin_before_fold, pin_required
+from transom.core.plan_request import PlanRequest
+from transom.core.policy import Choice, KeptUnit, Strategy, Target, name_of, naming, policy_limit, wants_of
+from transom.core.priced_choices import (
     PricedChoice,
     PricedWindow,
     choice_cost,
@@ -26,11 +30,7 @@ from transom.core.choices import (
     price_of_want,
     stand_in,
 )
-from transom.core.draft import Draft, pin_before_fold, pin_required
-from transom.core.edit import Edit, Fold
-from transom.core.message import Note
-from transom.core.plan_request import PlanRequest
-from transom.core.policy import Choice, KeptUnit, Strategy, Target, name_of, naming, policy_limit, wants_of
+from transom.core.redact_derived_text import redacted_want, texts_of_view
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.targets import Targets, impossible
 from transom.core.tokens import Size

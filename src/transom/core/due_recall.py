@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from transom.core.apply_redaction import Redact, redacted_recall
 from transom.core.message import Recalled
 from transom.core.policy import Policy, Target, name_of, naming
+from transom.core.redact_derived_text import Redact, redacted_recall
 from transom.core.tokens import ZERO, Size, fact_size
 from transom.core.view import View
 from transom.errors import InvalidEdit, quote

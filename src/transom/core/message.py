@@ -218,10 +218,10 @@ class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="n
 
 
 class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="recalled"):
-    """Text of old entries (`text`) that is brought back to the end of the window. A plan adds one if its policy
-    recalls; a caller may add one with `Conversation.append`.
+    """Text that is brought back at the end of the window (`text`): quotes of old entries, or files as they are now. A
+    plan adds one if its policy recalls; a caller may add one with `Conversation.append`.
 
-    `refs`: the seqs of these entries. `why`: the reason, for people.
+    `refs`: the seqs of the entries that are quoted, or whose calls named the files. `why`: the reason, for people.
     """
 
     text: str

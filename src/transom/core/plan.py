@@ -17,10 +17,10 @@ from msgspec import Struct
 from transom import texts
 from transom.core.budget import Budget, fits
 from transom.core.budget_enforcer import BudgetEnforcer
-from transom.core.draft import Draft, due_notes
 from transom.core.entry import CallPlace, Entry, Sent
 from transom.core.message import Assistant, Call, Failure, Head, Media, Note, Text, ToolResult
 from transom.core.pairing import call_labels
+from transom.core.plan_draft import Draft, due_notes
 from transom.core.plan_request import PlanRequest, Ref, WindowOptions
 from transom.core.summary import Summarise
 from transom.core.unit import Unit

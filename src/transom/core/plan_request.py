@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
-from transom.core.apply_redaction import Redact
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.log import IndexCache
 from transom.core.message import Assistant, Head
 from transom.core.policy import Policy
+from transom.core.redact_derived_text import Redact
 from transom.core.summary import Summary, SummaryOptions
 from transom.core.view import View
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, cast
 
 from msgspec import Struct, field
 
-from transom.core.apply_redaction import Redact, redacted_fold
 from transom.core.budget import UNLIMITED, Budget, fits, pressure
 from transom.core.edit import Edit, Fold, Trim
 from transom.core.log import IndexCache
 from transom.core.message import Recalled
 from transom.core.ranges import check_ranges
+from transom.core.redact_derived_text import Redact, redacted_fold
 from transom.core.summary import Summarise
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View

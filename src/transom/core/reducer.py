@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from transom.core.apply_edits import apply_edit
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, CallPlace, Entry, Forked, Sent
-from transom.core.folded import replace_in_folds
+from transom.core.folded_slot import replace_in_folds
 from transom.core.log import Log
 from transom.core.message import (
     REASONING_REFUSED,

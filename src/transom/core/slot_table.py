@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, Body, Entry, Forked, Sent
-from transom.core.folded import Path, child_at
+from transom.core.folded_slot import Path, child_at
 from transom.core.log import Log
 from transom.core.message import Assistant, Opaque
 from transom.core.persistent import IntVector, index_after

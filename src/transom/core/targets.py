@@ -11,9 +11,9 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from transom.core.budget import Budget, between, pressure
-from transom.core.draft import Draft, due_size
 from transom.core.due_recall import DueRecall
 from transom.core.message import Assistant, Failure
+from transom.core.plan_draft import Draft, due_size
 from transom.core.plan_request import PlanRequest
 from transom.core.policy import Target, is_at_trigger, policy_limit
 from transom.core.tokens import ZERO, Size

@@ -7,9 +7,9 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
-from transom.core.draft import Draft
 from transom.core.edit import Fold, Pin, Undo
 from transom.core.entry import Entry, Sent
+from transom.core.plan_draft import Draft
 from transom.core.view import View
 
 

@@ -286,9 +286,11 @@ def with_trims(unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: 
 def with_signature_stale(
     unit: Unit, entries: tuple[Entry, ...], *, stale: bool, signed_prefix: str | None = None
 ) -> Unit:
-    """A copy of the unit with its bound reasoning hidden (`stale`) or shown, and its new size. With the `signed_prefix`
-    `REFUSED`, this holds for all of its reasoning. `entries`: those of the unit. `signed_prefix`: a new one; None keeps
-    the unit's."""
+    """A copy of the unit that hides its bound reasoning (`stale`) or shows it. The size of the copy is changed to
+    match. If `signed_prefix` is `REFUSED`, the copy hides or shows all reasoning.
+
+    `entries`: those of the unit. `signed_prefix`: a new one; None keeps the unit's.
+    """
     prefix = unit.signed_prefix if signed_prefix is None else signed_prefix
     changed = replace(unit, signature_stale=stale, signed_prefix=prefix, cached_fingerprint=None)
     size = unit.size

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from transom.core.entry import Entry
-from transom.core.folded import SEALED, make_sealed
+from transom.core.folded_slot import SEALED, make_sealed
 from transom.core.persistent import appended, replaced, spliced, without_key
 from transom.core.prefix_fingerprint import PrefixFingerprint, prefixes
 from transom.core.slot_table import SlotTable

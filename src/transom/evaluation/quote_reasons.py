@@ -15,7 +15,7 @@ from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.evaluation.record_lines import Quote, Record, parsed_record
 from transom.quoting import quote_marks
-from transom.strategies.digest.passages import arguments, readable
+from transom.strategies.record.passages import arguments, readable
 from transom.strategies.text.identifiers import is_between_strings, names_in
 from transom.strategies.text.terms import stem, words_in
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from transom.cache_prices import PRICES, Prices
-from transom.core.choices import price_of_summary
 from transom.core.entry import Entry, Sent
+from transom.core.priced_choices import price_of_summary
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 

@@ -23,7 +23,7 @@ from transom.core.message import Fact, Part, Raw, Text, ToolResult
 from transom.core.tokens import NoCounter
 from transom.errors import InvalidSetting, quote
 from transom.history.diff import FOR_MANAGERS
-from transom.policies.plain import PASSTHROUGH
+from transom.policies.default import PASSTHROUGH
 from transom.stores import MemoryStore
 from transom.wire.openai import OPENAI_CHAT
 

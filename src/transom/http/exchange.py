@@ -26,9 +26,9 @@ from transom.conversation.summary_job import AwaitSummary
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Failure, Raw, Usage, is_empty
 from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, TransomError, quote, shorten
-from transom.http import digests
-from transom.http.apis import COUNTING, Api, CallBody, api_of, dialect_of, error_body
+from transom.http import prefix_hashes
 from transom.http.gateway import Gateway, OpenConversation
+from transom.http.provider_apis import COUNTING, Api, CallBody, api_of, dialect_of, error_body
 from transom.http.requesters import requester_of
 from transom.http.stream_reply import StreamReply
 from transom.providers.base import Provider, model_name
@@ -328,8 +328,8 @@ class Exchange:
             at = opened.conv.append(turn, Meta(model=named, cost=cost(turn.usage, named)))
             opened.length = at + 1
             place = KnownPrefix(opened.name, opened.length)
-            ids = digests.after_calls(self._outline, turn)
-            self._gateway.matcher.add((ids, place), (digests.after(self._digest, turn), place))
+            ids = prefix_hashes.after_calls(self._outline, turn)
+            self._gateway.matcher.add((ids, place), (prefix_hashes.after(self._digest, turn), place))
         except TransomError as error:
             _logger.warning("conversation %s: a reply is not logged: %s", quote(opened.name), error)
 

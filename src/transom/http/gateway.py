@@ -28,9 +28,9 @@ from transom.core.policy import Policy
 from transom.core.reducer import apply
 from transom.core.unit import FoldedSlot
 from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, no_setting, quote
-from transom.http import digests
-from transom.http.apis import CallBody
+from transom.http import prefix_hashes
 from transom.http.matcher import Match, Matcher
+from transom.http.provider_apis import CallBody
 from transom.http.requesters import Requester
 from transom.http.shortened_results import shortened_results, show_shortened
 from transom.policies import policy_named
@@ -182,7 +182,7 @@ class Gateway:
         While another process has the conversation and says nothing new in it, this waits, at most as long as the
         settings say. Raises InvalidMessage, and what the store raises.
         """
-        start = digests.begin(requester.tenant, requester.session, body.dialect.name)
+        start = prefix_hashes.begin(requester.tenant, requester.session, body.dialect.name)
         by_outline = True
         while True:
             match = self.matcher.match(start, body.messages, body.dialect, by_outline=by_outline)
@@ -231,7 +231,7 @@ class Gateway:
         another request of this process is in it. Raises ConversationBusy if another process has it, and what the store
         raises.
         """
-        start = digests.begin(requester.tenant, requester.session, body.dialect.name)
+        start = prefix_hashes.begin(requester.tenant, requester.session, body.dialect.name)
         match = self.matcher.match(start, body.messages, body.dialect)
         opened = None if match.place is None else self._take(match.place.name)
         if opened is None or match.place is None:

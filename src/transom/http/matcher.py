@@ -1,9 +1,9 @@
 """Finds the conversation that a list of messages goes on with, by the longest beginning of the list that is known.
 
 A client sends the whole conversation with each request. Of two requests in a row, the second begins with the messages
-of the first, and goes on with the reply. So the digest of a beginning (`digests`) leads to the log. For each message
-that was seen before the work is one cheap hash; only new messages are parsed. The work does not grow with the number of
-stored conversations: places are looked up by digest, in the store's index.
+of the first, and goes on with the reply. So the digest of a beginning (`prefix_hashes`) leads to the log. For each
+message that was seen before the work is one cheap hash; only new messages are parsed. The work does not grow with the
+number of stored conversations: places are looked up by digest, in the store's index.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from transom.core.message import Assistant, Fact
-from transom.http import digests
-from transom.http.digests import Digest
+from transom.http import prefix_hashes
+from transom.http.prefix_hashes import Digest
 from transom.stores.prefix_index import KnownPrefix, PrefixIndex, PrefixIndexInMemory
 from transom.wire.dialect import Dialect
 
@@ -46,7 +46,7 @@ class _Boundary(NamedTuple):
 
     `messages`: how many messages are before it. `digest`, `outline`: the canonical digest of these messages, and that
     of their outline. `facts`: how many of the parsed facts are before it. `ids`: the digest of the calls of the turn
-    before it (`digests.after_calls`); None if there is no such turn, or if nothing is looked up by it.
+    before it (`prefix_hashes.after_calls`); None if there is no such turn, or if nothing is looked up by it.
     """
 
     messages: int
@@ -71,14 +71,14 @@ class Matcher:
     ) -> Match:
         """Find the longest beginning of these messages that is known.
 
-        `start`: the digest of their owner (`digests.begin`). `by_outline`: whether a beginning counts too of which only
-        the outline is known. Raises InvalidMessage for a message that its dialect does not allow.
+        `start`: the digest of their owner (`prefix_hashes.begin`). `by_outline`: whether a beginning counts too of
+        which only the outline is known. Raises InvalidMessage for a message that its dialect does not allow.
         """
         since = max(0, len(messages) - _LOOKED_UP)
-        raw = digests.raw_digests(start, messages, since)
+        raw = prefix_hashes.raw_digests(start, messages, since)
         parsed_from = self._parsed_before(raw, since)
         if since and not parsed_from:
-            since, raw = 0, digests.raw_digests(start, messages)
+            since, raw = 0, prefix_hashes.raw_digests(start, messages)
             parsed_from = self._parsed_before(raw, since)
         before = self._canonical[raw[parsed_from - since]] if parsed_from else (start, start)
         facts, boundaries = _parsed(messages, parsed_from, before, dialect)
@@ -90,7 +90,7 @@ class Matcher:
             boundary, place, is_changed = found
             return Match(place, facts[boundary.facts :], whole, outline, is_changed)
         if since:  # the client has changed an older message
-            raw = digests.raw_digests(start, messages)
+            raw = prefix_hashes.raw_digests(start, messages)
         for at in range(parsed_from - 1, 0, -_LOOKED_UP):
             older = [
                 _Boundary(n, *known, 0)
@@ -169,7 +169,7 @@ def _boundaries(
     for number, (at, fact) in enumerate(placed):
         if number and at > placed[number - 1][0]:
             yield _Boundary(at, digest, outline, number, ids)
-        ids = digests.after_calls(outline, fact) if isinstance(fact, Assistant) else None
-        digest, outline = digests.after(digest, fact), digests.outline_after(outline, fact)
+        ids = prefix_hashes.after_calls(outline, fact) if isinstance(fact, Assistant) else None
+        digest, outline = prefix_hashes.after(digest, fact), prefix_hashes.outline_after(outline, fact)
     if placed:
         yield _Boundary(messages, digest, outline, len(placed), ids)

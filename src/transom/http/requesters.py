@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from transom.http.apis import CallBody
+from transom.http.provider_apis import CallBody
 
 SESSION_HEADERS = ("x-transom-session", "x-claude-code-session-id", "session-id", "session_id")
 """The headers that may name the session of a request: ours, Claude Code's, and Codex's of two versions."""

@@ -10,7 +10,7 @@ from transom.core.edit import Trim
 from transom.core.message import Fact, Text, ToolResult, addressed_parts
 from transom.core.trims import trims_of_entry
 from transom.errors import InvalidEdit
-from transom.http import digests
+from transom.http import prefix_hashes
 from transom.stores import StoredLog
 
 
@@ -29,7 +29,7 @@ def shortened_results(log: StoredLog, length: int, facts: Sequence[Fact]) -> lis
         if not isinstance(entry.body, ToolResult) or not entry.body.call or entry.body.call not in given:
             continue
         (result, *others) = given[entry.body.call]
-        if digests.after(b"", result) == digests.after(b"", entry.body):
+        if prefix_hashes.after(b"", result) == prefix_hashes.after(b"", entry.body):
             continue
         if others or len(result.parts) != len(entry.body.parts):
             return None

@@ -9,9 +9,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Self
 
-from transom.http.drive import AsyncSender, Sender, drive, drive_async, forwarded
 from transom.http.exchange import ClientRequest, Exchange, exchange_of
 from transom.http.gateway import Gateway
+from transom.http.send import AsyncSender, Sender, drive, drive_async, forwarded
 
 
 class Transport:

@@ -1,5 +1,4 @@
-"""Recorded conversations in files: `read(path)` yields them one at a time, `import_file` stores them, `export` writes
-them.
+"""Recorded conversations in files: `read(path)` yields them one at a time, `import_file` stores them.
 
 The formats: request bodies and lists of messages of OpenAI Chat, OpenAI Responses, Anthropic and Gemini; session files
 of Claude Code, Codex and pi; message histories of LangChain, pydantic-ai and the OpenAI Agents SDK; and, to be read
@@ -9,14 +8,13 @@ stream. The content decides which format it is.
 
 `open_file.py` opens files, `read.py` finds out how a file is laid out, `recognise.py` recognises the format of a value
 and finds the conversations in it. The folders: `sessions` reads the lines of session files, `formats` translates
-messages and opens containers, `logs` stores what was read, `writers` writes an export.
+messages and opens containers, `logs` stores what was read.
 """
 
 from __future__ import annotations
 
-from transom.importers.export import Export, Exported, export
 from transom.importers.import_file import Imported, import_file
 from transom.importers.read import Reader, read
 from transom.importers.recorded import FORMATS, Format, Recorded
 
-__all__ = ["FORMATS", "Export", "Exported", "Format", "Imported", "Reader", "Recorded", "export", "import_file", "read"]
+__all__ = ["FORMATS", "Format", "Imported", "Reader", "Recorded", "import_file", "read"]

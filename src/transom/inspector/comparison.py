@@ -18,11 +18,11 @@ from msgspec import Struct
 from transom.core.budget import Budget
 from transom.errors import InvalidSetting
 from transom.evaluation.compare import Compared, RecordedCall
+from transom.exporters.export import export
 from transom.importers import read
-from transom.importers.export import export
 from transom.policies import policy_named
 from transom.providers.models import token_prices
-from transom.reports.figures import figures
+from transom.reports.policy_figures import figures
 from transom.reports.recorded_calls import judge_of, recorded_calls
 from transom.reports.verdict import verdict
 from transom.stores import Store, StoredLog

@@ -23,13 +23,13 @@ from transom.core.view import View
 from transom.errors import Conflict, InvalidSetting, quote
 from transom.evaluation.call_figures import CallFigures, CallTable
 from transom.evaluation.call_views import CallViews
-from transom.evaluation.explain import DROPPED, Explanation, explain
+from transom.evaluation.explanations import DROPPED, Explanation, explain
 from transom.evaluation.missing_names import MissingNames, missing_names
 from transom.inspector.parts import CHARACTERS_OF_ENTRY, MessagePiece, pieces_from
 from transom.inspector.window_data import ROWS_OF_PAGE, WindowData, WindowReader
 from transom.policies import policy_named
 from transom.stores import Store, StoredLog, open_view
-from transom.stores.memory import ScratchLog
+from transom.stores.in_memory import ScratchLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
 
@@ -304,7 +304,8 @@ class InspectedConversation:
 
 
 class InspectedConversations:
-    """The conversations of one store that are open in the inspector: at most `MOST_OPEN_CONVERSATIONS`."""
+    """The conversations of one store that are open in the inspector: at most `MOST_OPEN_CONVERSATIONS`. If one more is
+    opened, the one that was unused for the longest time is closed."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

@@ -28,7 +28,7 @@ from transom.inspector.inspected_conversation import Action, InspectedConversati
 from transom.inspector.parts import CHARACTERS_OF_ENTRY
 from transom.inspector.window_data import ROWS_OF_PAGE
 from transom.policies import POLICIES
-from transom.reports.figures import VERDICT
+from transom.reports.policy_figures import VERDICT
 from transom.stores import Store
 from transom.stores.conversation_list import StoredConversation, described
 

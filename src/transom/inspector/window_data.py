@@ -22,7 +22,7 @@ from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
 from transom.core.window import Break, Window, assemble
 from transom.evaluation.edit_costs import EditCost, edit_costs
-from transom.evaluation.explain import DROPPED, Explanation, explain
+from transom.evaluation.explanations import DROPPED, Explanation, explain
 from transom.inspector.parts import MessagePiece, PieceLimit
 
 ROWS_OF_PAGE = 24
@@ -124,10 +124,10 @@ class WindowData(Struct, frozen=True, kw_only=True):
     - `entries`: how many entries the log had. `messages`: how many messages the window has.
     - `tokens`: its size, as the provider counts; `counted_tokens`: as Transom counts. All other tokens are as Transom
       counts. `limit`: the most tokens, for which it was planned; 0 if none.
-    - `shared_tokens`: those of the prefix that it shares with the window before. `breaks`: where that prefix ends; None
-      if it has the whole window before.
-    - `costs`: with prices, those by which the compaction for this call was chosen; of the window as it is now, those of
-      the last call.
+    - `shared_tokens`: the size of the prefix that it shares with the window before. `breaks`: where that prefix ends;
+      None if it has the whole window before, or if there is none.
+    - `costs`: the costs by which the compaction before this call was chosen; None without prices. For the window as it
+      is now, these are the costs of the last call.
     - `change`: None if the window was not compared with the one before. `left`: what is not in the window.
     - `sizes`: of every row the tokens, the state, whether it is cached, and whether it is new or changed, for a picture
       of the whole.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from transom.core.entry import Sent
 from transom.core.view import View
-from transom.evaluation.explain import as_provider_counts, two_counts
+from transom.evaluation.explanations import as_provider_counts, two_counts
 from transom.inspector.parts import MessagePiece, PieceLimit
 from transom.inspector.window_data import Change, Row, WindowData, WindowReader
 from transom.quoting import escaped

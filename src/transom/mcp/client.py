@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from transom.conversation import argument_checks as check
 from transom.conversation.function_tool import FunctionTool, error_text
-from transom.conversation.runs.work import ToolOutcome
+from transom.conversation.runs.awaited_work import ToolOutcome
 from transom.conversation.toolset import MAX_NAME, Toolset, free_name
 from transom.errors import InvalidMessage, InvalidSetting, ToolsUnavailable, quote, shorten
 from transom.extras import install_command
@@ -123,12 +123,12 @@ class McpServer(Toolset):
                 self._close()
 
     async def __aenter__(self) -> Self:
-        from transom.conversation.threads import in_thread  # noqa: PLC0415 - anyio only where there is an event loop
+        from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - anyio only where there is an event loop
 
         return await in_thread(self.__enter__)
 
     async def __aexit__(self, *exception: object) -> None:
-        from transom.conversation.threads import in_thread  # noqa: PLC0415 - as above
+        from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - as above
 
         await in_thread(self.__exit__)
 

@@ -28,7 +28,7 @@ from transom.core.reducer import build_view
 from transom.core.view import View
 from transom.errors import TransomError, quote
 from transom.evaluation.call_numbers import sent_request
-from transom.evaluation.explain import explain
+from transom.evaluation.explanations import explain
 from transom.memory import Memory
 from transom.readback import answer_call, read
 from transom.readback.pages import MAX_BYTES, MAX_LINES, utf8_prefix

@@ -128,8 +128,8 @@ def conflict(block: Block) -> MemoryConflict:
 
 
 def checked_text(what: str, value: object) -> str:
-    """Return a text; of a subclass of `str`, the plain `str`. `what`: how the error names it. Raises InvalidSetting for
-    anything else."""
+    """Return `value` if it is a text. A value of a subclass of `str` becomes a plain `str`. Raises InvalidSetting for
+    any other value. `what`: how the error names the value."""
     if not isinstance(value, str):
         raise InvalidSetting(f"{what} must be a text, not {quote(value)}")
     return str.__str__(value)

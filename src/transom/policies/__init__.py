@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
+from transom.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from transom.policies.plain import DEFAULT, LAST_RESORT, NATIVE, PASSTHROUGH, RECALL, SLIDING, SUMMARY
+    from transom.policies.default import DEFAULT, NATIVE, PASSTHROUGH, RECALL, SLIDING, SUMMARY
+    from transom.policies.last_resort import LAST_RESORT
 
 __all__ = [
     "DEFAULT",
@@ -32,10 +34,10 @@ __all__ = [
     "policy_named",
 ]
 
-_PLAIN = "default sliding passthrough recall summary native"
+_OWN = "default sliding passthrough recall summary native"
 _NAMED = "dynamiq weakincentives agenticloop crewagent codex openhands claude_code manus opencode aider swe_agent letta"
 
-POLICIES = {**dict.fromkeys(_PLAIN.split(), "plain"), **dict.fromkeys(_NAMED.split(), "named")}
+POLICIES = {**dict.fromkeys(_OWN.split(), "default"), **dict.fromkeys(_NAMED.split(), "named")}
 """The names of the policies, each with the module that defines it; there it is a constant in capitals."""
 
 
@@ -98,7 +100,10 @@ def _loaded(name: str) -> Policy:
     return getattr(import_module(f"{__name__}.{POLICIES[name]}"), name.upper())
 
 
-def __getattr__(name: str) -> Any:
-    if name not in {"DEFAULT", "LAST_RESORT", "NATIVE", "PASSTHROUGH", "RECALL", "SLIDING", "SUMMARY"}:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.plain"), name)
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "policies.default": ("DEFAULT", "NATIVE", "PASSTHROUGH", "RECALL", "SLIDING", "SUMMARY"),
+        "policies.last_resort": ("LAST_RESORT",),
+    },
+)

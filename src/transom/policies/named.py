@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.policy import Policy, Strategy
-from transom.policies.plain import LAST_RESORT, OLD_MEDIA
+from transom.policies.default import OLD_MEDIA
+from transom.policies.last_resort import LAST_RESORT
 from transom.strategies.actions.tools import PLAN_TOOLS
-from transom.strategies.fold.fallbacks import FALLBACKS
 from transom.strategies.fold.omission import Omit
 from transom.strategies.fold.rolling_record import RollingRecord
+from transom.strategies.fold.shorten_what_stays import FALLBACKS
 from transom.strategies.keep import KeepBest, KeepTools, KeepUsers
 from transom.strategies.shorten.forms import Clip, Stub, line, marker
 from transom.strategies.shorten.repeated import Superseded

@@ -26,12 +26,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from transom.conversation.threads import in_thread
+from transom.conversation.worker_threads import in_thread
 from transom.errors import InvalidSetting, quote
-from transom.http.apis import COUNTING, api_of, error_body
-from transom.http.drive import OWN_HEADERS
 from transom.http.exchange import ClientRequest, Exchange, count_tokens, exchange_of
 from transom.http.gateway import Gateway
+from transom.http.provider_apis import COUNTING, api_of, error_body
+from transom.http.send import OWN_HEADERS
 from transom.http.transport import AsyncTransport
 from transom.proxy.bodies import RequestRefused, read_body
 from transom.proxy.metrics import Metrics

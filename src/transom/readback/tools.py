@@ -12,10 +12,10 @@ from typing import Annotated, Any, Protocol, cast
 import msgspec
 from msgspec import Meta, Struct
 
-from transom.core.apply_redaction import Redact, texts_of_facts
 from transom.core.budget import Budget
 from transom.core.log import Log
 from transom.core.message import Raw
+from transom.core.redact_derived_text import Redact, texts_of_facts
 from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
 from transom.errors import InvalidSetting, StoreUnavailable, quote

@@ -20,7 +20,7 @@ from transom.core.log import IndexCache
 from transom.core.message import Fact, ToolResult
 from transom.core.view import View
 from transom.search.base import Embedder
-from transom.strategies.digest.passages import is_repeated, readable, split
+from transom.strategies.record.passages import is_repeated, readable, split
 from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.parts import is_read_back
 from transom.strategies.text.terms import words_in

@@ -24,7 +24,7 @@ from transom.recall.index import PassageVectors, RecallIndex, RecallPassage, new
 from transom.search.base import Embedder
 from transom.search.fusion import fused
 from transom.strategies.candidates import RECALLED, is_user_pinned
-from transom.strategies.digest.passages import quoted_spans, readable
+from transom.strategies.record.passages import quoted_spans, readable
 from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import words_in
 

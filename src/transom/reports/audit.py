@@ -18,7 +18,7 @@ from transom.core.tokens import TokenCounter
 from transom.importers.recorded import Recorded
 from transom.strategies.actions.action import action_of
 from transom.strategies.actions.outcome import HEADER
-from transom.strategies.digest.passages import sentences
+from transom.strategies.record.passages import sentences
 from transom.strategies.text.one_line import one_line
 
 KEPT_SHARE = 0.6

@@ -22,7 +22,7 @@ from transom.core.message import Fact, Recalled, strings_in
 from transom.core.policy import Policy
 from transom.core.view import View
 from transom.evaluation.compare import RecordedCall
-from transom.evaluation.explain import Explanation, explain
+from transom.evaluation.explanations import Explanation, explain
 from transom.evaluation.fold_ranges import FoldRanges
 from transom.evaluation.grounding import values_of
 from transom.importers.read import read

@@ -7,8 +7,8 @@ from transom.stores.base import Store, StoredLog, follow
 from transom.stores.blobs import encode_entry
 from transom.stores.conversation_list import StoredConversation, list_conversations
 from transom.stores.fork import fork_log
+from transom.stores.in_memory import MemoryStore
 from transom.stores.jsonl import JsonlStore
-from transom.stores.memory import MemoryStore
 from transom.stores.snapshot import open_view
 from transom.stores.sqlite import SqliteStore
 from transom.stores.urls import open_store

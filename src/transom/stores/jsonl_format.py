@@ -61,7 +61,8 @@ def encode_line(line: LogLine) -> bytes:
 
 
 def parse_line(raw: bytes) -> LogLine:
-    """Decode a line of the file. Raises ValueError if it has another form or its checksum is wrong."""
+    """Decode a line of an entry, given with its line end. Raises ValueError if it is not in the form that `encode_line`
+    writes (the header of a file is not), or if its checksum is wrong."""
     if (found := _LINE.fullmatch(raw)) is None:
         raise ValueError("it is not a line of this format")
     crc, content, left, row = found.groups()

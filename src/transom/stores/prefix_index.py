@@ -40,8 +40,8 @@ class KnownPrefix(NamedTuple):
 
 class PrefixIndex(Protocol):
     """Stores where the known beginnings of message lists end in logs. The key is the digest of such a beginning
-    (`transom.http.digests`), the value its `KnownPrefix`. An index may forget a beginning: then a new conversation
-    begins. Any thread may call every method."""
+    (`transom.http.prefix_hashes`), the value its `KnownPrefix`. An index may forget a beginning: then a new
+    conversation begins. Any thread may call every method."""
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, KnownPrefix]:
         """Return the known prefixes of these keys; keys that are not known are left out."""

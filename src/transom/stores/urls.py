@@ -12,8 +12,8 @@ from transom.errors import InvalidSetting, quote
 from transom.extras import install_command
 from transom.stores.base import Store
 from transom.stores.files import expanded
+from transom.stores.in_memory import MemoryStore
 from transom.stores.jsonl import JsonlStore
-from transom.stores.memory import MemoryStore
 from transom.stores.postgres_url import is_postgres_url, parse_postgres_url, without_password
 from transom.stores.sqlite import SqliteStore
 

@@ -68,12 +68,12 @@ if TYPE_CHECKING:
         stays_visible,
         unsent_units,
     )
-    from transom.strategies.digest.visible import visible_texts
     from transom.strategies.fold.layered_records import Digest
     from transom.strategies.fold.omission import HeadTail, Omit, Rounds
     from transom.strategies.fold.rolling_record import RollingRecord
     from transom.strategies.fold.summary_choices import NewSummary, OldSummary
     from transom.strategies.keep import KeepBest, KeepTools, KeepUsers
+    from transom.strategies.record.visible import visible_texts
     from transom.strategies.shorten.clip_new import ClipNew
     from transom.strategies.shorten.forms import Clip, ClipToFit, Stub, gone, line, marked_arguments, marker
     from transom.strategies.shorten.repeated import Duplicates, FailedArguments, Superseded
@@ -173,7 +173,7 @@ __getattr__, __dir__ = lazy_exports(
             "unsent_units",
         ),
         "strategies.fold.layered_records": ("Digest",),
-        "strategies.digest.visible": ("visible_texts",),
+        "strategies.record.visible": ("visible_texts",),
         "strategies.actions.tools": ("TOOLS", "ToolRow"),
         "strategies.keep": ("KeepBest", "KeepTools", "KeepUsers"),
         "strategies.fold.omission": ("HeadTail", "Omit", "Rounds"),

@@ -21,9 +21,9 @@ from transom.core.entry import Entry
 from transom.core.message import Fact, role_of
 from transom.core.policy import Policy, Strategy
 from transom.errors import BudgetImpossible, shorten
-from transom.evaluation.explain import preview
+from transom.evaluation.explanations import preview
 from transom.policies import policy_named
-from transom.policies.plain import LAST_RESORT
+from transom.policies.last_resort import LAST_RESORT
 from transom.testing.laws import check_plan, check_plans_in_turn, check_proposals, plan_call
 from transom.testing.random_logs import Step, budgets, logs, states, work_logs, write_log
 

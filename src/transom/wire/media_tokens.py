@@ -82,8 +82,8 @@ def is_low_detail(media: Media) -> bool:
 
 
 def pages(data: bytes) -> int:
-    """The pages of a PDF: the number of its page objects, or the count in its page tree if that is higher. Of any other
-    data, an estimate from its size."""
+    """The pages of a PDF: the number of its page objects, or the count in its page tree if that is higher. For a PDF in
+    which no page is found, and for any other data, an estimate from the size; at least 1."""
     if not data.startswith(b"%PDF"):
         return max(1, ceil(len(data) / _PAGE_BYTES))
     objects, stated = _pages_in(data)

@@ -106,7 +106,7 @@ def prompt_parts(view: View) -> list[RefusedPart]:
     if not newest and units:  # the last turn with the results of its calls
         newest = list(zip(units[last].seqs, units[last].facts, strict=True))[1:]
     return [
-        RefusedPart(seq, address, "message" if address[0] == "text" else address[0])
+        RefusedPart(seq, address, "message") if address[0] == "text" else _found(seq, address)
         for seq, fact in newest
         if isinstance(fact, User | ToolResult)
         for address, _ in addressed_parts(fact)

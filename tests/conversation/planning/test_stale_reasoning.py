@@ -11,7 +11,7 @@ from transom import BudgetImpossible, Conversation, ProviderError
 from transom.core.entry import Entry
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.core.unit import FoldedSlot, Unit
-from transom.evaluation.explain import HIDDEN_REASONING, REFUSED_REASONING, explain
+from transom.evaluation.explanations import HIDDEN_REASONING, REFUSED_REASONING, explain
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall
 from transom.wire.anthropic import AnthropicDialect
 

@@ -9,7 +9,7 @@ import pytest
 from transom import Conversation, Retry
 from transom.conversation import events
 from transom.conversation.runs.agent_loop import RunSteps
-from transom.conversation.runs.driver import drained, drive
+from transom.conversation.runs.sync_driver import drained, drive
 from transom.core.edit import Fold, Trim
 from transom.core.message import Assistant, Failure, ToolResult
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, calls

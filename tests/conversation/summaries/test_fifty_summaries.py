@@ -14,7 +14,7 @@ from transom.core.message import Failure
 from transom.core.summary import UNUSED_SUMMARY, Summary
 from transom.core.summary_limits import SummaryLimits
 from transom.providers.scripted import Scripted
-from transom.strategies.summary.wants import summary_cap
+from transom.strategies.summary.when_to_summarise import summary_cap
 from transom.testing import WordCounter
 
 BUDGET, ROUNDS = 4_000, 50

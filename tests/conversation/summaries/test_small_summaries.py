@@ -13,7 +13,7 @@ from transom.core.message import Failure
 from transom.core.summary import Summarise, Summary
 from transom.errors import InvalidSetting
 from transom.providers.scripted import Scripted
-from transom.strategies.summary.wants import summary_cap
+from transom.strategies.summary.when_to_summarise import summary_cap
 from transom.summaries import Ask, LlmSummarizer
 from transom.summaries.prompts import PROMPTS
 from transom.testing import WordCounter

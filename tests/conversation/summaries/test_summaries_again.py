@@ -9,7 +9,7 @@ from transom.core.edit import Undo
 from transom.core.message import Failure
 from transom.core.summary import Summary
 from transom.providers.scripted import Fault, Scripted
-from transom.strategies.summary.wants import WHY
+from transom.strategies.summary.when_to_summarise import WHY
 from transom.testing import WordCounter
 
 WORDS = "The harbour of Lisbon has a crane with the number {}, which lifts containers from the ship MV-{}. "

@@ -10,7 +10,7 @@ from transom.core.summary import Summary
 from transom.core.summary_limits import SummaryLimits
 from transom.errors import InvalidSetting
 from transom.providers.scripted import Scripted
-from transom.strategies.summary.wants import LEAST_GAIN
+from transom.strategies.summary.when_to_summarise import LEAST_GAIN
 from transom.testing import WordCounter
 
 ANSWER = (

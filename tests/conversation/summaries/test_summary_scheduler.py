@@ -18,7 +18,7 @@ from transom.core.message import Failure
 from transom.core.summary import Summarise, Summary
 from transom.errors import ProviderError
 from transom.providers.scripted import Fault, Scripted, call, calls
-from transom.strategies.summary.wants import WHY
+from transom.strategies.summary.when_to_summarise import WHY
 from transom.summaries import Answer, Ask, Model
 from transom.testing import FakeClock, WordCounter
 

@@ -20,10 +20,11 @@ from transom.cli.options import PLAIN, CleanYes, Json, OnError, Policy, ProxyBud
 class Proxy(Struct, frozen=True, kw_only=True):
     """Listen as a proxy in front of a model provider: OpenAI Chat Completions and Responses, Anthropic, Gemini.
 
-    Point an agent's base URL at it. Each request is matched to its conversation by its messages, logged, and sent with
-    a window within the budget; one that is refused as too long is sent again with less. All other requests pass. Each
-    API key has conversations of its own; keys are not stored. /healthz says ok, /metrics is for Prometheus. Ctrl-C ends
-    it. Needs `pip install "transom[proxy]"`.
+    Point an agent's base URL at it. Each request for a reply is matched to its conversation by its messages, logged,
+    and sent with a window within the budget; one that is refused as too long is sent again with less. A request whose
+    conversation the provider keeps (`previous_response_id`) passes as it came, and so do all requests that ask for no
+    reply. Each API key has conversations of its own; keys are not stored. /healthz says ok, /metrics is for Prometheus.
+    Ctrl-C ends it. Needs `pip install "transom[proxy]"`.
     """
 
     upstream: Annotated[

@@ -23,7 +23,7 @@ from transom.cli.options import (
     SummaryModel,
     token_count,
 )
-from transom.reports.figures import COMPARE, REPLAY, VERDICT
+from transom.reports.policy_figures import COMPARE, REPLAY, VERDICT
 
 NAMES = "A name is a path, URL, identifier, id, number of 4 digits or more, or quoted string."
 """What the figures of `compare` count as a name: the end of its --help."""

@@ -52,8 +52,9 @@ EXPLAIN = (
 class Log(Struct, frozen=True, kw_only=True):
     """Print the log of a conversation, one line for each entry: what happened, what was decided, what was sent.
 
-    Of an edit it says by how many tokens it made the window smaller, whether it is still live, and the plan that
-    decided it. `no plan`: a person decided, a program, or the client that shortened the message.
+    For an edit the line says by how many tokens it made the window smaller (below 0: larger), whether it is still live,
+    and who decided it. `plan 41`: the plan whose first entry is 41. `no plan`: a person, a program, or the client that
+    shortened the message.
     """
 
     id: Id

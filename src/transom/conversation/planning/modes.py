@@ -16,9 +16,9 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from transom import texts
-from transom.core.draft import visible_note
 from transom.core.message import Head, Instruction, Note, Text
 from transom.core.plan import Plan
+from transom.core.plan_draft import visible_note
 from transom.core.view import View
 from transom.errors import InvalidSetting, quote
 

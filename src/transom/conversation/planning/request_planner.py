@@ -38,11 +38,11 @@ from transom.conversation.state_and_head_parts import (
 )
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
-from transom.core.draft import Draft
 from transom.core.entry import Entry
 from transom.core.log import IndexCache
 from transom.core.message import Assistant, Failure, Head, Instruction, Raw
 from transom.core.plan import Plan, compaction, edits_on_arrival, needs_nothing, plan
+from transom.core.plan_draft import Draft
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.unit import Unit, units_in
@@ -53,7 +53,7 @@ from transom.providers import Provider
 from transom.providers.base import model_name
 from transom.providers.models import context_size
 from transom.stores import StoredLog
-from transom.strategies.summary.native import compactions, without_compaction
+from transom.strategies.summary.native_compaction import compactions, without_compaction
 from transom.wire.dialects import dialect_named, with_digest_role
 
 

@@ -39,9 +39,9 @@ from transom.conversation.model_calls.model_call import Partial, read_reply
 from transom.conversation.model_calls.retry import Attempts, NextTry
 from transom.conversation.request import Request
 from transom.conversation.runnable import RunnableConversation, RunSettings
+from transom.conversation.runs.awaited_work import CallModel, Sleep, Work
 from transom.conversation.runs.own_tools import with_readback
 from transom.conversation.runs.tool_calls import RunRecord, ToolCalls
-from transom.conversation.runs.work import CallModel, Sleep, Work
 from transom.core.edit import Fold
 from transom.core.message import Assistant, Failure, Text, Usage
 from transom.errors import (

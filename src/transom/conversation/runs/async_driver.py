@@ -18,9 +18,7 @@ from transom.conversation.events import Event, RequestFailed
 from transom.conversation.function_tool import error_text
 from transom.conversation.runnable import Approver
 from transom.conversation.runs.agent_loop import RunSteps
-from transom.conversation.runs.driver import check_after, fed, feed_left_chunk
-from transom.conversation.runs.tool_threads import as_outcome, out_of_time, timed
-from transom.conversation.runs.work import (
+from transom.conversation.runs.awaited_work import (
     CURRENT_JOB,
     TICK,
     Approve,
@@ -35,8 +33,10 @@ from transom.conversation.runs.work import (
     cancelled,
     check_cancel,
 )
+from transom.conversation.runs.sync_driver import check_after, fed, feed_left_chunk
+from transom.conversation.runs.tool_threads import as_outcome, out_of_time, timed
 from transom.conversation.summary_job import SummaryOutcome, run_job_async
-from transom.conversation.threads import in_thread
+from transom.conversation.worker_threads import in_thread
 from transom.errors import ProviderError
 
 Batch = tuple[list[Event], Work | None]

@@ -22,7 +22,7 @@ from transom import texts
 from transom.conversation.events import Compacted
 from transom.conversation.function_tool import names_of
 from transom.conversation.runnable import RunnableConversation
-from transom.conversation.runs.work import ToolOutcome
+from transom.conversation.runs.awaited_work import ToolOutcome
 from transom.conversation.summary_job import SummarySteps
 from transom.core.message import Raw
 from transom.core.summary import SummaryOptions

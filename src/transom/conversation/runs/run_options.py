@@ -17,7 +17,7 @@ from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry, checked
 from transom.conversation.output_type import OutputType
 from transom.conversation.runnable import Approver, RunnableConversation, RunSettings
 from transom.conversation.runs.agent_loop import AgentLoop, RunSteps
-from transom.conversation.runs.work import Cancel, Sleep
+from transom.conversation.runs.awaited_work import Cancel, Sleep
 from transom.conversation.state_and_head_parts import State
 from transom.conversation.toolset import Toolset, opened_tools
 from transom.core.message import Assistant, Raw, Text, User

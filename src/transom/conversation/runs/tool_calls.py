@@ -22,8 +22,8 @@ from transom.conversation.approvals import approved_calls, with_change
 from transom.conversation.events import Compacted, Event, Replied, ToolCalled, ToolReturned
 from transom.conversation.function_tool import error_text
 from transom.conversation.runnable import RunnableConversation, RunSettings
+from transom.conversation.runs.awaited_work import Approve, Caller, NextTool, RunTools, ToolJob, ToolOutcome, Work
 from transom.conversation.runs.own_tools import context_outcome
-from transom.conversation.runs.work import Approve, Caller, NextTool, RunTools, ToolJob, ToolOutcome, Work
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Fact, Failure, ToolResult
 from transom.core.pairing import call_labels

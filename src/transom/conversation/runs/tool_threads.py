@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from transom.conversation.function_tool import error_text
-from transom.conversation.runs.work import CURRENT_JOB, TICK, Cancel, ToolJob, ToolOutcome, check_cancel
+from transom.conversation.runs.awaited_work import CURRENT_JOB, TICK, Cancel, ToolJob, ToolOutcome, check_cancel
 from transom.texts import tool_timed_out
 
 

@@ -91,7 +91,8 @@ class Action(Struct, frozen=True, gc=False):
 
     @property
     def finds(self) -> bool:
-        """Whether its commands end with exit code 1 where they find nothing."""
+        """Whether exit code 1 is no failure of its commands: the first or the last of them searches or compares
+        (`grep`, `find`, `diff`, `test`)."""
         main = [one for one in self.commands if one.role != "beside"]
         return bool(main) and "finds" in {main[0].role, main[-1].role}
 
@@ -183,7 +184,8 @@ def _named(call: Call, values: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def command_of(call: Call, values: Sequence[tuple[str, str]]) -> str:
-    """The command that a call runs in a shell; of a script those that it runs, a line each; "" if there is none."""
+    """The command that a call runs in a shell; "" if it runs none. If the only argument is a program (JavaScript), the
+    commands in its `cmd: "…"`, a line each. `values`: what `arguments` gives for the call."""
     if not tool_words(call.name) & SHELL:
         return ""
     if len(values) == 1 and not values[0][0]:

@@ -3,7 +3,7 @@
 Records are layers. A compaction adds one and leaves the older ones as they are, so that the prefix stays cached. When
 the layers are full they become one layer, which is made again from the original entries.
 
-What a record says is chosen in `strategies/digest`; here is decided which turns are folded and how large the records
+What a record says is chosen in `strategies/record`; here is decided which turns are folded and how large the records
 are.
 """
 
@@ -39,8 +39,8 @@ from transom.strategies.candidates import (
     stands_for_turns,
     stays_visible,
 )
-from transom.strategies.digest.digest_text import HEADER, digest_text
-from transom.strategies.digest.index import Index
+from transom.strategies.record.index import Index
+from transom.strategies.record.make_record import HEADER, make_record
 from transom.strategies.summary.folds import (
     RECORD_ONLY,
     folded_before,
@@ -52,7 +52,13 @@ from transom.strategies.summary.folds import (
     with_summary,
     without_summary,
 )
-from transom.strategies.summary.wants import MOST_SHARE, ShownSummary, shown_summary, summary_cap, summary_want
+from transom.strategies.summary.when_to_summarise import (
+    MOST_SHARE,
+    ShownSummary,
+    shown_summary,
+    summary_cap,
+    summary_want,
+)
 
 MAX_RECORD_SHARE = 0.85
 """The most tokens of a record, as a share of the tokens of the slots that it replaces."""
@@ -74,7 +80,7 @@ MAX_RECENT = 0.95
 """The greatest share of F for whole turns and what stays free (`quiet`) together, when whole turns get more room."""
 
 CHAT_COMPRESSION = 3
-"""A digest of talk can stand for about this many times its own size."""
+"""A record of talk can stand for about this many times its own size."""
 
 MORE_CAP_FOR_CHAT, MORE_MERGE_FOR_CHAT = 0.35, 0.5
 """What `cap` and `merge` grow by where there is only talk, as shares of F."""
@@ -348,8 +354,8 @@ class _Records:
         return fold
 
     def _record(self, run: Sequence[Slot], size: float) -> Fold:
-        digest = digest_text(self.view, self.target, run, self.folded, size, self.talk)
-        return Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=RECORD_ONLY)
+        made = make_record(self.view, self.target, run, self.folded, size, self.talk)
+        return Fold(first=run[0].first, last=run[-1].last, text=made.text, quotes=made.quotes, why=RECORD_ONLY)
 
     def _tokens(self, edit: Edit) -> int:
         return self.target.counter.count(edit.text) if isinstance(edit, Fold) else 0

@@ -31,10 +31,10 @@ from transom.strategies.candidates import (
     saves_tokens,
     slots_before_newest,
 )
-from transom.strategies.digest.digest_text import digest_text
-from transom.strategies.digest.index import Index
+from transom.strategies.record.index import Index
+from transom.strategies.record.make_record import make_record
 from transom.strategies.summary.folds import folded_before, shows_summary, summary_in_place, whole_room, with_summary
-from transom.strategies.summary.wants import ShownSummary, shown_summary, summary_want
+from transom.strategies.summary.when_to_summarise import ShownSummary, shown_summary, summary_want
 from transom.strategies.text.references import range_reference
 
 MAX_CUT_BEFORE_USER = 0.5
@@ -107,8 +107,8 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
                 if view.refusal(fold) is None:
                     yield fold
                     continue
-            digest = digest_text(view, target, run, folded, size / len(found))
-            fold = Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why="digest")
+            made = make_record(view, target, run, folded, size / len(found))
+            fold = Fold(first=run[0].first, last=run[-1].last, text=made.text, quotes=made.quotes, why="digest")
             if shown is not None:
                 both = with_summary(fold, shown.seq, shown.summary)
                 if saves_tokens(view, target, run, both.text):
@@ -116,7 +116,7 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
                     continue
                 if not target.over_limit and any(shows_summary(view, slot, shown.seq) for slot in run):
                     continue  # better no fold than one that loses the summary for a few tokens
-            if saves_tokens(view, target, run, digest.text):
+            if saves_tokens(view, target, run, made.text):
                 yield fold
 
     def _most(self, free: float) -> float:

@@ -19,9 +19,9 @@ from transom.core.ranges import Share
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
 from transom.strategies.candidates import free_room, unsent_units
-from transom.strategies.digest.index import Index
-from transom.strategies.digest.passage_choice import PassageChoice
-from transom.strategies.digest.passages import Passage, with_margins
+from transom.strategies.record.index import Index
+from transom.strategies.record.passage_choice import PassageChoice
+from transom.strategies.record.passages import Passage, with_margins
 from transom.strategies.shorten.clip_arguments import clip_arguments
 from transom.strategies.text.parts import ShownPart, result_texts, shown_parts
 from transom.strategies.text.spans import joined

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from transom import texts
-from transom.core.draft import Draft
 from transom.core.edit import Edit, Fold, Undo
+from transom.core.plan_draft import Draft
 from transom.core.policy import Target
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.core.unit import FoldedSlot, Slot
 from transom.core.view import View
 from transom.strategies.candidates import free_room, stands_for_turns
-from transom.strategies.summary.wants import WHY, ShownSummary, shown_summary
+from transom.strategies.summary.when_to_summarise import WHY, ShownSummary, shown_summary
 
 RECORD_ONLY = "digest"
 """Why a fold is there whose text is a record alone."""

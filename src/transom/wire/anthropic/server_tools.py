@@ -192,8 +192,8 @@ class _Pairs:
             self._callers.append((place, self._waiting.get(label)))
 
     def finish(self) -> None:
-        """End the pairing. Calls that got a result, or wait for it at the end of the window, are not left out; a call
-        of a client's tool is unfit if its caller is left out."""
+        """Complete `unfit`. A call is taken out of it if its result came, or may still come after the window. A call of
+        a client's tool is added if the call that it names as its caller is left out, or no longer waits."""
         self._fit.update(self._waiting.values())
         for place in self._fit:
             self.unfit[place.message].discard(place.block)

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import cast
 
 from transom.wire.dialect import Dialect, Placed
-from transom.wire.frameworks.agent_framework import AGENT_FRAMEWORK
+from transom.wire.frameworks.agent_framework_messages import AGENT_FRAMEWORK
 from transom.wire.frameworks.base import CHAT, FrameworkFormat, Piece, Sources
-from transom.wire.frameworks.google_adk import GOOGLE_ADK
-from transom.wire.frameworks.langchain import LANGCHAIN
-from transom.wire.frameworks.openai_agents import OPENAI_AGENTS
-from transom.wire.frameworks.pydantic_ai import PYDANTIC_AI
-from transom.wire.frameworks.strands import STRANDS
+from transom.wire.frameworks.google_adk_messages import GOOGLE_ADK
+from transom.wire.frameworks.langchain_messages import LANGCHAIN
+from transom.wire.frameworks.openai_agents_messages import OPENAI_AGENTS
+from transom.wire.frameworks.pydantic_ai_messages import PYDANTIC_AI
+from transom.wire.frameworks.strands_messages import STRANDS
 
 FORMATS: dict[str, FrameworkFormat] = {
     each.name: each for each in (LANGCHAIN, PYDANTIC_AI, OPENAI_AGENTS, STRANDS, GOOGLE_ADK, AGENT_FRAMEWORK)

@@ -154,8 +154,8 @@ def _ids_of(fact: Fact) -> list[str]:
 
 
 def grouped(shown: Iterable[Shown], together: Callable[[Shown, Shown], bool]) -> Iterator[list[Shown]]:
-    """The messages of a window in groups of neighbours. `together`: whether a message belongs to the group of another
-    one, which is the first of it."""
+    """The messages of a window in groups of neighbours. `together(first, other)`: whether `other` belongs to the group
+    that begins with `first`."""
     group: list[Shown] = []
     for each in shown:
         if group and not together(group[0], each):

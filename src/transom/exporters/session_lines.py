@@ -1,0 +1,177 @@
+"""Writes messages as lines of session files of Claude Code, Codex and pi."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from uuid import NAMESPACE_URL, uuid5
+
+from transom.core.message import Head, Raw, Text
+from transom.exporters.log_messages import NO_PLACE, LeftOut, TimedMessage
+from transom.wire.fields import (
+    as_dict,
+    as_parts,
+    compact_json,
+    data_of,
+    iso_time,
+    json_or_text,
+    objects_in,
+    plain_text,
+    text,
+)
+
+
+class _SessionWriter:
+    """Writes messages as lines of a session. A subclass makes the lines of one format."""
+
+    def __init__(self, conversation: str, left_out: LeftOut) -> None:
+        self._left_out = left_out
+        self._session = str(uuid5(NAMESPACE_URL, f"transom:{conversation}"))
+        self._last = ""  # the id of the last line
+        self._lines = 0
+
+    def whole(self, head: Head, messages: Iterable[TimedMessage]) -> Iterator[str]:
+        """Yield the text of a new file with this head and these messages, in pieces."""
+        if head.tools:
+            self._left_out.add("tool schemas left out", len(head.tools), why=NO_PLACE)
+        begin, messages = _first_time(messages)
+        for line in self._head_lines("\n\n".join(_texts(head)), begin):
+            yield f"{compact_json(line)}\n"
+        for shown in messages:
+            for line in self._of_message(shown.message, iso_time(shown.at)):
+                self._lines += 1
+                yield f"{compact_json(line)}\n"
+
+    def _label(self) -> str:
+        """Make an id for the next line, the same in every export."""
+        return str(uuid5(NAMESPACE_URL, f"{self._session}:{self._last}:{self._lines}"))
+
+    def _head_lines(self, system: str, at: str) -> list[Raw]:
+        """Return the lines at the beginning. `system`: the system prompt, or empty; `at`: the first message's time."""
+        raise NotImplementedError
+
+    def _of_message(self, message: Raw, at: str) -> list[Raw]:
+        """Return the lines of a message, which was said at this time."""
+        raise NotImplementedError
+
+
+class ClaudeCodeWriter(_SessionWriter):
+    """Writes a session of Claude Code from Anthropic messages."""
+
+    def _head_lines(self, system: str, at: str) -> list[Raw]:
+        if system:
+            self._left_out.add("system prompts left out", why=NO_PLACE)
+        del at
+        return []
+
+    def _of_message(self, message: Raw, at: str) -> list[Raw]:
+        role, content = message["role"], message["content"]
+        label = self._label()
+        line: Raw = {
+            "parentUuid": self._last or None,
+            "isSidechain": False,
+            "sessionId": self._session,
+            "type": "assistant" if role == "assistant" else "user",
+            "message": {"role": "user", "content": content},
+            "uuid": label,
+            "timestamp": at,
+        }
+        if role == "assistant":
+            said = {
+                "id": f"msg_{label.replace('-', '')}",
+                "type": "message",
+                "role": role,
+                "content": as_parts(content),
+            }
+            line["message"] = {**said, "model": "", "stop_reason": None, "stop_sequence": None, "usage": {}}
+        elif role != "user":
+            self._left_out.add("system messages that became the user's")
+        self._last = label
+        return [line]
+
+
+class CodexWriter(_SessionWriter):
+    """Writes a rollout of Codex from items of the Responses API."""
+
+    def _head_lines(self, system: str, at: str) -> list[Raw]:
+        payload: Raw = {"id": self._session, "timestamp": at, "originator": "transom", "cwd": "", "cli_version": ""}
+        if system:
+            payload["base_instructions"] = {"text": system}
+        return [{"timestamp": at, "type": "session_meta", "payload": payload}]
+
+    def _of_message(self, message: Raw, at: str) -> list[Raw]:
+        item = message if "type" in message else {"type": "message", **message}
+        if isinstance(item.get("content"), str) and item["type"] == "message":
+            kind = "output_text" if item.get("role") == "assistant" else "input_text"
+            item = {**item, "content": [{"type": kind, "text": item["content"]}]}
+        return [{"timestamp": at, "type": "response_item", "payload": item}]
+
+
+class PiWriter(_SessionWriter):
+    """Writes a session of pi from OpenAI Chat messages."""
+
+    def __init__(self, conversation: str, left_out: LeftOut) -> None:
+        super().__init__(conversation, left_out)
+        self._names: dict[str, str] = {}  # of the tools, by the id of the call
+
+    def _head_lines(self, system: str, at: str) -> list[Raw]:
+        if system:
+            self._left_out.add("system prompts left out", why=NO_PLACE)
+        return [{"type": "session", "version": 3, "id": self._session, "timestamp": at, "cwd": ""}]
+
+    def _of_message(self, message: Raw, at: str) -> list[Raw]:
+        label = self._label()[:8]
+        line = {"type": "message", "id": label, "parentId": self._last or None, "timestamp": at}
+        self._last = label
+        return [{**line, "message": self._said(message)}]
+
+    def _said(self, message: Raw) -> Raw:
+        role, content = text(message, "role"), message.get("content")
+        if role == "assistant":
+            return {"role": role, "content": list(self._blocks(message)), "api": "", "provider": "", "model": ""}
+        if role in {"tool", "function"}:
+            label = text(message, "tool_call_id")
+            named = self._names.get(label) or text(message, "name")
+            return {"role": "toolResult", "toolCallId": label, "toolName": named, "content": _pi_parts(content)}
+        if role != "user":
+            self._left_out.add("system messages that became the user's")
+        return {"role": "user", "content": content if isinstance(content, str) else _pi_parts(content)}
+
+    def _blocks(self, message: Raw) -> Iterator[Raw]:
+        if thought := text(message, "reasoning_content") or text(message, "reasoning"):
+            yield {"type": "thinking", "thinking": thought}
+        if said := plain_text(message.get("content")):
+            yield {"type": "text", "text": said}
+        for call in objects_in(message.get("tool_calls")):
+            function = as_dict(call.get("function")) or as_dict(call.get("custom"))
+            self._names[text(call, "id")] = name = text(function, "name")
+            args = json_or_text(text(function, "arguments") or text(function, "input"))
+            yield {"type": "toolCall", "id": text(call, "id"), "name": name, "arguments": args}
+
+
+def _pi_parts(content: object) -> list[Raw]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    out: list[Raw] = []
+    for part in objects_in(content):
+        found = data_of(text(as_dict(part.get("image_url")), "url"))
+        if found is not None:
+            out.append({"type": "image", "data": found[1], "mimeType": found[0]})
+        else:
+            out.append({"type": "text", "text": text(part, "text") or compact_json(part)})
+    return out
+
+
+def _texts(head: Head) -> list[str]:
+    return ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages]
+
+
+def _first_time(messages: Iterable[TimedMessage]) -> tuple[str, Iterable[TimedMessage]]:
+    """Return the time of the first message, as ISO 8601, and all the messages, the first one included.
+
+    Without a message, the time is that of the epoch (1970). The caller must use the returned messages: the given
+    iterable may be used up.
+    """
+    rest = iter(messages)
+    first = next(rest, None)
+    return (iso_time(0.0), ()) if first is None else (iso_time(first.at), chain([first], rest))

@@ -1,0 +1,223 @@
+"""The APIs of the providers: which one a path belongs to, and in which fields a request body has what we need."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from transom.core.message import Fact, Instruction, Raw, User, is_empty
+from transom.errors import InvalidMessage
+from transom.wire.dialect import Dialect
+from transom.wire.dialects import DIALECTS, dialect_at, dialect_named
+from transom.wire.fields import as_dict, as_parts
+
+Fields = dict[str, msgspec.Raw]
+"""A body's fields, each as the bytes that came."""
+
+
+class Api(NamedTuple):
+    """In which fields the request bodies of one API have what we read and change.
+
+    `messages`: the field of the messages. `system`: the fields of a system prompt that is not among the messages.
+    `answer`: the fields for the most tokens of the answer; the first one is set in a body that has none, and a dot
+    leads into an object. `held`: the fields that name a conversation that the provider keeps.
+    """
+
+    dialect: str
+    messages: str
+    system: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ("max_tokens",)
+    held: tuple[str, ...] = ()
+
+
+_GEMINI = Api(
+    "gemini",
+    "contents",
+    system=("systemInstruction", "system_instruction"),
+    answer=("generationConfig.maxOutputTokens",),
+    held=("cachedContent",),
+)
+
+APIS = {
+    "/chat/completions": Api("openai", "messages", answer=("max_completion_tokens", "max_tokens")),
+    "/responses": Api(
+        "responses",
+        "input",
+        system=("instructions",),
+        answer=("max_output_tokens",),
+        held=("previous_response_id", "conversation", "prompt"),
+    ),
+    "/messages": Api("anthropic", "messages", ("system",), held=("thread",)),
+    ":generateContent": _GEMINI,
+    ":streamGenerateContent": _GEMINI,
+}
+"""The APIs by the end of a request's path."""
+
+COUNTING = {"/messages/count_tokens": APIS["/messages"]}
+"""The paths that count the tokens of a request and do not send it."""
+
+_MODEL_IN_PATH = re.compile(r"/models/([^/:]+):")
+_HEAD_ROLES = ("system", "developer")
+_MODEL_ROLES = ("assistant", "model")
+_BILLING = "x-anthropic-billing-header:"
+"""How the first block of Claude Code's system prompt begins. The block is not for the model and differs in each
+request, so it is no part of the system prompt that is logged."""
+
+
+_GEMINI_STATUS = {400: "INVALID_ARGUMENT", 413: "INVALID_ARGUMENT", 415: "INVALID_ARGUMENT", 504: "DEADLINE_EXCEEDED"}
+"""The name that Gemini has for a status of ours; UNAVAILABLE for all others."""
+
+
+def error_body(status: int, kind: str, code: str | int, message: str) -> bytes:
+    """The body of an error that we answer with, as JSON, in a form that the SDKs of all APIs read. `status`: the HTTP
+    status, which gives Gemini's name of the error. `kind`: the error's `type`. `code`: a status, or the name of an
+    exception."""
+    said = {"type": kind, "code": code, "message": message, "status": _GEMINI_STATUS.get(status, "UNAVAILABLE")}
+    return msgspec.json.encode({"type": "error", "error": said})
+
+
+def api_of(path: str, table: dict[str, Api] = APIS) -> Api | None:
+    """The API of a request to this path; None if the path is not known."""
+    return next((api for end, api in table.items() if path.endswith(end)), None)
+
+
+def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialect:
+    """The dialect of a request. It is the wanted one if that belongs to the API, as "mistral" to chat completions; else
+    the one that this host speaks."""
+    own = dialect_named(dialect_at(host, api.dialect))
+    if wanted is None:
+        return own
+    given = dialect_named(wanted)
+    module = DIALECTS.get(given.name, "").partition(":")[0]
+    return given if module.startswith(DIALECTS[api.dialect].partition(":")[0]) else own
+
+
+class CallBody:
+    """The body of a request, of which only what is needed is parsed. Raises InvalidMessage if it is no such body.
+
+    - `messages`: each message as the bytes that came, without the leading ones of the system prompt.
+    - `system`: the system prompt as instructions.
+    - `tools`: the schemas of the tools in the field for tools. `offers_tools`: whether there are tools in that field
+      or, as Codex sends them, in an item.
+    - `model`: the model that the body names, else the path; empty if neither does.
+    - `has_marks`: whether the client sets cache marks itself.
+    """
+
+    def __init__(self, api: Api, dialect: Dialect, path: str, content: bytes) -> None:
+        self.api, self.dialect, self.content = api, dialect, content
+        try:
+            self.fields = msgspec.json.decode(content, type=Fields)
+            self.messages = self._messages()
+            self.system = self._system()
+            self.tools = cast("list[Raw]", self.value("tools") or [])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+            raise InvalidMessage("body", f"not the JSON of a request in the dialect {dialect.name}: {wrong}") from None
+        named = self.value("model") if "model" in self.fields else None
+        found = _MODEL_IN_PATH.search(path)
+        self.model = named if isinstance(named, str) else found[1] if found else ""
+        self.has_marks = b'"cache_control"' in content
+        self.offers_tools = bool(self.tools) or b'"additional_tools"' in content
+
+    def value(self, key: str) -> Any:
+        """The value of a field; None if there is none."""
+        raw = self.fields.get(key)
+        return None if raw is None else msgspec.json.decode(raw)
+
+    def kept_by_provider(self) -> str:
+        """The field that names a conversation that the provider keeps; empty if there is none."""
+        return next((key for key in self.api.held if self.value(key)), "")
+
+    def facts(self) -> list[Fact]:
+        """The facts of all messages, without the system prompt. Raises InvalidMessage for one of no known form."""
+        return [fact for _, fact in self.dialect.parse([msgspec.json.decode(raw) for raw in self.messages])]
+
+    @property
+    def longest_answer(self) -> int | None:
+        """The tokens that the answer may have; None if the body does not say."""
+        for key in self.api.answer:
+            outer, _, inner = key.partition(".")
+            found = self.value(outer)
+            value = as_dict(found).get(inner) if inner else found
+            if isinstance(value, int) and value > 0:
+                return value
+        return None
+
+    def rendered(self, window: Raw, longest_answer: int | None = None) -> bytes:
+        """Return the body with the messages, the system prompt and the tools of a window in place of its own.
+
+        Every other field stays as it came; of the window's other fields those are added that the body does not have.
+        `longest_answer`: the most tokens of the answer, in place of the body's own.
+
+        A window contains no empty message. If it ends with a message of the system or of the model, the user's empty
+        messages at the end of the client's list follow as they came. The block for billing of Claude Code stays in
+        front of the system prompt.
+        """
+        fields: dict[str, Any] = dict(self.fields)
+        given = {self.api.messages, "tools", *self.api.system}
+        for key in self.api.system:
+            fields.pop(key, None)
+        for key, value in window.items():
+            if key in given or key not in fields:
+                fields[key] = value
+        messages = cast("list[object]", fields[self.api.messages])
+        if not messages or as_dict(messages[-1]).get("role") in (*_HEAD_ROLES, *_MODEL_ROLES):
+            fields[self.api.messages] = [*messages, *self._empty_end()]
+        if self._billing:
+            fields["system"] = [*self._billing, *as_parts(fields.get("system"))]
+        if longest_answer is not None:
+            self._set_answer(fields, longest_answer)
+        return msgspec.json.encode(fields)
+
+    def _empty_end(self) -> list[msgspec.Raw]:
+        """The user's messages without content at the end of the client's list, as they came."""
+        at = len(self.messages)
+        while at and self._is_empty(self.messages[at - 1]):
+            at -= 1
+        return self.messages[at:]
+
+    def _is_empty(self, raw: msgspec.Raw) -> bool:
+        message = msgspec.json.decode(raw)
+        if as_dict(message).get("role", "user") != "user":
+            return False
+        return all(isinstance(fact, User) and is_empty(fact) for _, fact in self.dialect.parse([message]))
+
+    def _set_answer(self, fields: dict[str, Any], tokens: int) -> None:
+        """Set the most tokens of the answer, in the field that the body has for it."""
+        key = next((key for key in self.api.answer if key in fields), self.api.answer[0])
+        outer, _, inner = key.partition(".")
+        fields[outer] = {**(self.value(outer) or {}), inner: tokens} if inner else tokens
+
+    def _messages(self) -> list[msgspec.Raw]:
+        """Each message as its bytes. A text in place of the list is one message of the user."""
+        raw = self.fields.get(self.api.messages)
+        if raw is None:
+            raise InvalidMessage("body", f"there is no {self.api.messages!r}")
+        if bytes(memoryview(raw)[:1]) == b'"' and self.api.messages == "input":
+            item = msgspec.json.encode({"role": "user", "content": raw})
+            return [msgspec.Raw(item)]
+        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+
+    def _system(self) -> list[Instruction]:
+        """The system prompt: a field of the body, or the first messages. The block for billing is kept apart."""
+        self._billing: list[Raw] = []
+        if not self.api.system:
+            return self._leading()
+        value: object = next((found for key in self.api.system if (found := self.value(key))), None)
+        if isinstance(value, list):
+            blocks = cast("list[Raw]", value)
+            self._billing = [block for block in blocks[:1] if str(block.get("text", "")).startswith(_BILLING)]
+            value = blocks[len(self._billing) :]
+        return self.dialect.parse_system(value) if value else []
+
+    def _leading(self) -> list[Instruction]:
+        """Take the instructions before all other messages out of the list, and return them."""
+        head: list[Raw] = []
+        for raw in self.messages:
+            message = as_dict(msgspec.json.decode(raw))
+            if message.get("role") not in _HEAD_ROLES:
+                break
+            head.append(message)
+        self.messages = self.messages[len(head) :]
+        return [fact for _, fact in self.dialect.parse(head) if isinstance(fact, Instruction)]

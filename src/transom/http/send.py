@@ -1,0 +1,264 @@
+"""Does what an exchange asks for: sends, reads and waits, in a thread or on an event loop.
+
+The classes of a response are those of the HTTP library that the transport comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import Any
+
+from transom.conversation.runs.awaited_work import AwaitSummary
+from transom.conversation.summary_job import await_summary
+from transom.http.exchange import ClientReply, Exchange, NextChunk, Send, ServerAnswer, Steps
+from transom.http.requesters import SESSION_HEADERS
+
+OWN_HEADERS = frozenset({SESSION_HEADERS[0]})
+"""The headers that are for us, and are not sent on."""
+_BODY_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encoding", "accept-encoding"})
+"""The headers about the length and the compression of a body. The body that we send is another one, uncompressed."""
+
+
+class Sender:
+    """Sends one request of a client as often as its exchange asks, each time with another body."""
+
+    def __init__(self, inner: Any, request: Any) -> None:
+        self._inner, self._request, self._response = inner, request, None
+        self._chunks: Any = None
+
+    def send(self, body: bytes | None) -> ServerAnswer:
+        """Send the request with this body (None: with its own), and close the answer before."""
+        if self._response is not None:
+            self._response.close()
+        response = self._response = self._inner.handle_request(forwarded(self._request, body))
+        if is_stream(response.status_code, response.headers):
+            self._chunks = response.iter_bytes()
+            return ServerAnswer(response.status_code, None)
+        try:
+            content = response.read()
+        finally:
+            response.close()
+        return ServerAnswer(response.status_code, content)
+
+    def next_chunk(self) -> bytes | None:
+        """The next bytes of the newest answer; None at its end."""
+        return next(self._chunks, None)
+
+    def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
+        """The response for the client: the newest answer with the content of the reply, or with the stream relayed."""
+        response = self._response
+        if reply.content is not None:
+            return _whole(self._request, response, reply)
+        stream = _streams(type(response).__module__.partition(".")[0])[0]
+        chunks = relayed(exchange, reply.begun, self.next_chunk)
+        return _rebuilt(response, stream=stream(chunks, exchange, response))
+
+
+class AsyncSender:
+    """As `Sender`, on an event loop."""
+
+    def __init__(self, inner: Any, request: Any) -> None:
+        self._inner, self._request, self._response = inner, request, None
+        self._chunks: Any = None
+
+    async def send(self, body: bytes | None) -> ServerAnswer:
+        if self._response is not None:
+            await self._response.aclose()
+        response = self._response = await self._inner.handle_async_request(forwarded(self._request, body))
+        if is_stream(response.status_code, response.headers):
+            self._chunks = response.aiter_bytes()
+            return ServerAnswer(response.status_code, None)
+        try:
+            content = await response.aread()
+        finally:
+            await response.aclose()
+        return ServerAnswer(response.status_code, content)
+
+    async def next_chunk(self) -> bytes | None:
+        return await anext(self._chunks, None)
+
+    def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
+        """The response for the client. If the reply has a status, a new response with that status and content.
+        Otherwise the newest answer of the server, with the content of the reply, or with its stream relayed."""
+        response = self._response
+        if reply.content is not None:
+            return _whole(self._request, response, reply)
+        stream = _streams(type(response).__module__.partition(".")[0])[1]
+        chunks = relayed_async(exchange, reply.begun, self.next_chunk)
+        return _rebuilt(response, stream=stream(chunks, exchange, response))
+
+
+def is_stream(status: int, headers: Any) -> bool:
+    """Whether an answer is a stream of events."""
+    return status < 400 and str(headers.get("content-type", "")).startswith("text/event-stream")
+
+
+def drive(exchange: Exchange, sender: Sender) -> ClientReply:
+    """Run the steps of an exchange in this thread. Returns the reply for the client; a stream is relayed afterwards.
+
+    What the sender raises is logged as a failure, and raised again.
+    """
+    steps, outcome = exchange.steps(), None
+    while True:
+        want = _advance(exchange, steps, outcome)
+        if isinstance(want, ClientReply):
+            return want
+        try:
+            if isinstance(want, AwaitSummary):
+                outcome = await_summary(want)
+            else:
+                outcome = sender.send(want.body) if isinstance(want, Send) else sender.next_chunk()
+        except BaseException as error:
+            exchange.broke_off(error)
+            raise
+
+
+async def drive_async(exchange: Exchange, sender: AsyncSender) -> ClientReply:
+    """As `drive`, on an event loop: each step in a worker thread, the waiting on the loop."""
+    from transom.conversation.runs.async_driver import await_summary_async  # noqa: PLC0415 - anyio only on an event loop
+    from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - likewise
+
+    steps, outcome = exchange.steps(), None
+    while True:
+        want = await in_thread(partial(_advance, exchange, steps, outcome))
+        if isinstance(want, ClientReply):
+            return want
+        try:
+            if isinstance(want, AwaitSummary):
+                outcome = await await_summary_async(want)
+            else:
+                outcome = await (sender.send(want.body) if isinstance(want, Send) else sender.next_chunk())
+        except BaseException as error:
+            await in_thread(partial(exchange.broke_off, error))
+            raise
+
+
+def relayed(exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], bytes | None]) -> Iterator[bytes]:
+    """Yield the bytes of a streamed reply for the client: `begun`, then what `read` returns until that is None.
+
+    The reply is logged before the client has its end. Close the iterator when the client goes away: what came is logged
+    as a failure then.
+    """
+    error: BaseException | None = None
+    try:
+        yield from begun
+        while (chunk := read()) is not None:
+            if exchange.feed(chunk):
+                exchange.whole()
+            yield chunk
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        exchange.broke_off(error)
+
+
+async def relayed_async(
+    exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], Awaitable[bytes | None]]
+) -> AsyncIterator[bytes]:
+    """As `relayed`, on an event loop."""
+    from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - anyio only on an event loop
+
+    error: BaseException | None = None
+    try:
+        for chunk in begun:
+            yield chunk
+        while (chunk := await read()) is not None:
+            if exchange.feed(chunk):
+                await in_thread(exchange.whole)
+            yield chunk
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        await in_thread(partial(exchange.broke_off, error))
+
+
+def _advance(exchange: Exchange, steps: Steps, outcome: Any) -> Send | NextChunk | AwaitSummary | ClientReply:
+    """One step of the exchange: what it waits for, or after the last one its reply. It is a value, because
+    StopIteration cannot leave a worker thread. If the step raises, the exchange is closed."""
+    try:
+        return steps.send(outcome)
+    except StopIteration as done:
+        return done.value
+    except BaseException:
+        exchange.close()
+        raise
+
+
+# ---- requests and responses of an HTTP library
+
+
+def forwarded(request: Any, body: bytes | None) -> Any:
+    """The request with another body (None: with its own), without the headers that are for us.
+
+    Its answer must not be compressed if the body is ours: an exchange reads it.
+    """
+    if body is None and OWN_HEADERS.isdisjoint(request.headers):
+        return request
+    content = request.content if body is None else body
+    dropped = OWN_HEADERS if body is None else OWN_HEADERS | _BODY_HEADERS
+    headers = [(name, value) for name, value in request.headers.multi_items() if name.lower() not in dropped]
+    if body is not None:
+        headers.append(("accept-encoding", "identity"))
+    return type(request)(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
+
+
+def _whole(request: Any, response: Any, reply: ClientReply) -> Any:
+    """A response with the content of a reply: a copy of the server's, or (the reply has a status) a new one of ours."""
+    if reply.status is None:
+        return _rebuilt(response, content=reply.content)
+    library = import_module(type(request).__module__.partition(".")[0])
+    headers = {"content-type": "application/json", "x-should-retry": "false"}
+    return library.Response(reply.status, headers=headers, content=reply.content)
+
+
+def _rebuilt(response: Any, **body: Any) -> Any:
+    """A response with the status and the headers of another one, and this body, which is not compressed."""
+    headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _BODY_HEADERS]
+    return type(response)(response.status_code, headers=headers, extensions=response.extensions, **body)
+
+
+@lru_cache(maxsize=8)
+def _streams(library: str) -> tuple[Any, Any]:
+    """The classes of a response's stream, made for this library: for sync clients and for async ones.
+
+    Closing a stream closes the server's response, and ends the exchange.
+    """
+    http = import_module(library)
+
+    class Stream(http.SyncByteStream):
+        def __init__(self, chunks: Any, exchange: Exchange, response: Any) -> None:
+            self._chunks, self._exchange, self._response = chunks, exchange, response
+
+        def __iter__(self) -> Iterator[bytes]:
+            return self._chunks
+
+        def close(self) -> None:
+            try:
+                self._chunks.close()
+                self._exchange.broke_off(None)  # also if nobody has read anything
+            finally:
+                self._response.close()
+
+    class AsyncStream(http.AsyncByteStream):
+        def __init__(self, chunks: Any, exchange: Exchange, response: Any) -> None:
+            self._chunks, self._exchange, self._response = chunks, exchange, response
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self._chunks
+
+        async def aclose(self) -> None:
+            from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - anyio only on an event loop
+
+            try:
+                with suppress(RuntimeError):  # it is at work in another task
+                    await self._chunks.aclose()
+                await in_thread(lambda: self._exchange.broke_off(None))
+            finally:
+                await self._response.aclose()
+
+    return Stream, AsyncStream

@@ -1,0 +1,219 @@
+"""What a record quotes of messages because of whose they are: the user's own words whole, then the agent's.
+
+If the user's words do not all fit, the sentences with most words that no other has are quoted. What the agent says
+beside its calls, and its answers, get shorter where there is no room for all, the older ones before the newer ones.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import product
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.edit import Span
+from transom.core.message import Fact
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.strategies.record.index import Index
+from transom.strategies.record.own_words import OwnWords
+from transom.strategies.record.passage_choice import PassageChoice
+from transom.strategies.record.passages import between_words, readable, sentences
+from transom.strategies.record.word_choice import cover_words
+from transom.strategies.text.spans import joined
+from transom.strategies.text.terms import signal_count
+
+Spans = dict[int, dict[int, list[Span]]]
+"""What is quoted: of each entry, of each of its texts, these spans."""
+
+SAID = (800, 300, 100)
+"""How many tokens of a message of the user are quoted; a shorter message stands whole. The first of these numbers with
+which all messages fit."""
+
+ANSWER = (120, 90, 60, 40, 24)
+"""Tokens at most of an answer of the agent or of another agent: the first of these with which all fit; the older ones
+go down first."""
+
+REMARK = (40, 24, 12)
+"""The same of what the agent says beside its calls, and of what programs wrote in the user's place."""
+
+LENGTHS = {"assistant": ANSWER, "report": ANSWER, "delegate": ANSWER, "calls": REMARK, "note": REMARK}
+"""The lengths of each kind of message that is not the user's (see `MessageQuotes._words`)."""
+
+TAG = 7
+"""Tokens that a quoted message takes beside the quote, about: its line, and that it splits the lines around it."""
+
+LONGER = 1.15
+"""How many times its tokens a message may have before it is shortened."""
+
+
+SENTENCE = 24
+"""Characters of a sentence, at least; shorter ones are joined to the next one."""
+
+QUESTIONS = ("?", "？")
+"""How a question ends."""
+
+
+class QuotedMessages(Struct, frozen=True):
+    """What is quoted of messages, and its tokens, about."""
+
+    spans: Spans = {}
+    tokens: float = 0
+
+
+class MessageQuotes:
+    """Chooses what is quoted of the messages among these units."""
+
+    def __init__(self, view: View, index: Index, units: Sequence[Unit]) -> None:
+        self.view, self.index, self.units = view, index, units
+
+    def chosen(self, of_user: float, of_others: float, more: float) -> QuotedMessages:
+        """Quotes of the user in at most `of_user` tokens, and of agents and programs in at most `of_others` and what
+        the user's leave. Those that do not fit have `more`, at their shortest."""
+        said = next((one for one in self._whole if one.tokens <= of_user), None) or self._by_words(of_user)
+        others = self._fitting(of_others + max(0.0, of_user - said.tokens), more)
+        return QuotedMessages(merged(said.spans, others.spans), said.tokens + others.tokens)
+
+    @cached_property
+    def _whole(self) -> list[QuotedMessages]:
+        """Quotes of all that the user said, one for each number in `SAID`; of a longer message, what tells most."""
+        return [self._quoted([(one, most) for one in self._said]) for most in SAID]
+
+    def _by_words(self, room: float) -> QuotedMessages:
+        """The sentences of the user with most words that no other has, in this many tokens. If no word is rare, an
+        equal part of each message."""
+        said = dict.fromkeys((one.entry, one.number) for one in self._said)
+        found = (
+            one
+            for entry in dict.fromkeys(entry for entry, _ in said)
+            for one in self.index.at(self.view, entry).passages
+        )
+        choice = PassageChoice([replace(one, margin=0.0) for one in found if (one.entry, one.text) in said])
+        cover_words(self.view, self.index, choice, room, self.units)
+        if not choice.taken:  # no word is rare
+            return self._quoted([(one, max(1, int(room / len(self._said)) - TAG)) for one in self._said])
+        spans: Spans = {}
+        for at in sorted(choice.taken):
+            one = choice.passages[at]
+            spans.setdefault(one.entry, {}).setdefault(one.text, []).append((one.start, one.end))
+        whole = {seq: {number: joined(of) for number, of in some.items()} for seq, some in spans.items()}
+        return QuotedMessages(whole, choice.spent)
+
+    def _fitting(self, room: float, more: float) -> QuotedMessages:
+        """Quotes of what others than the user said in this many tokens. Where there is no room for all, the older ones
+        get shorter before the newer ones. Where all are as short as can be they may have `more`; then the oldest are
+        left out."""
+        messages = self._others
+        limits = [most[0] for _, most in messages]
+
+        def cost(at: int) -> float:
+            one, _ = messages[at]
+            return _cost(one, min(one.length, int(limits[at] / one.rate)))
+
+        total = sum(map(cost, range(len(messages))))
+        for step, (at, (_, most)) in product(range(1, len(ANSWER)), enumerate(messages)):
+            if total <= room:
+                break
+            total -= cost(at)
+            limits[at] = most[min(step, len(most) - 1)]
+            total += cost(at)
+        first = 0
+        while total > room + more and first < len(messages):
+            total -= cost(first)
+            first += 1
+        return self._quoted([(one, limit) for (one, _), limit in zip(messages, limits, strict=True)][first:])
+
+    def _quoted(self, messages: Sequence[tuple[OwnWords, int]]) -> QuotedMessages:
+        """Quotes of these messages, of each at most this many tokens."""
+        spans: Spans = {}
+        tokens = 0.0
+        for one, most in messages:
+            limit = int(most / one.rate)
+            own = list(one.spans)
+            chosen = own if one.length <= LONGER * limit else _shortened(self._text(one), own, limit)
+            tokens += _cost(one, sum(end - start for start, end in chosen))
+            spans.setdefault(one.entry, {})[one.number] = chosen
+        return QuotedMessages(spans, tokens)
+
+    def _text(self, one: OwnWords) -> str:
+        fact = self.view.fetch(one.entry).body
+        assert isinstance(fact, Fact)
+        return readable(fact)[one.number][0]
+
+    @cached_property
+    def _said(self) -> list[OwnWords]:
+        """What the user said: messages, replies to tools that ask, and why a call was refused."""
+        return sorted((one for whose in ("user", "ask") for one in self._words[whose]), key=_place)
+
+    @cached_property
+    def _others(self) -> list[tuple[OwnWords, Sequence[int]]]:
+        """What the agent, other agents and programs said, each with its lengths; of what is the same, the newest."""
+        found = [(one, most) for whose, most in LENGTHS.items() for one in self._words[whose]]
+        newest = {pair[0].same: pair for pair in sorted(found, key=lambda pair: _place(pair[0]))}
+        return sorted(newest.values(), key=lambda pair: _place(pair[0]))
+
+    @cached_property
+    def _words(self) -> Mapping[str, list[OwnWords]]:
+        """The messages, by whose they are: "calls" for turns with calls, "report" for what another agent wrote in the
+        user's place, for results of calls that did not fail the kind of the call, else the role in its line."""
+        found: dict[str, list[OwnWords]] = defaultdict(list)
+        for unit in self.units:
+            indexed = self.index.at(self.view, unit.seqs[0])
+            found["calls" if indexed.calls else "report" if indexed.is_report else indexed.role] += indexed.own_words
+            for done in self.index.calls_of(self.view, unit):
+                if (ended := done.outcome) and not ended.failed and not ended.receipt:
+                    kind = "ask" if ended.status == "refused" else done.action.kind  # the user says why
+                    found[kind] += self.index.at(self.view, done.result).own_words
+        return found
+
+
+def merged(*quoted: Spans) -> Spans:
+    """The spans of all."""
+    whole: Spans = {}
+    for one in quoted:
+        for seq, of in one.items():
+            for number, spans in of.items():
+                whole.setdefault(seq, {}).setdefault(number, []).extend(spans)
+    return whole
+
+
+def _place(one: OwnWords) -> tuple[int, int]:
+    return one.entry, one.number
+
+
+def _cost(one: OwnWords, characters: int) -> float:
+    """The tokens of this many characters of a message in a record, about."""
+    return characters * one.rate + TAG
+
+
+def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:
+    """Spans of a text in at most this many characters: its beginning, its end, and between them the sentences that tell
+    most. A question at the end comes first: the next message may be a mere yes."""
+    pieces = [
+        (start + at, start + end)
+        for start, stop in own
+        for at, end in sentences(text[start:stop], least=SENTENCE)
+        if text[start + at : start + end].strip()
+    ]
+    between = sorted(range(1, len(pieces) - 1), key=lambda at: (-_density(text, pieces[at]), at))
+    left, last = most, len(pieces) - 1
+    ends = (last, 0) if text[slice(*pieces[last])].rstrip().endswith(QUESTIONS) else (0, last)
+    taken: set[int] = set()
+    for at in dict.fromkeys((*ends, *between)):
+        length = pieces[at][1] - pieces[at][0]
+        if length <= left:
+            taken.add(at)
+            left -= length
+    if 0 not in taken and (not taken or left > most // 3):
+        start, end = pieces[0]
+        pieces[0] = start, max(between_words(text, min(end, start + max(SENTENCE, left))), start + 1)
+        taken.add(0)
+    return joined(pieces[at] for at in taken)
+
+
+def _density(text: str, span: Span) -> float:
+    """How much of a sentence names, counts, asks or forbids something."""
+    return signal_count(text, *span) / (span[1] - span[0] + SENTENCE)

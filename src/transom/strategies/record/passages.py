@@ -1,0 +1,221 @@
+"""Passages: the pieces of original text of which a record is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from msgspec import Struct
+
+from transom.core.edit import Span
+from transom.core.message import Call, Fact, Note, Recalled, Text, addressed_parts, own_text
+from transom.strategies.actions.arguments import REPLACED, arguments, is_limit
+from transom.texts import cut_line_mark, gap_in_line, gap_mark
+
+WHOLE = 480
+"""Characters up to which a text is one passage."""
+
+CORE = 160
+"""Characters of a passage of a longer text, at least: short lines are joined until then."""
+
+MARGIN = 60
+"""Characters shown on either side of a passage, about, so that its first and last names keep their surroundings: those
+up to the end of the line or sentence that is `NEAR` to `FAR` characters away."""
+
+NEAR, FAR = 40, 160
+
+MOST = 200_000
+"""Characters of a text that are split into passages: half of them from its start, half from its end."""
+
+DENSE = 0.3
+"""In scripts with about one token a character, so much of the usual number of characters makes a passage."""
+
+SENTENCE = 80
+"""Characters of a sentence that is a passage of a message, at least: shorter ones are joined."""
+
+_LINE = re.compile(r"\n|\\n")
+"""The end of a line: in text within a string of JSON or of code it is escaped."""
+_STOP = r"(?<![\s(]\d)(?<![\s(]\d\d)[.!?…]+[\"'”’)\]*_`]*\s|[。！？]+[”’）」』]*"
+_SENTENCE = re.compile(rf"{_STOP}|,\s?(?=[\"{{\[])")
+"""The end of a sentence, or of an element of JSON. The number of a list ends nothing."""
+_OF_MESSAGE = re.compile(rf"\n\s*|(?:{_STOP})\s*")
+_BLANK = re.compile(r"[\s,;，、]")
+_BREAKS = _LINE, _SENTENCE, _BLANK
+"""Where a margin may end, the best places first."""
+
+
+class Passage(Struct, frozen=True, order=True, gc=False):
+    """A span of one text of an entry.
+
+    `text`: which text of the entry. `tokens`: of the span alone. `margin`: the tokens that are quoted of each
+    neighbour, so that the names keep their surroundings. `names`: those that begin in it. `first`, `last`: whether it
+    is the first or last of its text, and so has no neighbour on that side.
+    """
+
+    entry: int
+    text: int
+    start: int
+    end: int
+    tokens: float
+    margin: float
+    names: tuple[str, ...]
+    first: bool
+    last: bool
+
+
+def readable(fact: Fact) -> list[tuple[str, int]]:
+    """The texts of a fact as a person would read them, with the position of each in its entry's token counts.
+
+    Not its reasoning, and nothing that comes again or stands elsewhere (see `is_repeated`).
+    """
+    if is_repeated(fact):
+        return []
+    if own := own_text(fact):
+        return [(own, 0)]
+    texts: list[tuple[str, int]] = []
+    for position, (_, part) in enumerate(addressed_parts(fact), start=1):
+        if isinstance(part, Text):
+            texts.append((part.text, position))
+        elif isinstance(part, Call):
+            texts.append((call_text(part), position))
+    return texts
+
+
+def is_readable(fact: Fact) -> bool:
+    """Whether `readable` finds any text in a fact. A call always has one: its name."""
+    if is_repeated(fact):
+        return False
+    if own_text(fact):
+        return True
+    parts = (part for _, part in addressed_parts(fact))
+    return any(isinstance(part, Call) or (isinstance(part, Text) and part.text) for part in parts)
+
+
+def is_repeated(fact: Fact) -> bool:
+    """Whether a fact says nothing of its own: announced state is announced again when a fold hides it, and what was
+    recalled from the log is in the log."""
+    return (isinstance(fact, Note) and bool(fact.key)) or (isinstance(fact, Recalled) and bool(fact.refs))
+
+
+def call_text(call: Call) -> str:
+    """A call with its arguments decoded: a line for each value, without the escapes of JSON."""
+    return f"{call.name} " + "\n".join(f"{key}: {value}" if key else value for key, value in arguments(call))
+
+
+class Argument(Struct, frozen=True):
+    """An argument in the text of its call (`call_text`): its value, and where that begins."""
+
+    name: str
+    value: str
+    start: int
+
+
+def arguments_in_text(call: Call) -> Iterator[Argument]:
+    """The arguments of a call, with their places in its text."""
+    at = len(call.name) + 1
+    for name, value in arguments(call):
+        start = at + (len(name) + 2 if name else 0)
+        yield Argument(name, value, start)
+        at = start + len(value) + 1
+
+
+def unquoted_spans(call: Call) -> list[Span]:
+    """The spans of a call's text that are never quoted, in order, each with the name of its argument."""
+    left_out = filter(is_unquoted, arguments_in_text(call))
+    return [(one.start - len(one.name) - 2 if one.name else one.start, one.start + len(one.value)) for one in left_out]
+
+
+def argument_name_spans(call: Call) -> list[Span]:
+    """The spans of a call's text that are names of its arguments: they stand in every call of the tool."""
+    return [(one.start - len(one.name) - 2, one.start) for one in arguments_in_text(call) if one.name]
+
+
+def is_unquoted(one: Argument) -> bool:
+    """Whether an argument is never quoted: an edit takes it away, or it only says how long or how much."""
+    return one.name in REPLACED or is_limit(one.name, one.value)
+
+
+def split(text: str, rate: float = 0.25) -> Iterator[Span]:
+    """The spans into which a text is split: all of it, or only `MOST` characters, half of them at each
+    end. Short lines are joined; long ones end at a sentence's end, a blank or a comma. `rate`: tokens a character."""
+    scale = DENSE if rate > 0.5 else 1.0
+    core, stop = int(CORE * scale), len(text)
+    if 0 < stop <= WHOLE * scale:
+        yield 0, stop
+    elif stop <= MOST:
+        yield from _split(text, 0, stop, core)
+    else:
+        yield from _split(text, 0, MOST // 2, core)
+        yield from _split(text, stop - MOST // 2, stop, core)
+
+
+def sentences(text: str, rate: float = 0.25, *, least: int = SENTENCE) -> Iterator[Span]:
+    """The sentences and lines of a message; those of fewer than `least` characters are joined to the next one, and long
+    ones are split. Together they are the whole text. `rate`: tokens a character."""
+    scale = DENSE if rate > 0.5 else 1.0
+    at, stop, least, most = 0, len(text), int(least * scale), int(WHOLE * scale)
+    while at < stop:
+        end = _first(_OF_MESSAGE, text, at + least, stop - least) or stop
+        yield from ((at, end),) if end - at <= most else _split(text, at, end, int(CORE * scale))
+        at = end
+
+
+def _split(text: str, at: int, stop: int, core: int) -> Iterator[Span]:
+    while at < stop:
+        low, high = at + core, at + 2 * core
+        end = _first(_LINE, text, low, at + 3 * core) or _first(_SENTENCE, text, at + core // 2, high)
+        end = end or _last(_BLANK, text, low, high) or high
+        if stop - end < core // 2:
+            end = stop
+        yield at, end
+        at = end
+
+
+def _first(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
+    """The end of the first match between two places; 0 if there is none."""
+    return found.end() if (found := pattern.search(text, low, high)) else 0
+
+
+def _last(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
+    """The end of the last match between two places; 0 if there is none."""
+    return max((found.end() for found in pattern.finditer(text, max(0, low), high)), default=0)
+
+
+def with_margins(text: str, start: int, end: int) -> Span:
+    """A span with its margins, each up to the end of a line or sentence; of a word where there is none near."""
+    first, last = 0, len(text)
+    if (before := start - NEAR) > 0:
+        breaks = (_last(one, text, start - FAR, before) for one in _BREAKS)
+        first = next(filter(None, breaks), 0) or between_words(text, before)
+    if (after := end + NEAR) < len(text):
+        breaks = (_first(one, text, after, end + FAR) for one in _BREAKS)
+        last = next(filter(None, breaks), 0) or max(end, between_words(text, after))
+    return first, last
+
+
+def between_words(text: str, at: int) -> int:
+    """The last place up to `at` that is not inside a word; `at` itself if that is `FAR` characters away."""
+    start = at
+    while 0 < start < len(text) and at - start < FAR and text[start - 1 : start + 1].replace("_", "x").isalnum():
+        start -= 1
+    return start if at - start < FAR else at
+
+
+def quoted_spans(text: str, spans: list[Span]) -> str:
+    """These spans of a text, with a mark in each gap; at the beginning and at the end where a line is cut."""
+    if not spans:
+        return ""
+    inner = text[spans[0][0] : spans[0][1]].strip("\n")
+    for (_, before), (start, end) in pairwise(spans):
+        ends_line = text[before - 1] == "\n" or text[before] == "\n"
+        begins_line = text[start - 1] == "\n"
+        is_next_line = begins_line and "\n" not in text[before:start].rstrip()
+        if is_next_line and text[before - 1] != "\n":
+            mark = cut_line_mark()
+        else:
+            mark = gap_mark("") if ends_line or begins_line else gap_in_line()
+        inner += mark + text[start:end].strip("\n")
+    first, last = spans[0][0], spans[-1][1]
+    gap_before = "…" if first > 0 and text[first - 1] != "\n" else ""
+    return gap_before + inner + ("…" if last < len(text) and "\n" not in text[last - 1 : last + 1] else "")
