@@ -58,9 +58,8 @@ OWN_LINE = 8
 PLAN = 0.1
 """The share of a record for the newest plan."""
 
-OF_LISTS, STALE = 0.4, 0.8
-"""How much a name counts, compared with 1 elsewhere: in the result of a search, which can be run again, and in a result
-whose file or object a later call changed."""
+STALE = 0.8
+"""How much a name counts in a result whose file or object a later call changed, compared with 1 elsewhere."""
 
 LESS_NAMES_FOR_CHAT = 0.8
 """The part of the tokens for quotes that goes from names to words where there is only talk."""
@@ -254,15 +253,12 @@ class _FoldedTurns:
 
     @cached_property
     def _factors(self) -> list[float]:
-        """The worth of each passage's names: less in the result of a search, and where a later call changed the file or
-        object that it shows."""
+        """The worth of each passage's names: less where a later call changed the file or object that it shows."""
         last = self.index.last_changes()
         factors: dict[int, float] = {}
         for unit in self.with_calls:
             if any(last.get(name, -1) > unit.seqs[0] for name in self.index.at(self.view, unit.seqs[0]).about):
                 factors.update(dict.fromkeys(unit.seqs[1:], STALE))
-            lists = (one.result for one in self.index.calls_of(self.view, unit) if one.action.kind == "search")
-            factors.update(dict.fromkeys(lists, OF_LISTS))
         return [factors.get(passage.entry, 1.0) for passage in self.passages]
 
     def _quotable(self, unit: Unit) -> Iterator[int]:
