@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import Any, Literal, NamedTuple, cast
 
 from transom import texts
+from transom.core.redact_derived_text import NO_SECRETS, Secrets
 from transom.errors import InvalidSetting, quote
 from transom.extras import install_command
 
@@ -62,27 +63,31 @@ not be shown. It must return the same for equal texts."""
 
 class Redactor:
     """Replaces secrets by what they are: `[redacted: AWS access key]`. `find` finds them. It is a
-    `core.apply_redaction.Redact`."""
+    `core.redact_derived_text.Redact`."""
 
     def __init__(self, find: Find) -> None:
         self._find = find
         self._known: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
-    def __call__(self, text: str, sources: Iterable[str] = ()) -> str:
-        """Return the text with its own secrets redacted, and those of the texts that it quotes (`sources`).
+    def __call__(self, text: str, secrets: Secrets = NO_SECRETS) -> str:
+        """Return the text with its own secrets redacted, and those that are known from other texts (`secrets`).
 
-        If `find` returns a text, that is the result, and the sources are not searched. Else each span is replaced once,
-        and its name is not searched again. The time grows evenly with the text and the sources. Raises InvalidSetting
-        if `find` returns a span that is not within the text.
+        If `find` returns a text, that is the result, and `secrets` is not used. Else each span is replaced once, and
+        its name is not searched again. The time grows evenly with the text and the secrets. Raises InvalidSetting if
+        `find` returns a span that is not within the text.
         """
         found = self._find(text)
         if isinstance(found, str):
             return found
-        secrets = {value: kind for source in sources for value, kind in self._secrets(source)}
         return _replaced(text, _disjoint([*_checked(found, text), *_quoted_spans(text, secrets)]))
 
+    def secrets(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return the secrets in these texts, each with its kind. Empty if `find` returns texts instead of spans. Raises
+        InvalidSetting if `find` returns a span that is not within its text."""
+        return {value: kind for text in texts for value, kind in self._secrets(text)}
+
     def _secrets(self, source: str) -> tuple[tuple[str, str], ...]:
-        """The secrets of a source text, each with its kind, cached. Empty if `find` returns a text instead of spans."""
+        """The secrets of a text, each with its kind, cached."""
         key = blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         known = self._known.get(key)
         if known is None:
@@ -328,7 +333,7 @@ def _replaced(text: str, spans: Iterable[Span]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _quoted_spans(text: str, secrets: dict[str, str]) -> list[Span]:
+def _quoted_spans(text: str, secrets: Secrets) -> list[Span]:
     """Where the text has these secrets (value: kind). Of a long secret, `MIN_QUOTED_PART` of its characters in a row
     are enough.
 

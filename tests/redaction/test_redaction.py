@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from transom import Conversation, SubAgent, fit
 from transom.core.edit import Fold
 from transom.core.entry import Sent
+from transom.core.log import IndexCache
 from transom.core.message import Recalled, Text, ToolResult
 from transom.core.redact_derived_text import redacted_turns, redacted_want
 from transom.core.summary import SourceTurn, Summarise, Summary
@@ -114,7 +115,7 @@ def test_redacting_again_changes_nothing_and_no_text_raises(before, sample, afte
     redact = redactor("secrets")
     once = redact(f"{before}\n{sample[0]}\n{after}")
     assert sample[1] not in once
-    assert redact(once, [sample[0]]).count("[redacted: ") >= 1
+    assert redact(once, redact.secrets([sample[0]])).count("[redacted: ") >= 1
 
 
 WORDS = ["customer", "token", "employee", "number", "12345678", "redacted", "[redacted: ", "]", " ", "ab", "deadbeef"]
@@ -132,21 +133,21 @@ def test_redaction_ends_whatever_a_secret_is_called(one, other, data):
         ]
 
     redact = redactor(find)
-    shown = redact(text, [source])
+    shown = redact(text, redact.secrets([source]))
     assert len(shown) <= (len(text) + 1) * 60
     again = shown
     for _ in range(4):
-        again = redact(again, [source])
+        again = redact(again, redact.secrets([source]))
     assert len(again) <= (len(shown) + 1) * 60**2  # it does not grow for ever
 
 
 def test_a_name_with_its_own_secret_is_written_once():
     redact = redactor(lambda text: [(found.start(), found.end(), "customer token") for found in TOKENS.finditer(text)])
     source = "his customer token deadbeef is secret"
-    once = redact(source, [source])
+    once = redact(source, redact.secrets([source]))
     assert once == "his [redacted: customer token] is secret"
-    assert redact(once, [source]) == once
-    assert redact("of customer token dea… only", [source]) == "of [redacted: customer token]… only"
+    assert redact(once, redact.secrets([source])) == once
+    assert redact("of customer token dea… only", redact.secrets([source])) == "of [redacted: customer token]… only"
 
 
 def test_a_conversation_whose_redactor_names_a_part_of_the_secret_is_compacted():
@@ -169,7 +170,8 @@ def test_many_secrets_take_even_time():
         return [(found.start(), found.end(), "one") for found in SECRET_LINES.finditer(text)]
 
     begun = process_time()
-    shown = redactor(find)("secret-000007 and " + "no secret " * 5_000, [source])
+    redact = redactor(find)
+    shown = redact("secret-000007 and " + "no secret " * 5_000, redact.secrets([source]))
     assert shown.startswith("[redacted: one] and no secret")
     assert process_time() - begun < 5
 
@@ -216,16 +218,17 @@ def test_known_keys_and_credentials_in_an_address_are_named():
 
 def test_a_part_of_a_secret_of_the_source_is_a_secret():
     redact = redactor("secrets")
-    assert redact(f"«…{AWS[4:]}» and {AWS[:14]}…", [f"key {AWS}"]) == (
+    assert redact(f"«…{AWS[4:]}» and {AWS[:14]}…", redact.secrets([f"key {AWS}"])) == (
         "«…[redacted: AWS Access Key]» and [redacted: AWS Access Key]…"
     )
-    assert redact("hunter2hunter", ['password: "hunter2hunter"']) == "[redacted: secret]"
+    assert redact("hunter2hunter", redact.secrets(['password: "hunter2hunter"'])) == "[redacted: secret]"
 
 
 def test_a_function_gives_a_text_or_spans():
     spans = redactor(lambda text: [(at, at + 4, "name") for at in range(len(text)) if text[at : at + 4] == "Anna"])
     assert spans("Anna and Anna") == "[redacted: name] and [redacted: name]"
-    assert redactor(lambda text: text.replace("Anna", "A."))("Anna and Ben", ["Anna"]) == "A. and Ben"
+    replace = redactor(lambda text: text.replace("Anna", "A."))
+    assert replace("Anna and Ben", replace.secrets(["Anna"])) == "A. and Ben"
     assert redactor(lambda _: [(0, 3, "a]b\n" + "c" * 60), (2, 5, "d")])("0123456") == f"[redacted: a b {'c' * 36}]56"
     assert redactor(None) is None
 
@@ -374,7 +377,8 @@ def test_a_want_for_a_summary_has_no_secret():
     result = ToolResult(call="c", parts=(Text(f"{LINES[0]} at deploy_1.example.com"),))
     turns = (SourceTurn(key=1, facts=(result,)),)
     want = Summarise(last=1, turns=turns, exact=(AWS, "deploy_1.example.com"), notes=(f"the key is {AWS[:14]}",))
-    found = redacted_want(want, redactor("secrets"))
+    with opened() as conv:
+        found = redacted_want(conv.view, want, redactor("secrets"), IndexCache())
     assert (found.exact, found.notes) == (("deploy_1.example.com",), ("the key is [redacted: AWS Access Key]",))
     assert AWS not in str(found.turns)
 

@@ -871,7 +871,8 @@ class Conversation:
         """As `LogWriter.append_facts`, with recalled text redacted. In a caller's own loop, a reply or a user message
         ends the attempts of the request before; a reply without calls ends the lease too."""
         if (redact := self._planner.settings.redact) is not None:  # what is recalled comes from elsewhere
-            facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
+            view, indexes = self.view, self._planner.indexes
+            facts = [redacted_recall(view, one, redact, indexes) if isinstance(one, Recalled) else one for one in facts]
         new = self._writer.append_facts(facts, meta, known_calls_only=known_calls_only)
         if self._own_loop.attempts is not None and any(isinstance(fact, (Assistant, User)) for fact in facts):
             self._own_loop.begin_anew()

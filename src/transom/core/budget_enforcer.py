@@ -30,7 +30,7 @@ from transom.core.priced_choices import (
     price_of_want,
     stand_in,
 )
-from transom.core.redact_derived_text import redacted_want, texts_of_view
+from transom.core.redact_derived_text import redacted_want
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.targets import Targets, impossible
 from transom.core.tokens import Size
@@ -315,7 +315,7 @@ class BudgetEnforcer:
                 continue
             whole = replace(want, focus=summary_options.focus, notes=summary_options.notes, waits=summary_options.waits)
             if self.redact is not None:
-                whole = redacted_want(whole, self.redact, texts_of_view(self.draft.view))
+                whole = redacted_want(self.draft.view, whole, self.redact, target.indexes)
             self.wants.append(whole)
 
     # ---- when to compact

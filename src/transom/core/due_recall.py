@@ -60,7 +60,8 @@ class DueRecall:
                 if not isinstance(cast("object", recalled), Recalled) or not recalled.text:
                     found = quote(recalled)
                     raise InvalidEdit(f"recall step {name_of(step)} must give a Recalled with a text, not {found}")
-                return recalled if self._redact is None else redacted_recall(view, recalled, self._redact)
+                redact = self._redact
+                return recalled if redact is None else redacted_recall(view, recalled, redact, target.indexes)
         return None
 
 

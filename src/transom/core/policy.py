@@ -102,7 +102,7 @@ class Target(Struct, frozen=True):
         """
         if self.redact is None or not isinstance(edit, Fold) or view.refusal(edit) is not None:
             return edit
-        return redacted_fold(view, edit, self.redact)
+        return redacted_fold(view, edit, self.redact, self.indexes)
 
 
 Strategy = Callable[[View, Target], Iterator[Edit]]

@@ -6,52 +6,124 @@ The log is not changed, and neither is a message in the window. The redaction it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from transom.core.edit import Fold
+from transom.core.log import IndexCache, stored
 from transom.core.message import Assistant, Call, Fact, Handoff, Note, Recalled, Text, own_text
 from transom.core.summary import SourceTurn, Summarise
 from transom.core.view import View
 
 MAX_SOURCE_CHARACTERS = 4_000_000
-"""How many characters of the texts that a text was made from are searched for secrets. It is four times what a digest
-quotes."""
+"""How many characters of texts are searched for secrets. It is four times what a record quotes."""
+
+Secrets = Mapping[str, str]
+"""Secrets, each with the name that stands in its place."""
+
+NO_SECRETS: Secrets = {}
 
 
 class Redact(Protocol):
     """A function that replaces the secrets in a text by their names."""
 
-    def __call__(self, text: str, sources: Iterable[str] = ()) -> str:
-        """Return the redacted text. `sources`: the texts that it was made from. A secret in one of them is redacted
-        also if only a part of it is quoted."""
+    def __call__(self, text: str, secrets: Secrets = NO_SECRETS) -> str:
+        """Return the text without the secrets that are found in it, and without those that are known from other texts
+        (`secrets`), also if it quotes only a part of one."""
+        ...
+
+    def secrets(self, texts: Iterable[str]) -> Secrets:
+        """Return the secrets in these texts."""
         ...
 
 
-def redacted_fold(view: View, fold: Fold, redact: Redact) -> Fold:
-    """A copy of the fold whose text shows no secret of the turns it covers, nor one that another message tells. The
-    fold must apply to the view."""
-    sources = list(texts_of_view(view))
+def known_secrets(view: View, redact: Redact, indexes: IndexCache) -> Secrets:
+    """The secrets that the stored entries of a view tell. What is a secret is often known from one message only ("the
+    password is …"), and others repeat it.
+
+    They are those of the newest facts: as many as have `MAX_SOURCE_CHARACTERS` characters together. Each fact is
+    searched once: `indexes` keeps what was found from one plan to the next.
+    """
+    last, n = indexes.of(_LastSecrets), min(view.length, stored(view.log))
+    found = last.found
+    if found is None or found.redact is not redact or found.n > n:
+        found = last.found = _FoundSecrets(redact, _first_searched(view, n))
+    while found.n < n:
+        found.add(view.fetch(found.n).body)
+    return found.names
+
+
+class _FoundSecrets:
+    """The secrets in the entries before `n`, as far back as they are searched."""
+
+    def __init__(self, redact: Redact, n: int) -> None:
+        self.redact, self.n = redact, n
+        self.names: dict[str, str] = {}
+        self._facts: deque[tuple[int, Secrets]] = deque()  # the characters of each, and its secrets
+        self._characters = 0
+        self._mentions: Counter[str] = Counter()
+
+    def add(self, body: object) -> None:
+        """Add the next entry. The oldest facts leave beyond `MAX_SOURCE_CHARACTERS`."""
+        self.n += 1
+        if not isinstance(body, Fact):
+            return
+        texts = list(texts_of(body))
+        characters, found = sum(map(len, texts)), self.redact.secrets(texts)
+        self._facts.append((characters, found))
+        self._characters += characters
+        self.names |= found
+        self._mentions.update(found.keys())
+        while self._characters - self._facts[0][0] >= MAX_SOURCE_CHARACTERS:
+            characters, gone = self._facts.popleft()
+            self._characters -= characters
+            self._mentions.subtract(gone.keys())
+            for value in gone:
+                if not self._mentions[value]:
+                    del self._mentions[value], self.names[value]
+
+
+class _LastSecrets:
+    """The secrets that were found last, to go on from."""
+
+    found: _FoundSecrets | None = None
+
+
+def _first_searched(view: View, n: int) -> int:
+    """The oldest of the entries before `n` whose secrets are known."""
+    seq, characters = n, 0
+    while seq > 0 and characters < MAX_SOURCE_CHARACTERS:
+        seq -= 1
+        body = view.fetch(seq).body
+        characters += sum(map(len, texts_of(body))) if isinstance(body, Fact) else 0
+    return seq
+
+
+def redacted_fold(view: View, fold: Fold, redact: Redact, indexes: IndexCache) -> Fold:
+    """A copy of the fold whose text shows no secret that the log tells. The fold must apply to the view."""
+    secrets = known_secrets(view, redact, indexes)
     # One after the other, so that `summary_end` is right again.
     summary, rest = fold.text[: fold.summary_end], fold.text[fold.summary_end :]
-    summary = redact(summary, sources) if summary else summary
-    return replace(fold, text=summary + redact(rest, sources), summary_end=len(summary))
+    summary = redact(summary, secrets) if summary else summary
+    return replace(fold, text=summary + redact(rest, secrets), summary_end=len(summary))
 
 
-def redacted_recall(view: View, recalled: Recalled, redact: Redact) -> Recalled:
-    """A copy of the recalled text that shows no secret of the entries it comes from, nor one that another message
-    tells."""
-    text = redact(recalled.text, texts_of_view(view))
+def redacted_recall(view: View, recalled: Recalled, redact: Redact, indexes: IndexCache) -> Recalled:
+    """A copy of the recalled text that shows no secret of the entries it comes from, nor one that the log tells."""
+    bodies = (view.fetch(seq).body for seq in recalled.refs if 0 <= seq < view.length)
+    secrets = {**known_secrets(view, redact, indexes), **redact.secrets(texts_of_facts(bodies))}
+    text = redact(recalled.text, secrets)
     return recalled if text == recalled.text else replace(recalled, text=text)
 
 
-def redacted_fact(fact: Fact, redact: Redact, sources: Sequence[str] = ()) -> Fact:
-    """A copy of the fact whose texts, calls and reasoning show no secret of their own, and none of `sources`."""
+def redacted_fact(fact: Fact, redact: Redact, secrets: Secrets = NO_SECRETS) -> Fact:
+    """A copy of the fact whose texts, calls and reasoning show no secret of their own, and none of `secrets`."""
 
     def shown(text: str) -> str:
-        return redact(text, sources)
+        return redact(text, secrets)
 
     own = {"text": shown(fact.text)} if isinstance(fact, (Note, Recalled, Handoff)) else {}
     parts = tuple(replace(part, text=shown(part.text)) if isinstance(part, Text) else part for part in fact.parts)
@@ -62,26 +134,28 @@ def redacted_fact(fact: Fact, redact: Redact, sources: Sequence[str] = ()) -> Fa
     return replace(fact, **changed)
 
 
-def redacted_turns(turns: Sequence[SourceTurn], redact: Redact, sources: Sequence[str] = ()) -> tuple[SourceTurn, ...]:
-    """Copies of turns that a summarizer may read: their facts show no secret of their own, and none of `sources`. What
-    is a secret is often known from one message only ("the password is …"), and others repeat it."""
+def redacted_turns(
+    turns: Sequence[SourceTurn], redact: Redact, secrets: Secrets = NO_SECRETS
+) -> tuple[SourceTurn, ...]:
+    """Copies of turns that a summarizer may read: their facts show no secret of their own, and none of `secrets`."""
     return tuple(
-        replace(turn, facts=tuple(redacted_fact(fact, redact, sources) for fact in turn.facts)) for turn in turns
+        replace(turn, facts=tuple(redacted_fact(fact, redact, secrets) for fact in turn.facts)) for turn in turns
     )
 
 
-def redacted_want(want: Summarise, redact: Redact, others: Iterable[str] = ()) -> Summarise:
-    """A copy of the want that shows no secret of its turns, and none of `others`. The turns, the notes and the focus
-    are redacted; exact and typed values that contain a secret are left out. `request` and `prior` stay as they are."""
-    whole = [text for turn in want.turns for fact in turn.facts for text in texts_of(fact)]
-    sources = [*_bounded_texts(reversed(whole)), *others]
+def redacted_want(view: View, want: Summarise, redact: Redact, indexes: IndexCache) -> Summarise:
+    """A copy of the want that shows no secret of its turns, nor one that the log tells. The turns, the notes and the
+    focus are redacted; exact and typed values that contain a secret are left out. `request` and `prior` stay as they
+    are."""
+    facts = (fact for turn in reversed(want.turns) for fact in reversed(turn.facts))
+    secrets = {**known_secrets(view, redact, indexes), **redact.secrets(texts_of_facts(facts))}
     return replace(
         want,
-        turns=redacted_turns(want.turns, redact, sources),
-        exact=tuple(value for value in want.exact if redact(value, sources) == value),
-        typed=tuple(value for value in want.typed if redact(value, sources) == value),
-        notes=tuple(redact(note, sources) for note in want.notes),
-        focus=redact(want.focus, sources),
+        turns=redacted_turns(want.turns, redact, secrets),
+        exact=tuple(value for value in want.exact if redact(value, secrets) == value),
+        typed=tuple(value for value in want.typed if redact(value, secrets) == value),
+        notes=tuple(redact(note, secrets) for note in want.notes),
+        focus=redact(want.focus, secrets),
     )
 
 
@@ -97,21 +171,10 @@ def texts_of(fact: Fact) -> Iterator[str]:
         yield from (each.args if isinstance(each, Call) else each.text for each in (*fact.calls, *fact.reasoning))
 
 
-def texts_of_view(view: View) -> Iterator[str]:
-    """The texts of all facts of a view, folded or not, the newest first, until there are `MAX_SOURCE_CHARACTERS`
-    characters. What is a secret is often known from one message only, and another one is quoted."""
-    return texts_of_facts(view.fetch(seq).body for seq in reversed(range(view.length)))
-
-
 def texts_of_facts(bodies: Iterable[object]) -> Iterator[str]:
     """The texts of those bodies of entries that are facts, until there are `MAX_SOURCE_CHARACTERS` characters."""
-    return _bounded_texts(text for body in bodies if isinstance(body, Fact) for text in texts_of(body))
-
-
-def _bounded_texts(texts: Iterable[str]) -> Iterator[str]:
-    """The first texts, until there are `MAX_SOURCE_CHARACTERS` characters."""
     left = MAX_SOURCE_CHARACTERS
-    for text in texts:
+    for text in (text for body in bodies if isinstance(body, Fact) for text in texts_of(body)):
         if left <= 0:
             return
         left -= len(text)

@@ -202,7 +202,7 @@ def answer_call(
         else:
             answer, quoted = parsed.found_by(search, room)
         if redact is not None:
-            answer = redact(answer, texts_of_facts(log[seq].body for seq in quoted))
+            answer = redact(answer, redact.secrets(texts_of_facts(log[seq].body for seq in quoted)))
         return utf8_prefix(answer, max_bytes)
     except (InvalidSetting, StoreUnavailable) as problem:
         why = str(problem)
