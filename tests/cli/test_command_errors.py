@@ -276,7 +276,7 @@ def test_a_full_disk_behind_stdout(folder):
 
 
 def test_a_broken_pipe(folder):
-    write_jsonl("chats.jsonl", {"id": "good", "messages": chat(400, size=1)})
+    write_jsonl("chats.jsonl", {"id": "good", "messages": chat(100, size=1)})
     assert finish(start_command("replay", "chats.jsonl", "--budget", 60_000))[0] == 0
     for command in (("log", "good"), ("log", "good", "--json"), ("explain", "good", "--all")):
         reader, writer = os.pipe()

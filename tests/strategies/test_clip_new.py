@@ -195,7 +195,7 @@ NEWEST: dict[str, list[dict[str, object]]] = {
     "a call": turn(write(PAGE)),
     "several calls": turn(*(write({**PAGE, "content": prose(3_000)}, label=f"w{at}") for at in range(4))),
     "nested texts": turn(write({"files": [{"lines": [prose(1_500)]} for _ in range(6)]})),
-    "numbers": turn(write({"path": "/out/rows.json", "rows": list(range(9_000))})),
+    "numbers": turn(write({"path": "/out/rows.json", "rows": list(range(4_500))})),
     "no JSON": turn(write('{"content": "' + prose(9_000))),
     "text beside a call": turn(write({"path": "a"}, "read_file"), says=prose(9_000)),
     "a call and its result": turn(write(PAGE), result=prose(9_000)),

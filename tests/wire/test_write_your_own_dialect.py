@@ -14,14 +14,23 @@ from transom.wire import Dialect
 PAGE = Path(__file__).parents[2] / "docs" / "write-your-own-dialect.md"
 
 
+CONFTEST = """
+from hypothesis import HealthCheck, Phase, settings
+settings.register_profile("found", phases=[Phase.generate], suppress_health_check=list(HealthCheck), deadline=None)
+settings.load_profile("found")
+"""
+"""A failure that is found need not be made smaller."""
+
+
 def run_page(folder: Path, old: str = "", new: str = "") -> str:
-    """What pytest prints about the page's files, with `old` replaced in them."""
+    """What pytest prints about the page's files, with `old` replaced in them; up to the first failure."""
     found = dict(re.findall(r"<!-- (\w+\.py) -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     assert set(found) == {"plain_chat.py", "test_plain_chat.py"}
     assert old in found["plain_chat.py"]
     for name, code in found.items():
         (folder / name).write_text(code.replace(old, new) if old else code, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_plain_chat.py"]
+    (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "test_plain_chat.py"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
