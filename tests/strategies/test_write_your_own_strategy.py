@@ -23,7 +23,7 @@ from transom.testing.laws.strategy import target_for
 PAGE = Path(__file__).parents[2] / "docs" / "write-your-own-strategy.md"
 FEW_EXAMPLES = """
 from hypothesis import HealthCheck, settings
-few = {"max_examples": 20, "deadline": None, "derandomize": True}  # as the whole suite: campaigns look for new examples
+few = {"max_examples": 8, "deadline": None, "derandomize": True}  # as the whole suite: campaigns look for new examples
 settings.register_profile("few", **few, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("few")
 """
