@@ -61,10 +61,11 @@ def test_a_log_that_is_opened_again_knows_the_same_secrets(monkeypatch):
     redact, indexes, views = CountingRedactor(), IndexCache(), []
     with opened(redact) as conv:
         for number in range(30):
-            conv.user(f"key-{number // 2:04} " + "word " * (number % 7))
+            conv.user(f"key-{number // 2:04} " + "word " * (number % 7) + f"key-{number % 5 + 90:04}")
             continued = known_secrets(conv.view, redact, indexes)
             views.append(conv.view)
-            assert continued == known_secrets(conv.view, redact, IndexCache())
+            again = known_secrets(conv.view, redact, IndexCache())
+            assert list(continued.items()) == list(again.items())  # of two with a common part, the last one names it
             assert f"key-{number // 2:04}" in continued
         assert "key-0000" not in continued
         assert known_secrets(views[9], redact, indexes) == known_secrets(views[9], redact, IndexCache())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from msgspec import Struct
 from msgspec.structs import fields
@@ -65,6 +67,16 @@ def test_what_a_shorten_is_made_of_is_checked_when_it_is_made():
         Shorten(LargeOldResults(keep=-1), Clip())
     with pytest.raises(InvalidSetting, match="Clip: fraction must be a number from 0 to 1, not 3"):
         Shorten(LargeOldResults(), Clip(fraction=3))
+
+
+class Number(float):
+    """A number of another type, as NumPy's are."""
+
+
+def test_numbers_of_other_types():
+    assert Policy(pressure=(Digest(keep_recent=Number(0.3), quiet=Fraction(1, 5)),))
+    with pytest.raises(InvalidSetting, match=r"Digest: keep_recent must be a number from 0 to 1, not 1\.5"):
+        Policy(pressure=(Digest(keep_recent=Number(1.5)),))
 
 
 def test_numbers_in_range_and_settings_without_a_range_are_taken():

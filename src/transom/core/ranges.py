@@ -4,6 +4,7 @@ that has this strategy checks it."""
 from __future__ import annotations
 
 from functools import cache
+from numbers import Integral, Real
 from typing import Annotated, Any, get_args
 
 from msgspec import Meta, Struct, ValidationError, convert
@@ -22,9 +23,16 @@ def check_ranges(step: object) -> None:
     for name, (kind, words) in _ranges(type(step)).items():
         value: object = getattr(step, name)
         try:
-            convert(value, kind)
+            convert(_plain(value), kind)
         except ValidationError:
             raise InvalidSetting(f"{type(step).__name__}: {name} must be {words}, not {quote(value)}") from None
+
+
+def _plain(value: object) -> object:
+    """A number of another type than Python's own, such as NumPy's, as one of these; other values as they are."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 @cache

@@ -75,7 +75,9 @@ class _FoundSecrets:
         characters, found = sum(map(len, texts)), self.redact.secrets(texts)
         self._facts.append((characters, found))
         self._characters += characters
-        self.names |= found
+        for value, name in found.items():  # in the order of the last mentions, from wherever the search began
+            self.names.pop(value, None)
+            self.names[value] = name
         self._mentions.update(found.keys())
         while self._characters - self._facts[0][0] >= MAX_SOURCE_CHARACTERS:
             characters, gone = self._facts.popleft()

@@ -28,6 +28,7 @@ LONGEST_WAIT = 3_600.0
 _BY_STATUS: dict[int, ProviderErrorKind] = {401: "auth", 403: "auth", 408: "timeout", 429: "rate_limit", 504: "timeout"}
 
 _BY_WORD: tuple[tuple[str, ProviderErrorKind], ...] = (
+    ("server_error", "server"),
     ("rate_limit", "rate_limit"),
     ("resource_exhausted", "rate_limit"),
     ("authentication", "auth"),

@@ -49,8 +49,12 @@ _KINDS = (
     (re.compile(r"(?i)\bpdfs?\b|\bdocuments?\b|\baudio\b|\bvideo\b|\bmime[ _-]?type\b|\binput_file\b"), "file"),
 )
 """What an error without a path says of images, and of other files."""
-_DOWNLOAD = re.compile(r"(?i)\b(?:download|fetch)|\brobots\.txt\b")
-"""What an error says of a file at a URL that the provider could not read."""
+_DOWNLOAD = re.compile(
+    r"(?i)\b(?:(?:error|timeout|timed out|failed|failure)(?: while| when| to)?|unable to|can(?:not| not|'t)"
+    r"|could(?:n't| not))(?: be)? (?:download|fetch)"
+    r"|\b(?:download|fetch)(?:ing)? (?:failed|error|timed out)|\brobots\.txt\b"
+)
+"""What an error says of a file at a URL that the provider could not read. The words alone may name a tool."""
 
 
 _COMPACTION = re.compile(r"(?i)\bcompaction(?:_|\b)|\bencrypted[_ ]content\b")

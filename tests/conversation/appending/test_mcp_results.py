@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,3 +170,19 @@ def test_structured_content_beside_the_blocks():
 @pytest.mark.parametrize("value", [([], {}), ([1], {}), {"content": [{"type": "text", "text": "x"}]}, mcp.TextContent])
 def test_what_is_no_result_of_mcp(value):
     assert read_mcp(value) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": ["string", "null"]},
+        [{"type": ["string", "null"]}],
+        {"content": [{"type": {}}]},
+        {"content": SHOTS["its blocks, dumped"], "page": 3},
+    ],
+)
+def test_data_that_resembles_a_result_is_sent_whole(value):
+    """A schema whose `type` is a list, or an object of the tool's own."""
+    assert read_mcp(value) is None
+    (result,) = (each for each in after("openai", value)["messages"] if each["role"] == "tool")
+    assert json.loads(result["content"]) == value

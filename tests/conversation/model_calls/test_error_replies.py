@@ -14,6 +14,7 @@ import pytest
 import transom
 from transom.errors import InvalidMessage, ProviderError
 from transom.providers.scripted_replies import Reply, writer_for
+from transom.providers.sdk_errors import error_reply
 
 FINE = Reply(text="Fine.")
 PICTURE = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
@@ -235,3 +236,9 @@ def test_under_a_client_that_is_wrapped(form: str) -> None:
         said = reply.choices[0].message.content
     assert said == "Fine."
     assert ["iVBORw" in request for request in requests] == [True, False]
+
+
+@pytest.mark.parametrize("kind", ["image_generation_server_error", "server_error", "internal_server_error"])
+def test_an_error_of_the_server_is_tried_again(kind):
+    """Whatever its code says."""
+    assert error_reply({"type": kind, "code": "invalid_state", "message": "Sorry."}).kind == "server"

@@ -214,7 +214,16 @@ def test_what_servers_say_of_images(case):
         assert [images_in(request) for request in provider.requests] == [[0], []]
 
 
-@pytest.mark.parametrize("error", ["Error while downloading https://e.org/b.png.", "Cannot fetch content from the URL"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Error while downloading https://e.org/b.png.",
+        "Cannot fetch content from the URL",
+        "Unable to download the file. Please verify the URL and try again.",
+        "The file could not be downloaded",
+        "This URL is disallowed by the website's robots.txt file",
+    ],
+)
 def test_an_image_that_cannot_be_downloaded(error):
     """The one whose URL the error quotes; without a quote, all that came since the last reply."""
     first, second = ({"type": "image_url", "image_url": {"url": f"https://e.org/{name}.png"}} for name in "ab")
@@ -223,6 +232,17 @@ def test_an_image_that_cannot_be_downloaded(error):
         assert conv.run([first, second, image("openai", 0)], provider=provider).text == "Fine."
         sent = json.dumps(provider.requests[-1])
         assert ("a.png" in sent, "b.png" in sent, images_in(sent)) == ("b.png" in error, False, [0])
+
+
+@pytest.mark.parametrize(
+    "error", ["Invalid schema for function 'fetch': 'url' is required", "Tool choice download_file not found in tools"]
+)
+def test_an_error_about_a_tool_that_fetches_costs_no_image(error):
+    with opened("openai") as conv:
+        provider = Scripted(Fault(kind="bad_request", status=400, body=error))
+        with pytest.raises(ProviderError):
+            conv.run([{"type": "image_url", "image_url": {"url": "https://e.org/a.png"}}], provider=provider)
+        assert "a.png" in json.dumps(dict(conv.request()))
 
 
 def test_an_internal_error_about_something_else_is_tried_again():

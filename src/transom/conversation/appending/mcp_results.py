@@ -27,9 +27,9 @@ def read_mcp(value: object) -> McpResult | None:
     has no such part.
 
     A result is an object (of `mcp`, `fastmcp` and others) or a dict with a list `content`; or a list of blocks, or a
-    block alone. A dict without `isError`, a list and a block must have a block of a kind that only MCP has.
-    `structuredContent` is added as JSON, unless a text of the result says the same already. A pair of a list of blocks
-    and structured content is what a server's own `call_tool` returns.
+    block alone. A dict without `isError`, a list and a block must have a block of a kind that only MCP has; and such a
+    dict no other fields than a result has. `structuredContent` is added as JSON, unless a text of the result says the
+    same already. A pair of a list of blocks and structured content is what a server's own `call_tool` returns.
     """
     if isinstance(value, tuple) and (pair := _pair(cast("tuple[object, ...]", value))) is not None:
         value = pair
@@ -43,8 +43,9 @@ def read_mcp(value: object) -> McpResult | None:
     if not isinstance(fields.get("content"), (list, tuple)) or not isinstance(failed, (bool, type(None))):
         return None
     blocks: list[object] = fields["content"]
-    if not {"isError", "is_error"} & fields.keys() and not any(map(_is_mcp, blocks)):
-        return None  # the protocol lets a server leave it out
+    says_failed = not fields.keys().isdisjoint(_FAILED)  # the protocol lets a server leave it out
+    if not says_failed and (fields.keys() - _RESULT_FIELDS or not any(map(_is_mcp, blocks))):
+        return None
     return _result(blocks, fields.get("structuredContent", fields.get("structured_content")), failed=bool(failed))
 
 
@@ -53,6 +54,11 @@ def _result(blocks: Sequence[object], structured: object = None, *, failed: bool
     if structured is not None and not any(_says_same(part, structured) for part in parts):
         parts.append({"type": "text", "text": compact_json(structured)})
     return McpResult(parts, failed=failed)
+
+
+_FAILED = ("isError", "is_error")
+_RESULT_FIELDS = frozenset({"content", "structuredContent", "structured_content", "_meta", "meta"})
+"""The fields of a result beside `_FAILED`."""
 
 
 def _pair(value: tuple[object, ...]) -> Raw | None:
@@ -86,9 +92,11 @@ def _plain_block(block: Any) -> Raw:
 _BLOCK_KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
-def _kind(block: object) -> object:
-    """The type of a block: a dict or an object; None if it has none."""
-    return as_dict(cast("object", block)).get("type") if isinstance(block, dict) else getattr(block, "type", None)
+def _kind(block: object) -> str:
+    """The type of a block: a dict or an object; empty if it has none, or one that is no text (a schema may have a
+    list)."""
+    kind: object = as_dict(cast("object", block)).get("type") if isinstance(block, dict) else getattr(block, "type", "")
+    return kind if isinstance(kind, str) else ""
 
 
 def _is_mcp(given: object) -> bool:
