@@ -230,3 +230,13 @@ def test_the_rules_find_what_is_not_paired():
         "no result for the provider's own call 's1'"
     ]
     assert found(begin, ("assistant", [fetch("s1"), fetch("s1")])) == ["a second server_tool_use 's1'"]
+
+
+@pytest.mark.parametrize("kind", ["server_tool_use", "mcp_tool_use"])
+def test_an_input_that_no_log_can_hold_stays_an_object(conv, kind):
+    """The API takes back only an object."""
+    call, result = fetch("s1", kind=kind), fetched("s1", f"{'mcp' if kind[0] == 'm' else 'web_fetch'}_tool_result")
+    conv.observe(answer({**call, "input": {"a": float("inf")}}, result, text("Done."), stop="end_turn"))
+    conv.user("More?")
+    sent = dict(conv.request())["messages"][1]["content"][0]
+    assert sent["input"] == {"arguments": '{"a": Infinity}'}

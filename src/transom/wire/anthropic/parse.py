@@ -15,7 +15,7 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
 from transom.wire.anthropic.server_tools import call_of, remove_last_thoughts, result_of, with_pending_calls
-from transom.wire.arguments import storable
+from transom.wire.arguments import WRAPPED, storable
 from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Placed
 from transom.wire.fields import (
@@ -214,8 +214,15 @@ def _with_storable_input(message: Raw) -> Raw:
     if not isinstance(message.get("content"), list):
         return message
     given = [(block, as_dict(block)) for block in message["content"]]
-    blocks = [{**fields, "input": storable(fields["input"])} if "input" in fields else x for x, fields in given]
+    blocks = [{**fields, "input": _storable_input(fields)} if "input" in fields else x for x, fields in given]
     return {**message, "content": blocks}
+
+
+def _storable_input(block: Raw) -> object:
+    """The input of a call for the log. That of a provider's own tool is sent back as it is, so it stays an object."""
+    found = storable(block["input"])
+    is_sent_as_it_is = block.get("type") != "tool_use" and isinstance(block["input"], dict)
+    return {WRAPPED: found} if is_sent_as_it_is and isinstance(found, str) else found
 
 
 def without_refused_blocks(content: list[Any]) -> list[Any]:
