@@ -58,6 +58,31 @@ def test_of_a_message_without_a_rare_word_the_beginning_is_quoted_where_there_is
     assert "user «Keep rule number 0" in text
 
 
+def test_a_long_chat_without_a_rare_word_keeps_a_record_with_quotes():
+    words = [
+        "yes",
+        "no",
+        "good",
+        "more",
+        "less",
+        "left",
+        "right",
+        "next",
+        "stop",
+        "go",
+        "on",
+        "off",
+        "done",
+        "try",
+        "wait",
+    ]
+    said = [" ".join(words[(at * step) % 15] for at in range(12)) + "." for step in range(1, 601)]
+    messages = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate([*said, "Go."])]
+    window = transom.fit(messages, budget=4_000)
+    quotes = sum(message["content"].count("«") for message in window if is_record(message["content"]))
+    assert quotes > 5
+
+
 def test_short_messages_of_the_user_stand_whole_and_of_long_ones_not_what_was_pasted():
     asked = "Please keep the old names.\nNever touch the lock file, not even in tests.\nOnly then run 3 of them."
     pasted = "\n".join(f"    at frame_{at}(0x{at:04x}, &mut self.{at}) -> {{}};" for at in range(80))

@@ -11,6 +11,7 @@ from transom.strategies.record.passages import call_text, unquoted_spans
 from transom.strategies.record.plans import change_task, items_text, plan_items
 from transom.strategies.record.quotes import argument_quotes, text_quotes
 from transom.strategies.text.spans import without
+from transom.texts import is_record
 
 OLD = "def run(job):\n    return job.start()" + "  # as before" * 12
 NEW = "def run(job):\n    return job.start_at(now())" + "  # and later" * 12
@@ -69,9 +70,9 @@ def text_of(messages):
     return "\n".join(message["content"] for message in messages if isinstance(message["content"], str))
 
 
-def turn(at, name, args, result):
+def turn(at, name, args, result, said=None):
     call = {"id": f"c{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
-    yield {"role": "assistant", "content": None, "tool_calls": [call]}
+    yield {"role": "assistant", "content": said, "tool_calls": [call]}
     yield {"role": "tool", "tool_call_id": f"c{at}", "content": result}
 
 
@@ -157,3 +158,15 @@ def test_open_items_are_shortened_before_any_of_them_is_left_out():
     assert short.endswith(" more")
     assert len(short) <= 100
     assert items_text([("", "word " * 30)], 12) == "word word …"
+
+
+def test_a_small_record_tries_on_until_it_has_room_for_something_of_its_turns():
+    messages = [{"role": "user", "content": "Go."}]
+    for at in range(60):
+        change = {"old_string": f"a = {at}", "new_string": f"limit_{at} = retry_{at}(delay_{at})"}
+        edit_of_module = {"file_path": f"/app/src/module_{at}.py", **change}
+        passed = f"{at} passed in 2s"
+        messages += turn(2 * at, "Edit", edit_of_module, "ok", f"I now change limit_{at}.")
+        messages += turn(2 * at + 1, "Bash", {"command": f"pytest tests/test_{at}.py"}, passed, f"Next is module_{at}.")
+    shown = [message["content"] or "" for message in transom.fit(messages, budget=2_700)]
+    assert "limit_4" in [text for text in shown if is_record(text)][-1]

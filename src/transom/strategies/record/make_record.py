@@ -70,8 +70,9 @@ MIN_FOR_WORDS = 0.05
 SMALLER, LARGER = 0.95, 1.03
 """The shares of its planned size that a record should have, at least and at most."""
 
-TRIES, NEXT = 4, 0.8
-"""How often less is quoted until a record is not too large, and the share of what should fit that the next try gets."""
+TRIES, MOST_TRIES, NEXT = 4, 8, 0.8
+"""How often a record is made again to get nearer to its size, how often until one is not too large, and the share of
+what should fit that the next try gets."""
 
 FILLS = 2
 """How often the rest of a record's room is filled."""
@@ -109,7 +110,9 @@ def make_record(
     best: MadeRecord | None = None
     share, more = 1.0, 0.0
     # Too large: quote less. Too small: more room. After one that fits, a larger one that does not ends the search.
-    for _ in range(TRIES):
+    for number in range(MOST_TRIES):
+        if number >= TRIES and best is not None:
+            break
         of_user, *of_others = IN_TALK if is_talk else OF_MESSAGES
         messages = found.messages.chosen(share * of_user * size, *(share * part * size for part in of_others))
         rest = share * (size - fixed - lines - messages.tokens)

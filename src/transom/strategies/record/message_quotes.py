@@ -84,7 +84,7 @@ class MessageQuotes:
 
     def _by_words(self, room: float) -> QuotedMessages:
         """The sentences of the user with most words that no other has, in this many tokens. If no word is rare, an
-        equal part of each message."""
+        equal part of each message; nothing if that would be only a few words."""
         said = dict.fromkeys((one.entry, one.number) for one in self._said)
         found = (
             one
@@ -94,7 +94,8 @@ class MessageQuotes:
         choice = PassageChoice([replace(one, margin=0.0) for one in found if (one.entry, one.text) in said])
         cover_words(self.view, self.index, choice, room, self.units)
         if not choice.taken:  # no word is rare
-            return self._quoted([(one, max(1, int(room / len(self._said)) - TAG)) for one in self._said])
+            each = int(room / max(1, len(self._said))) - TAG
+            return self._quoted([(one, each) for one in self._said]) if each >= REMARK[-1] else QuotedMessages()
         spans: Spans = {}
         for at in sorted(choice.taken):
             one = choice.passages[at]
